@@ -1,0 +1,49 @@
+"""Loops over raw memory, compiled once per instruction set.
+
+A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
+`_kernels/<level>/name` for each level of `setup.py`; `load(name)` imports the best one for this
+processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests.
+
+What a module offers is the function `table()`: one tuple for each loop,
+
+    (name, input dtypes, output dtype, address)
+
+for instance `("tanh", ("float32",), "float32", <size_t>&tanh_run[float])`. The core keeps the
+addresses by name and dtype, so that adding a loop is the loop and its line in `table()`.
+
+Calling convention of an element-wise loop with one, two or three inputs: typed pointers to
+contiguous runs of n elements, inputs first, the output next, the count last,
+
+    void run(const T* a, U* y, Py_ssize_t n)
+    void run(const T* a, const T* b, U* y, Py_ssize_t n)
+    void run(const T* a, const T* b, const T* c, U* y, Py_ssize_t n)
+
+bool is one byte, 0 or 1; float16 and bfloat16 are uint16 bit patterns. `y` either is one of the
+inputs exactly or does not overlap any of them.
+"""
+
+import importlib
+import os
+
+from tensorlib._kernels.cpu import supported_levels
+
+
+def _choose_level():
+    usable = supported_levels()
+    asked = os.environ.get("TENSORLIB_ISA")
+    if not asked:
+        return usable[0]
+    if asked not in usable:
+        raise ImportError(
+            f"TENSORLIB_ISA={asked!r} is not a level that this processor runs; "
+            f"it runs {', '.join(usable)}"
+        )
+    return asked
+
+
+level = _choose_level()
+
+
+def load(name):
+    """The kernel module `name`, compiled for the chosen level."""
+    return importlib.import_module(f"tensorlib._kernels.{level}.{name}")

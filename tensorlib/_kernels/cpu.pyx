@@ -1,0 +1,40 @@
+"""Which of the built instruction-set levels this processor can run."""
+
+cdef extern from *:
+    """
+    #if defined(__x86_64__)
+    static int runs_v2(void) {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")
+            && __builtin_cpu_supports("ssse3");
+    }
+    static int runs_v3(void) {
+        return runs_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+            && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    }
+    static int runs_v4(void) {
+        return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+            && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq")
+            && __builtin_cpu_supports("avx512vl");
+    }
+    static const int is_x86_64 = 1;
+    #else
+    static int runs_v2(void) { return 0; }
+    static int runs_v3(void) { return 0; }
+    static int runs_v4(void) { return 0; }
+    static const int is_x86_64 = 0;
+    #endif
+    """
+    bint runs_v2()
+    bint runs_v3()
+    bint runs_v4()
+    const bint is_x86_64
+
+
+def supported_levels():
+    """Names of the levels that run here, the best first."""
+    if not is_x86_64:
+        return ["base"]
+    if not runs_v2():
+        raise ImportError("tensorlib needs a processor with SSE4.2 (x86-64-v2)")
+    return (["v4"] if runs_v4() else []) + (["v3"] if runs_v3() else []) + ["v2"]
