@@ -1,0 +1,32 @@
+cdef enum:
+    BOOL = 0
+    UINT8 = 1
+    INT8 = 2
+    INT16 = 3
+    INT32 = 4
+    INT64 = 5
+    FLOAT16 = 6
+    BFLOAT16 = 7
+    FLOAT32 = 8
+    FLOAT64 = 9
+    N_DTYPES = 10
+
+cdef enum:
+    BOOLEAN_KIND = 0
+    INTEGER_KIND = 1
+    FLOAT_KIND = 2
+
+cdef class dtype:
+    cdef readonly str name
+    cdef int id
+
+cdef Py_ssize_t* ITEMSIZE          # bytes of an element, by dtype id
+cdef int* KIND                     # boolean, integer or floating, by dtype id
+
+cdef object dtype_object(int id)
+cdef int dtype_id(object value) except -1
+cdef int promote(int a, int b) noexcept nogil
+cdef int compute_dtype(int id) noexcept nogil
+cdef int default_float() noexcept nogil
+cdef int from_numpy_dtype(object value) except -1
+cdef object to_numpy_dtype(int id)

@@ -1,0 +1,180 @@
+"""Element types and PyTorch's promotion rules.
+
+Inside the core a dtype is its small integer id; the `dtype` objects are the public face. Half types
+(float16, bfloat16) store 16 bits and compute in float32.
+"""
+
+import numpy as np
+
+cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8]
+cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 2, 2, 2, 2]
+ITEMSIZE = itemsizes
+KIND = kinds
+
+cdef list NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64",
+                   "float16", "bfloat16", "float32", "float64"]
+
+
+cdef class dtype:
+    """The type of a tensor's elements, such as `tensorlib.float32`."""
+
+    def __init__(self):
+        raise TypeError("dtype: the element types are fixed; use tensorlib.float32 and its kin")
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return ITEMSIZE[self.id]
+
+    @property
+    def is_floating_point(self):
+        return KIND[self.id] == FLOAT_KIND
+
+    @property
+    def is_complex(self):
+        return False
+
+    @property
+    def is_signed(self):
+        return self.id != BOOL and self.id != UINT8
+
+    def __repr__(self):
+        return f"tensorlib.{self.name}"
+
+    def __reduce__(self):
+        return _dtype_from_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+cdef dtype _make(int id):
+    cdef dtype result = dtype.__new__(dtype)
+    result.id = id
+    result.name = NAMES[id]
+    return result
+
+
+cdef list OBJECTS = [_make(id) for id in range(N_DTYPES)]
+BY_NAME = {d.name: d for d in OBJECTS}
+
+
+def _dtype_from_name(name):
+    return BY_NAME[name]
+
+
+cdef object dtype_object(int id):
+    return OBJECTS[id]
+
+
+cdef int dtype_id(object value) except -1:
+    """The id of a dtype object, of a Python type (float, int, bool) or of a NumPy dtype."""
+    if type(value) is dtype:
+        return (<dtype>value).id
+    if value is float:
+        return _default_float
+    if value is int:
+        return INT64
+    if value is bool:
+        return BOOL
+    if isinstance(value, (np.dtype, type)) :
+        return from_numpy_dtype(value)
+    raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}")
+
+
+# Rows and columns in the order of the ids; uint8 with a signed type takes the next wider signed
+# type, the two half types meet in float32.
+cdef int[N_DTYPES][N_DTYPES] PROMOTE
+cdef int _a, _b
+
+
+cdef int _promote_pair(int a, int b):
+    if KIND[a] != KIND[b]:
+        return a if KIND[a] > KIND[b] else b
+    if a == b:
+        return a
+    if KIND[a] == INTEGER_KIND and (a == UINT8 or b == UINT8):
+        return max(a, b, INT16)
+    if max(a, b) == BFLOAT16:
+        return FLOAT32
+    return max(a, b)
+
+
+for _a in range(N_DTYPES):
+    for _b in range(N_DTYPES):
+        PROMOTE[_a][_b] = _promote_pair(_a, _b)
+
+
+cdef int promote(int a, int b) noexcept nogil:
+    return PROMOTE[a][b]
+
+
+cdef int compute_dtype(int id) noexcept nogil:
+    """The dtype in which elements of `id` are computed: float32 for the half types."""
+    return FLOAT32 if id == FLOAT16 or id == BFLOAT16 else id
+
+
+cdef int _default_float = FLOAT32
+
+
+cdef int default_float() noexcept nogil:
+    return _default_float
+
+
+def get_default_dtype():
+    """The floating dtype of new tensors made from Python floats."""
+    return OBJECTS[_default_float]
+
+
+def set_default_dtype(d):
+    """Sets the floating dtype of new tensors made from Python floats.
+
+    Raises: TypeError if `d` is not a floating dtype.
+    """
+    global _default_float
+    cdef int id = dtype_id(d)
+    if KIND[id] != FLOAT_KIND:
+        raise TypeError(f"set_default_dtype: only floating-point dtypes are supported, got {d!r}")
+    _default_float = id
+
+
+def promote_types(type1, type2):
+    """The smallest dtype that both dtypes convert to under PyTorch's promotion rules.
+
+    >>> promote_types(tensorlib.uint8, tensorlib.int8)
+    tensorlib.int16
+    """
+    return OBJECTS[PROMOTE[dtype_id(type1)][dtype_id(type2)]]
+
+
+def can_cast(from_, to):
+    """Whether PyTorch's rules allow a result of dtype `from_` to be stored as `to`."""
+    return KIND[dtype_id(from_)] <= KIND[dtype_id(to)]
+
+
+cdef dict FROM_NUMPY = {np.dtype(name): id for id, name in enumerate(NAMES) if name != "bfloat16"}
+cdef list TO_NUMPY = [None if name == "bfloat16" else np.dtype(name) for name in NAMES]
+
+
+cdef int from_numpy_dtype(object value) except -1:
+    cdef object found
+    try:
+        value = np.dtype(value)
+    except TypeError:
+        raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}") from None
+    found = FROM_NUMPY.get(value)
+    if found is None:
+        raise TypeError(
+            f"can't convert a NumPy array of dtype {value}; the dtypes that convert are "
+            + ", ".join(str(d) for d in FROM_NUMPY)
+        )
+    return found
+
+
+cdef object to_numpy_dtype(int id):
+    if id == BFLOAT16:
+        raise TypeError("numpy: NumPy has no bfloat16; convert with .float() first")
+    return TO_NUMPY[id]

@@ -1,0 +1,12 @@
+from libc.stdint cimport int64_t
+
+cdef class Storage:
+    cdef char* data
+    cdef Py_ssize_t nbytes
+    cdef Py_ssize_t capacity       # bytes of the block, 0 for borrowed memory
+    cdef int64_t version           # counts in-place writes
+    cdef bint writable
+    cdef object owner              # who owns borrowed memory
+
+cdef Storage allocate(Py_ssize_t nbytes)
+cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner)

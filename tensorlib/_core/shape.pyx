@@ -1,0 +1,159 @@
+"""Sizes, dims and broadcasting: what is checked about a shape before any memory is touched."""
+
+from cpython.long cimport PyLong_AsSsize_t
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+
+cdef extern from * nogil:
+    bint __builtin_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* product)
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints.
+
+    >>> tensorlib.zeros(2, 3).shape
+    tensorlib.Size([2, 3])
+    """
+
+    __slots__ = ()
+
+    def numel(self):
+        """The number of elements of a tensor of this shape."""
+        cdef Py_ssize_t product = 1
+        for dim in self:
+            product *= dim
+        return product
+
+    def __repr__(self):
+        return f"tensorlib.Size({list(self)})"
+
+    def __add__(self, other):
+        return Size(tuple(self) + tuple(other))
+
+    def __getitem__(self, key):
+        found = tuple.__getitem__(self, key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+cdef object new_tuple = tuple.__new__
+
+
+cdef object make_size(int ndim, const Py_ssize_t* dims):
+    cdef int d
+    return new_tuple(Size, tuple([dims[d] for d in range(ndim)]))
+
+
+cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
+    """The product of the sizes. Raises RuntimeError where it overflows or a size is negative."""
+    cdef Py_ssize_t product = 1
+    cdef bint overflow = False
+    cdef int d
+    for d in range(ndim):
+        if dims[d] < 0:
+            raise RuntimeError(
+                f"{name}: sizes must be 0 or more, got {[dims[i] for i in range(ndim)]}")
+        if dims[d] == 0:
+            return 0
+        overflow |= __builtin_mul_overflow(product, dims[d], &product)
+    # the byte size must fit too, and the widest element has 8 bytes
+    if overflow or product > (<Py_ssize_t>1 << 59):
+        raise RuntimeError(
+            f"{name}: a tensor of sizes {[dims[i] for i in range(ndim)]} has too many elements")
+    return product
+
+
+cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
+    """Writes the sizes of an int, a sequence of ints, or the *args of a call; returns their number."""
+    cdef int ndim = 0
+    if isinstance(given, tuple) and len(given) == 1 and not PyIndex_Check(given[0]):
+        given = given[0]
+    if PyIndex_Check(given) and not isinstance(given, (tuple, list)):
+        given = (given,)
+    try:
+        given = tuple(given)
+    except TypeError:
+        raise TypeError(f"{name}: expected sizes as ints, got {given!r}") from None
+    if len(given) > MAX_NDIM:
+        raise RuntimeError(f"{name}: at most {MAX_NDIM} dims are supported, got {len(given)}")
+    for size in given:
+        if not PyIndex_Check(size):
+            raise TypeError(f"{name}: expected sizes as ints, got {type(size).__name__} in {given!r}")
+        try:
+            dims[ndim] = PyLong_AsSsize_t(PyNumber_Index(size))
+        except OverflowError:
+            raise RuntimeError(f"{name}: size {size} is too large") from None
+        ndim += 1
+    return ndim
+
+
+cdef int wrap_dim(str name, object dim, int ndim) except -1:
+    """A dim counted from the front. A 0-d tensor takes dims -1 and 0, as in PyTorch."""
+    cdef Py_ssize_t wrapped, limit = ndim if ndim else 1
+    if not PyIndex_Check(dim):
+        raise TypeError(f"{name}: dim must be an int, got {type(dim).__name__}")
+    try:
+        wrapped = PyLong_AsSsize_t(PyNumber_Index(dim))
+    except OverflowError:
+        wrapped = limit
+    if wrapped < -limit or wrapped >= limit:
+        raise IndexError(
+            f"{name}: dim {dim} is out of range for {ndim} dims "
+            f"(expected to be in [{-limit}, {limit - 1}])")
+    return <int>(wrapped + limit if wrapped < 0 else wrapped)
+
+
+cdef int parse_dims(str name, object dim, int ndim, int* dims) except -1:
+    """Writes each wrapped dim of an int or a sequence, in ascending order; returns their number.
+
+    None and an empty sequence mean every dim. Raises RuntimeError for a dim that appears twice.
+    """
+    cdef bint chosen[MAX_NDIM]
+    cdef int d, n = 0
+    if PyIndex_Check(dim):
+        dims[0] = wrap_dim(name, dim, ndim)
+        return 0 if ndim == 0 else 1
+    for d in range(MAX_NDIM):
+        chosen[d] = False
+    if dim is None or len(dim) == 0:
+        for d in range(ndim):
+            dims[d] = d
+        return ndim
+    for one in dim:
+        d = wrap_dim(name, one, ndim)
+        if chosen[d]:
+            raise RuntimeError(f"{name}: dim {d} appears multiple times in the list of dims")
+        chosen[d] = True
+    for d in range(ndim):
+        if chosen[d]:
+            dims[n] = d
+            n += 1
+    return n
+
+
+cdef void row_major(int ndim, const Py_ssize_t* dims, Py_ssize_t* strides) noexcept nogil:
+    """Strides, in elements, of a contiguous tensor."""
+    cdef Py_ssize_t stride = 1
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        strides[d] = stride
+        if dims[d] > 1:
+            stride *= dims[d]
+
+
+cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const Py_ssize_t* b,
+                   Py_ssize_t* dims) except -1:
+    """Writes the shape that both broadcast to; returns its number of dims. Raises RuntimeError."""
+    cdef int ndim = max(ndim_a, ndim_b), d
+    cdef Py_ssize_t size_a, size_b
+    for d in range(ndim):
+        size_a = a[d - ndim + ndim_a] if d >= ndim - ndim_a else 1
+        size_b = b[d - ndim + ndim_b] if d >= ndim - ndim_b else 1
+        if size_a != size_b and size_a != 1 and size_b != 1:
+            raise RuntimeError(
+                f"{name}: shapes {tuple([a[i] for i in range(ndim_a)])} and "
+                f"{tuple([b[i] for i in range(ndim_b)])} do not broadcast: the sizes "
+                f"{size_a} and {size_b} at dim {d} must match, or one of them be 1")
+        dims[d] = size_b if size_a == 1 else size_a
+    return ndim

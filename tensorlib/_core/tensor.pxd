@@ -1,0 +1,61 @@
+from tensorlib._core.memory cimport Storage
+
+cdef enum:
+    INLINE_NDIM = 5
+
+# What an operator slot of Tensor stands for; the ops floor fills the table `late`.
+cdef enum Operator:
+    ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT
+    LT, LE, EQ, NE, GT, GE
+    NEG, ABS, INVERT
+    N_OPERATORS
+
+ctypedef object (*binary_slot)(Operator which, object a, object b)
+ctypedef object (*unary_slot)(Operator which, object a)
+ctypedef object (*getitem_slot)(Tensor x, object key)
+ctypedef int (*setitem_slot)(Tensor x, object key, object value) except -1
+
+cdef struct Late:
+    binary_slot binary
+    binary_slot inplace
+    unary_slot unary
+    getitem_slot getitem
+    setitem_slot setitem
+
+cdef Late* late
+
+cdef class Tensor:
+    cdef char* data_pointer
+    cdef Py_ssize_t* dims           # sizes
+    cdef Py_ssize_t* steps          # strides in elements
+    cdef Py_ssize_t numel_
+    cdef int ndim_
+    cdef int type                   # dtype id
+    cdef int slot                   # which output of grad_fn this is
+    cdef bint packed                # row-major without gaps
+    cdef bint wants_grad            # a leaf that requires grad
+    cdef bint keeps_grad            # retain_grad was called
+    cdef bint is_scalar             # stands for a Python number in promotion
+    cdef Py_ssize_t inline_dims[2 * INLINE_NDIM]
+    cdef Storage storage
+    cdef object grad_node           # Node or None
+    cdef void* accumulator          # the AccumulateGrad node of a leaf, borrowed
+    cdef object gradient            # Tensor or None
+    cdef object base_               # for a view made with a graph: the tensor it looks at
+    cdef object hooks
+    cdef object __weakref__
+
+cdef inline bint requires_grad(Tensor x) noexcept:
+    return x.wants_grad or x.grad_node is not None
+
+cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims)
+cdef Tensor new_like(Tensor x, int dtype)
+cdef Tensor new_scalar(int dtype)
+cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                     char* data)
+cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
+                         const Py_ssize_t* dims, const Py_ssize_t* steps)
+cdef Tensor alias(Tensor x)
+cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil
+cdef bint same_shape(Tensor a, Tensor b) noexcept
+cdef void replace(Tensor x, Tensor other)
