@@ -78,6 +78,8 @@ def table(results: list[dict]) -> str:
     lines = [("", "tensorlib", "PyTorch", "ratio", "quartiles", "target", "met")]
     for row in results:
         ours, peer, ratio = (row.get(key) for key in ("tensorlib", "torch", "ratio"))
+        if row["figure"] == "growth":
+            ratio = None  # each stands for itself
         bound = f"no slower than {row['no_slower_than']}" if row["no_slower_than"] else ""
         lines.append((
             title(row),
@@ -110,16 +112,21 @@ def renew(readme: Path, document: dict) -> None:
 
 def draw(path: Path, document: dict) -> None:
     """How many times as fast as the peer each case is, on a log scale, with the targets."""
-    from matplotlib.figure import Figure  # only a run that writes needs it
+    from matplotlib.figure import Figure  # only a run that writes needs matplotlib
+    from matplotlib.ticker import LogLocator
 
     results = document["results"]
     shown = [row for row in results if "ratio" in row and row["figure"] != "growth"]
-    figure = Figure(figsize=(9, 0.27 * len(shown) + 1.4), layout="constrained")
+    figure = Figure(figsize=(9, 0.27 * len(shown) + 2.4), layout="constrained")
     axes = figure.subplots()
     colors = {True: GREEN, False: RED, None: BLUE}
     place, places = 0.0, []
     for i, row in enumerate(shown):
-        place += 1 if i == 0 or row["group"] == shown[i - 1]["group"] else 1.8
+        place += 1
+        if i == 0 or row["group"] != shown[i - 1]["group"]:
+            place += 1
+            axes.text(0, place - 1, row["group"] + "  ", weight="bold", ha="right", va="center",
+                      transform=axes.get_yaxis_transform())
         places.append(place)
         median, (low, high) = row["ratio"]["median"], row["ratio"]["quartiles"]
         color = colors[met(row, results)]
@@ -131,12 +138,13 @@ def draw(path: Path, document: dict) -> None:
             axes.plot(row["target"], place, "|", color="black", markersize=11, markeredgewidth=2)
     axes.set_xscale("log")
     axes.set_yticks(places, [title(row) for row in shown], fontsize=8.5)
-    axes.set_ylim(places[-1] + 0.8, places[0] - 0.8)
+    axes.set_ylim(places[-1] + 0.8, places[0] - 1.6)
     axes.axvline(1, color="black", linewidth=1)
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
-    axes.set_title("Times as fast as PyTorch; marks: targets, met in green, missed in red",
-                   loc="left", fontsize=11)
+    axes.set_title("Times as fast, or as small, as PyTorch\n"
+                   "Marks: targets; green: met, red: missed, blue: none set", fontsize=11)
     figure.savefig(path, dpi=110)

@@ -151,7 +151,10 @@ def rows(case: Case, rounds: list[list[dict]]) -> list[dict]:
 
 
 def start_workers(args) -> list[Worker]:
-    workers = [Worker(OURS, sys.executable, args.threads)]
+    try:
+        workers = [Worker(OURS, sys.executable, args.threads)]
+    except WorkerError as error:
+        sys.exit(f"benchmarks: {error}")
     if not args.no_peer:
         try:
             workers.append(Worker(PEER, args.peer_python, args.threads))
@@ -210,10 +213,13 @@ def parse_arguments(argv) -> argparse.Namespace:
 
 def main(argv=None) -> None:
     args = parse_arguments(argv)
+    cases = chosen(args)
+    if not cases:
+        sys.exit(f"benchmarks: no case has {args.only!r} in its name")
     workers = start_workers(args)
     if args.write and len(workers) == 1:
         sys.exit("benchmarks: --write needs the peer")
-    results, failures = run(workers, chosen(args), QUICK if args.quick else FULL)
+    results, failures = run(workers, cases, QUICK if args.quick else FULL)
     document = {
         "machine": report.machine(),
         "commit": report.commit(HERE),
