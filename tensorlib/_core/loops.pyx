@@ -107,6 +107,7 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     loop.run = run
     loop.data = data
     loop.arity = arity
+    loop.input_dtype = dtype
     loop.result = result
     loop.strided = strided
     loop.input_size = ITEMSIZE[dtype]
