@@ -74,6 +74,7 @@ def per_level(kernel):
     source = Path(kernel.sources[0])
     package, _, name = kernel.name.rpartition(".")
     for level, flags in LEVELS.items():
+        (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)      # for builds in place
         copy = GENERATED / level / source.name
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.stat().st_mtime < source.stat().st_mtime:

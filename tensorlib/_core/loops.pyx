@@ -46,6 +46,7 @@ FROM_NUMPY = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_not": np.invert,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
 }
 

@@ -111,7 +111,8 @@ class _Accumulate:
     name = "accumulate_grad"
 
 
-cdef object accumulate = _Accumulate()
+_accumulate_op = _Accumulate()
+cdef object accumulate = _accumulate_op
 
 
 # ---- reference counts held in C arrays -----------------------------------------------------------

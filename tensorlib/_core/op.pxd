@@ -49,6 +49,7 @@ cdef class Op:
     cdef readonly bint elementwise
     cdef readonly bint variadic        # takes a sequence of tensors
     cdef readonly bint is_view
+    cdef public object function        # what the user calls
     cdef public dict testing           # reference, samples, edges, waivers: what the tests use
     cdef readonly list rules           # Rule or None for each argument
     cdef frozenset kept_attributes     # those that some rule names

@@ -1,0 +1,31 @@
+"""Sample inputs of operations: what the tests that follow from a declaration try it with.
+
+A generator takes a NumPy random generator and yields samples `(arguments, keywords)`, where arguments
+are float64 arrays (or integers and attributes) that the tests lay out and cast as they need.
+"""
+
+import numpy as np
+
+SHAPES = ((), (1,), (5,), (3, 4), (0, 3), (2, 1, 3))
+PAIRS = (((), ()), ((4,), (4,)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((2, 3), ()), ((0, 2), (2,)))
+
+
+def reals(low, high, shapes=SHAPES):
+    """One real argument, uniform in [low, high)."""
+    def generate(rng):
+        for shape in shapes:
+            yield (rng.uniform(low, high, shape),), {}
+    return generate
+
+
+def pairs(low=-3.0, high=3.0, other_low=None, other_high=None, apart=0.0):
+    """Two real arguments that broadcast; `apart` is how far from each other their values stay."""
+    def generate(rng):
+        for shape, other_shape in PAIRS:
+            a = rng.uniform(low, high, shape)
+            b = rng.uniform(low if other_low is None else other_low,
+                            high if other_high is None else other_high, other_shape)
+            if apart and a.size and b.size:
+                b = b + apart * 1.5 * (np.abs(b - a.ravel()[0]) < apart)
+            yield (a, b), {}
+    return generate
