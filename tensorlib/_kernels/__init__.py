@@ -47,3 +47,6 @@ level = _choose_level()
 def load(name):
     """The kernel module `name`, compiled for the chosen level."""
     return importlib.import_module(f"tensorlib._kernels.{level}.{name}")
+
+
+ELEMENTWISE = ()  # the modules whose tables hold element-wise loops, casts and moves

@@ -1,0 +1,1 @@
+"""The same code on tensorlib and on PyTorch, in turn: `python -m benchmarks --help`."""

@@ -1,0 +1,10 @@
+"""All cases, in the order of the table."""
+
+from benchmarks import graphs, kernels, overhead, training
+from benchmarks.case import REGISTERED, Case
+
+GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training}
+
+
+def in_order() -> list[Case]:
+    return sorted(REGISTERED.values(), key=lambda case: list(GROUPS).index(case.group))

@@ -1,0 +1,24 @@
+"""What the arithmetic costs: large tensors of float32."""
+
+from benchmarks.case import expression
+
+# One row for each kernel: the expression and the target. Rows made from the registry of operations
+# belong in this table too.
+VECTOR = (65_536,)
+UNARY = {
+    "a.exp()": 2, "a.tanh()": 2, "a.sigmoid()": None, "a.sin()": None, "a.erf()": None,
+    "a.relu()": None, "a.sum()": 1, "a.max()": None, "a.softmax(0)": None,
+}
+BINARY = {"a + b": 1, "a * b": 1, "a / b": None}
+MATMUL = {64: 0.95, 256: 0.95, 1024: 0.95}
+
+for code, target in UNARY.items():
+    expression("kernels", code, name=f"{code}, 65,536", a=VECTOR, low=-4.0, high=4.0, target=target)
+expression("kernels", "a.log()", name="a.log(), 65,536", a=VECTOR, low=0.1, high=4.0)
+for code, target in BINARY.items():
+    expression("kernels", code, name=f"{code}, 65,536", a=VECTOR, b=VECTOR, low=0.1, target=target)
+for code, target in {"a.sum(0)": None, "a.sum(1)": 1, "a.softmax(1)": None}.items():
+    expression("kernels", code, name=f"{code}, 256x256", a=(256, 256), target=target)
+for n, target in MATMUL.items():
+    expression("kernels", "a @ b", name=f"a @ b, {n}x{n}", a=(n, n), b=(n, n), target=target)
+expression("kernels", "a + b", name="a + b, 16,777,216", a=(2**24,), b=(2**24,), target=3)

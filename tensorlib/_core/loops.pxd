@@ -1,0 +1,27 @@
+from tensorlib._core.dtypes cimport N_DTYPES
+
+cdef enum:
+    MAX_LOOPS = 256
+
+# A loop over contiguous runs. Ours take typed pointers and a count; NumPy's (`strided`) take its
+# arrays of pointers, sizes and steps.
+cdef struct Loop:
+    void* run                      # NULL where the operation has no loop for the dtype
+    void* data
+    int arity
+    int result                     # dtype id of the output
+    bint strided
+    int input_size                 # bytes of an element of the inputs
+    int output_size
+
+cdef Loop* find_loop(int loop, int dtype) noexcept nogil
+cdef int loop_id(str name) except -1
+cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil
+
+ctypedef void (*cast_loop)(const void* x, void* y, Py_ssize_t n) noexcept nogil
+ctypedef void (*gather_loop)(const char* x, Py_ssize_t step, void* y, Py_ssize_t n) noexcept nogil
+ctypedef void (*scatter_loop)(const void* x, char* y, Py_ssize_t step, Py_ssize_t n) noexcept nogil
+
+cdef cast_loop find_cast(int source, int target) noexcept nogil
+cdef gather_loop find_gather(int dtype) noexcept nogil
+cdef scatter_loop find_scatter(int dtype) noexcept nogil

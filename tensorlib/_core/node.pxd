@@ -1,0 +1,62 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from tensorlib._core.tensor cimport Tensor
+
+cdef enum:
+    EDGE_NDIM = 3
+    N_INLINE = 2
+    OUTPUT = 24          # the place of the first output in a mask of kept values
+
+# One input of the forward operation: where its gradient goes, and what that gradient must look like.
+cdef struct Edge:
+    PyObject* target     # Node, owned; NULL where no gradient is needed
+    int slot             # which output of the target
+    short dtype
+    short ndim
+    Py_ssize_t dims[EDGE_NDIM]     # the sizes, or in dims[0] a pointer to them
+
+# A value kept for the gradient, as it was when the operation ran.
+cdef struct Saved:
+    PyObject* tensor     # owned
+    int64_t version
+
+cdef class Node:
+    cdef object op
+    cdef object attributes         # what the rules need beside tensors, or None
+    cdef object hooks              # or None
+    cdef object notes              # metadata dict, or None
+    cdef int64_t sequence          # grows with time
+    cdef unsigned int kept         # which inputs and outputs are saved, a bit each
+    cdef int n_edges
+    cdef int n_outputs
+    cdef int n_saved
+    cdef bint released             # the saved values were let go by a sweep
+    cdef Edge* edges
+    cdef Saved* saved
+    cdef Edge inline_edges[N_INLINE]
+    cdef Saved inline_saved[N_INLINE]
+    # the state of one sweep
+    cdef int64_t sweep
+    cdef int pending               # dependents that have not reported
+    cdef bint needed
+    cdef PyObject** grads          # one for each output, owned
+    cdef PyObject* inline_grad
+
+# What holds for operations that run on this thread.
+cdef struct Mode:
+    bint grad            # operations are recorded
+    int observers        # how many of profiling, capture, ... are attached
+
+cdef Mode* mode() noexcept nogil
+
+cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
+cdef int set_edge(Node node, int i, Tensor x) except -1
+cdef void keep(Node node, int i, Tensor x) noexcept
+cdef void release_saved(Node node) noexcept
+cdef Node accumulator_of(Tensor leaf)
+cdef Node gradient_edge(Tensor x)
+cdef Tensor saved_value(Node node, int bit, bint as_recorded)
+
+cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
+    return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]
