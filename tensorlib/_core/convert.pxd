@@ -1,7 +1,4 @@
 from tensorlib._core.tensor cimport Tensor
 
-cdef Tensor from_data(object data, int id)
-cdef Tensor from_ndarray(str name, object array)
-cdef Tensor cast_copy(Tensor x, int id)
-cdef object window(Tensor x)
-cdef object item(Tensor x)
+cdef Tensor from_data(object data, int dtype_or_minus1)
+cdef object element(Tensor x)
