@@ -1,3 +1,4 @@
+from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
 
 from tensorlib._core.memory cimport Storage
@@ -16,6 +17,9 @@ ctypedef object (*binary_slot)(Operator which, object a, object b)
 ctypedef object (*unary_slot)(Operator which, object a)
 ctypedef object (*getitem_slot)(Tensor x, object key)
 ctypedef int (*setitem_slot)(Tensor x, object key, object value) except -1
+ctypedef Tensor (*from_data_slot)(object data, int dtype_or_minus1)
+ctypedef object (*item_slot)(Tensor x)
+ctypedef int (*buffer_slot)(Tensor x, Py_buffer* buffer, int flags) except -1
 
 cdef struct Late:
     binary_slot binary
@@ -23,6 +27,9 @@ cdef struct Late:
     unary_slot unary
     getitem_slot getitem
     setitem_slot setitem
+    from_data_slot from_data
+    item_slot item
+    buffer_slot fill_buffer
 
 cdef Late* late
 

@@ -6,6 +6,7 @@ methods are compiled functions that the floors above attach to the type.
 """
 
 cimport cython
+from cpython.buffer cimport Py_buffer
 from cpython.object cimport (
     Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject,
 )
@@ -13,7 +14,7 @@ from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, dtype_object
+from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, dtype_id, dtype_object
 from tensorlib._core.memory cimport Storage, allocate
 from tensorlib._core.shape cimport MAX_NDIM, count, make_size, row_major, wrap_dim
 
@@ -69,6 +70,11 @@ cdef class Tensor:
 
     # NumPy's operators leave mixed expressions to ours
     __array_priority__ = 1000
+
+    def __init__(self, data=(), *, dtype=None, bint requires_grad=False):
+        replace(self, late.from_data(data, -1 if dtype is None else dtype_id(dtype)))
+        if requires_grad:
+            set_requires_grad(self, True)
 
     def __dealloc__(self):
         if self.view_link != NULL:
@@ -407,6 +413,50 @@ cdef class Tensor:
         if self.ndim_ == 0:
             raise TypeError("len() of a 0-d tensor")
         return self.dims[0]
+
+    def __iter__(self):
+        if self.ndim_ == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return map(self.__getitem__, range(self.dims[0]))
+
+    # ---- as Python's own kinds ----------------------------------------------------------------
+
+    def __bool__(self):
+        if self.numel_ != 1:
+            raise RuntimeError(
+                f"Boolean value of Tensor with {'more than one value' if self.numel_ else 'no values'}"
+                " is ambiguous")
+        return bool(late.item(self))
+
+    def __int__(self):
+        return int(single(self))
+
+    def __float__(self):
+        return float(single(self))
+
+    def __index__(self):
+        if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
+            raise TypeError(
+                "only integer tensors of a single element can be converted to an index")
+        return int(late.item(self))
+
+    def __repr__(self):
+        return self._text()
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        late.fill_buffer(self, buffer, flags)
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        free(buffer.internal)
+
+
+cdef object single(Tensor x):
+    """The one element as a Python number."""
+    if x.numel_ != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars, "
+            f"got shape {tuple(x.shape)}")
+    return late.item(x)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:

@@ -1,0 +1,544 @@
+"""Between Python's objects and tensors: numbers and nested sequences, either way.
+
+A nested sequence is walked twice in C: once for its shape and dtype, once to write its elements.
+All of it is raw: nothing here is recorded for gradients.
+"""
+
+cimport numpy as cnp
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Check, PySequence_Fast
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+from libc.string cimport memcpy
+
+import numpy as np
+
+from tensorlib._core.arrays cimport cast_copy, from_ndarray, numpy_id
+from tensorlib._core.dtypes cimport (
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
+    default_float, dtype_id, dtype_object, from_numpy_dtype, promote,
+)
+from tensorlib._core.shape cimport MAX_NDIM
+from tensorlib._core.tensor cimport (
+    Tensor, alias, late, new_scalar, new_tensor,
+)
+
+from tensorlib._core.tensor import attach
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
+    PyObject** PySequence_Fast_ITEMS(object sequence)
+    double PyFloat_Unpack2(const char* data, int little_endian) except? -1.0
+    long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
+
+
+class OutOfRangeError(OverflowError, RuntimeError, ValueError):
+    """A number that its dtype can't hold. Python and NumPy raise OverflowError here, PyTorch
+    RuntimeError or ValueError, depending on where it notices."""
+
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused integer:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+# What the first walk over a nested sequence finds.
+cdef struct Survey:
+    int ndim
+    int depth                    # levels that are sequences; deeper dims are those of arrays
+    int dtype                    # what the elements promote to; -1 before the first
+    Py_ssize_t dims[MAX_NDIM]
+
+
+# ---- one number -------------------------------------------------------------------------------
+
+cdef int scalar_dtype(object value) except -1:
+    """The dtype id of a leaf of a nested sequence."""
+    if PyFloat_CheckExact(value):
+        return default_float()
+    if value is True or value is False:
+        return BOOL
+    if PyLong_CheckExact(value):
+        return INT64
+    if isinstance(value, Tensor):
+        return (<Tensor>value).type
+    if isinstance(value, (np.generic, np.ndarray)):
+        return from_numpy_dtype(value.dtype)
+    if PyFloat_Check(value):
+        return default_float()
+    if PyLong_Check(value):
+        return INT64
+    if isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"tensor: expected numbers, got {type(value).__name__} {value!r:.40}")
+    raise RuntimeError(f"tensor: could not infer dtype of {type(value).__name__}")
+
+
+cdef object as_number(object value):
+    """The Python number of a leaf that is not exactly one already."""
+    if isinstance(value, Tensor):
+        return element(value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.item()
+    if PyFloat_Check(value) or PyLong_Check(value):
+        return value
+    raise TypeError(f"tensor: expected a number, got {type(value).__name__}")
+
+
+cdef double as_double(object value) except? -1.0:
+    if PyFloat_Check(value):
+        return PyFloat_AS_DOUBLE(value)
+    if PyLong_Check(value):
+        return PyLong_AsDouble(value)
+    return as_double(as_number(value))
+
+
+cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -1:
+    """A number cut to an integer. Raises OutOfRangeError beyond [low, high]."""
+    cdef int overflow = 0
+    cdef double real_value
+    cdef int64_t found
+    if PyFloat_Check(value):
+        real_value = PyFloat_AS_DOUBLE(value)
+        # 2**63 is a double, high itself may not be one; NaN fails every comparison
+        if not (real_value > <double>low - 1.0 or real_value == <double>low) \
+                or not real_value < <double>high + 1.0:
+            overflow = 1
+        else:
+            found = <int64_t>real_value
+    elif PyLong_Check(value):
+        found = PyLong_AsLongLongAndOverflow(value, &overflow)
+        overflow |= found < low or found > high
+    else:
+        return as_int64(as_number(value), id, low, high)
+    if overflow:
+        # an int of thousands of digits has no text
+        if PyLong_Check(value) and value.bit_length() > 64:
+            value = f"an int of {value.bit_length()} bits"
+        raise OutOfRangeError(
+            f"tensor: {value} does not fit in {dtype_object(id)}, which holds {low} to {high}")
+    return found
+
+
+# ---- a row of numbers -------------------------------------------------------------------------
+
+cdef int write_reals(real* out, PyObject** values, Py_ssize_t n) except -1:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if PyFloat_CheckExact(<object>values[i]):
+            out[i] = <real>PyFloat_AS_DOUBLE(<object>values[i])
+        else:
+            out[i] = <real>as_double(<object>values[i])
+    return 0
+
+
+cdef int write_integers(integer* out, PyObject** values, Py_ssize_t n, int id) except -1:
+    cdef int64_t high = (<uint64_t>-1 >> (65 - 8 * sizeof(integer))), low = -high - 1
+    cdef Py_ssize_t i
+    if id == UINT8:
+        low, high = 0, 255
+    for i in range(n):
+        out[i] = <integer>as_int64(<object>values[i], id, low, high)
+    return 0
+
+
+cdef int write_bools(char* out, PyObject** values, Py_ssize_t n) except -1:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if <object>values[i] is True or <object>values[i] is False:
+            out[i] = <object>values[i] is True
+        else:
+            out[i] = bool(as_number(<object>values[i]))
+    return 0
+
+
+cdef int write_row(char* out, int id, PyObject** values, Py_ssize_t n) except -1:
+    """Writes n leaves as elements of a dtype that is no half type."""
+    if id == FLOAT32:
+        return write_reals(<float*>out, values, n)
+    if id == FLOAT64:
+        return write_reals(<double*>out, values, n)
+    if id == INT64:
+        return write_integers(<int64_t*>out, values, n, id)
+    if id == BOOL:
+        return write_bools(out, values, n)
+    if id == INT32:
+        return write_integers(<int32_t*>out, values, n, id)
+    if id == INT16:
+        return write_integers(<int16_t*>out, values, n, id)
+    if id == INT8:
+        return write_integers(<int8_t*>out, values, n, id)
+    return write_integers(<uint8_t*>out, values, n, id)
+
+
+# ---- nested sequences -------------------------------------------------------------------------
+
+cdef inline bint is_sequence(object value):
+    """Whether a value is a level of a nested sequence. Arrays and tensors are blocks instead."""
+    if type(value) is list or type(value) is tuple:
+        return True
+    if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
+        return False
+    return (PySequence_Check(value)
+            and not isinstance(value, (str, bytes, Tensor, np.ndarray, np.generic)))
+
+
+cdef inline bint is_block(object value):
+    """Whether a value fills the innermost dims: an ndarray, or a tensor of several elements.
+
+    A tensor of one element stands for its number whatever its shape, as in PyTorch.
+    """
+    if isinstance(value, Tensor):
+        return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
+    return isinstance(value, np.ndarray) and cnp.PyArray_NDIM(value) > 0
+
+
+cdef Tensor block_tensor(object block):
+    """A tensor over an ndarray, copied where its memory can't be shared, or a tensor itself."""
+    if isinstance(block, Tensor):
+        return block
+    return array_tensor(block)
+
+
+cdef Tensor array_tensor(object array):
+    if numpy_id(array) < 0:
+        from_numpy_dtype(array.dtype.newbyteorder("="))     # refuses what no copy can help
+        array = array.astype(array.dtype.newbyteorder("="))
+    elif not array.flags.aligned or any([s % array.itemsize for s in array.strides]):
+        array = array.copy()
+    return from_ndarray("tensor", array)
+
+
+cdef int first_shape(object data, Survey* survey) except -1:
+    """The shape along the first elements, which all others must match."""
+    cdef Py_ssize_t size
+    survey.ndim = 0
+    survey.dtype = -1
+    while is_sequence(data):
+        if survey.ndim == MAX_NDIM:
+            raise ValueError(f"tensor: sequences nested deeper than {MAX_NDIM} levels")
+        size = len(data)
+        survey.dims[survey.ndim] = size
+        survey.ndim += 1
+        if size == 0:
+            break
+        data = data[0]
+    survey.depth = survey.ndim
+    if is_block(data):
+        shape = data.shape
+        if survey.ndim + len(shape) > MAX_NDIM:
+            raise ValueError(f"tensor: sequences nested deeper than {MAX_NDIM} levels")
+        for size in shape:
+            survey.dims[survey.ndim] = size
+            survey.ndim += 1
+    return 0
+
+
+cdef int meet(Survey* survey, int dtype) noexcept:
+    survey.dtype = dtype if survey.dtype < 0 else promote(survey.dtype, dtype)
+    return 0
+
+
+cdef int look(object data, int level, Survey* survey) except -1:
+    """Checks the shape from `level` on and gathers the dtype of all leaves."""
+    cdef PyObject** values
+    cdef Py_ssize_t i, n = survey.dims[level]
+    cdef bint reals = False, integers = False, bools = False
+    if not is_sequence(data):
+        raise TypeError(
+            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
+    sequence = PySequence_Fast(data, "tensor: expected a sequence")
+    if PySequence_Fast_GET_SIZE(sequence) != n:
+        raise ValueError(
+            f"tensor: expected sequence of length {n} at dim {level} "
+            f"(got {PySequence_Fast_GET_SIZE(sequence)})")
+    values = PySequence_Fast_ITEMS(sequence)
+    if level + 1 < survey.depth:
+        for i in range(n):
+            look(<object>values[i], level + 1, survey)
+        return 0
+    if survey.depth < survey.ndim:
+        for i in range(n):
+            look_block(<object>values[i], survey)
+        return 0
+    for i in range(n):
+        if PyFloat_CheckExact(<object>values[i]):
+            reals = True
+        elif <object>values[i] is True or <object>values[i] is False:
+            bools = True
+        elif PyLong_CheckExact(<object>values[i]):
+            integers = True
+        elif is_sequence(<object>values[i]) or is_block(<object>values[i]):
+            raise TypeError(
+                f"tensor: expected a number at dim {level + 1}, like the first element, "
+                f"got {type(<object>values[i]).__name__}")
+        else:
+            meet(survey, scalar_dtype(<object>values[i]))
+    if reals:
+        meet(survey, default_float())
+    if integers:
+        meet(survey, INT64)
+    if bools:
+        meet(survey, BOOL)
+    return 0
+
+
+cdef int look_block(object block, Survey* survey) except -1:
+    cdef int d
+    if not is_block(block):
+        raise TypeError(
+            f"tensor: expected an array at dim {survey.depth}, like the first element, "
+            f"got {type(block).__name__}")
+    shape = block.shape
+    if len(shape) != survey.ndim - survey.depth:
+        raise ValueError(
+            f"tensor: expected an array of {survey.ndim - survey.depth} dims at dim "
+            f"{survey.depth} (got {len(shape)})")
+    for d in range(survey.depth, survey.ndim):
+        if shape[d - survey.depth] != survey.dims[d]:
+            raise ValueError(
+                f"tensor: expected sequence of length {survey.dims[d]} at dim {d} "
+                f"(got {shape[d - survey.depth]})")
+    meet(survey, scalar_dtype(block))
+    return 0
+
+
+cdef char* write(object data, int level, Survey* survey, Tensor x, char* out) except NULL:
+    """Writes the elements from `level` on to `out`; returns where the next ones go."""
+    cdef Py_ssize_t i, n = survey.dims[level], itemsize = ITEMSIZE[x.type]
+    cdef PyObject** values
+    sequence = PySequence_Fast(data, "tensor: expected a sequence")
+    if PySequence_Fast_GET_SIZE(sequence) != n:
+        raise ValueError("tensor: the sequence changed while it was read")
+    values = PySequence_Fast_ITEMS(sequence)
+    if level + 1 < survey.depth:
+        for i in range(n):
+            out = write(<object>values[i], level + 1, survey, x, out)
+    elif survey.depth < survey.ndim:
+        for i in range(n):
+            out = write_block(<object>values[i], survey, x, out)
+    else:
+        write_row(out, x.type, values, n)
+        out += n * itemsize
+    return out
+
+
+cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except NULL:
+    cdef Py_ssize_t nbytes = ITEMSIZE[x.type]
+    cdef Tensor source
+    cdef int d
+    for d in range(survey.depth, survey.ndim):
+        nbytes *= survey.dims[d]
+    if (type(block) is np.ndarray and numpy_id(block) == x.type
+            and cnp.PyArray_IS_C_CONTIGUOUS(block) and cnp.PyArray_NBYTES(block) == nbytes):
+        memcpy(out, cnp.PyArray_DATA(block), nbytes)
+        return out + nbytes
+    source = block_tensor(block)
+    if source.type != x.type or not source.packed:
+        source = cast_copy(source, x.type)
+    if source.numel_ * ITEMSIZE[x.type] != nbytes:
+        raise ValueError("tensor: an array changed while it was read")
+    memcpy(out, source.data_pointer, nbytes)
+    return out + nbytes
+
+
+cdef Tensor from_sequence(object data, int id):
+    cdef Survey survey
+    cdef Tensor x
+    cdef int stored
+    first_shape(data, &survey)
+    look(data, 0, &survey)
+    if id < 0:
+        id = default_float() if survey.dtype < 0 else survey.dtype
+    # half types are rounded from float64 at once
+    stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
+    x = new_tensor(stored, survey.ndim, survey.dims)
+    if x.numel_:
+        write(data, 0, &survey, x, x.data_pointer)
+    return x if stored == id else cast_copy(x, id)
+
+
+cdef Tensor from_scalar(object value, int id):
+    cdef PyObject* values[1]
+    cdef Tensor x
+    cdef int stored
+    if id < 0:
+        id = scalar_dtype(value)
+    else:
+        scalar_dtype(value)
+    stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
+    x = new_scalar(stored)
+    values[0] = <PyObject*>value
+    write_row(x.data_pointer, stored, values, 1)
+    return x if stored == id else cast_copy(x, id)
+
+
+cdef Tensor from_data(object data, int dtype_or_minus1):
+    """A new tensor of numbers, nested sequences, arrays, tensors or buffers; nothing is shared.
+
+    Arrays, tensors and buffers keep their dtype unless one is given. Raises TypeError, ValueError,
+    RuntimeError or OutOfRangeError.
+    """
+    cdef Tensor x
+    if PyFloat_CheckExact(data) or PyLong_CheckExact(data):
+        return from_scalar(data, dtype_or_minus1)
+    x = existing(data)
+    if x is not None:
+        return cast_copy(x, x.type if dtype_or_minus1 < 0 else dtype_or_minus1)
+    if is_sequence(data):
+        return from_sequence(data, dtype_or_minus1)
+    return from_scalar(data, dtype_or_minus1)
+
+
+cdef Tensor existing(object data):
+    """A tensor over the memory of an array, a tensor or a buffer, or None."""
+    if type(data) is list or type(data) is tuple:
+        return None
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        return array_tensor(np.asarray(data))
+    if hasattr(data, "__array__"):
+        return array_tensor(np.asarray(data))
+    if PyObject_CheckBuffer(data) and not isinstance(data, bytes):
+        return array_tensor(np.asarray(memoryview(data)))
+    return None
+
+
+def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
+    """A new tensor that copies a number, nested sequence, array, buffer or tensor.
+
+    Python's floats become the default dtype, ints int64, bools bool; arrays keep their dtype.
+    Raises: ValueError for ragged sequences, TypeError and RuntimeError for what is no number.
+
+    >>> tensorlib.tensor([[1, 2.5], [3, 4]])
+    tensor([[1.0000, 2.5000],
+            [3.0000, 4.0000]])
+    """
+    cdef Tensor x = from_data(data, -1 if dtype is None else dtype_id(dtype))
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """A tensor of `obj` that shares its memory where it can.
+
+    Shared are tensors, NumPy arrays and buffers of the dtype asked for; `copy=True` always copies,
+    `copy=False` never. Raises: ValueError if `copy=False` and a copy is needed.
+
+    >>> a = np.ones(2)
+    >>> tensorlib.asarray(a).data_ptr() == a.ctypes.data
+    True
+    """
+    cdef int id = -1 if dtype is None else dtype_id(dtype)
+    cdef Tensor x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
+    cdef bint shared = x is not None and (id < 0 or x.type == id)
+    if copy is False and not shared:
+        raise ValueError(
+            f"asarray: can't share the memory of {type(obj).__name__}"
+            + (f" as {dtype}" if x is not None else ""))
+    if not shared or copy:
+        x = from_data(obj, id)
+    elif requires_grad is False and x.requires_grad:
+        x = alias(x)
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def as_tensor(data, dtype=None, device=None):
+    """`data` as a tensor: itself if it is one of that dtype, else as `asarray`.
+
+    A tensor that changes dtype stays in its graph.
+    """
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    return asarray(data, dtype=dtype)
+
+
+# ---- to Python --------------------------------------------------------------------------------
+
+cdef double read_bfloat16(const char* data) noexcept:
+    cdef uint32_t bits = <uint32_t>(<const uint16_t*>data)[0] << 16
+    cdef float value
+    memcpy(&value, &bits, sizeof(float))
+    return value
+
+
+cdef object read(int id, const char* data):
+    """One element as a Python number."""
+    if id == FLOAT32:
+        return (<const float*>data)[0]
+    if id == FLOAT64:
+        return (<const double*>data)[0]
+    if id == INT64:
+        return (<const int64_t*>data)[0]
+    if id == BOOL:
+        return data[0] != 0
+    if id == INT32:
+        return (<const int32_t*>data)[0]
+    if id == UINT8:
+        return (<const uint8_t*>data)[0]
+    if id == INT8:
+        return (<const int8_t*>data)[0]
+    if id == INT16:
+        return (<const int16_t*>data)[0]
+    if id == FLOAT16:
+        return PyFloat_Unpack2(data, True)
+    return read_bfloat16(data)
+
+
+cdef list read_list(Tensor x, int dim, const char* data):
+    cdef Py_ssize_t i, size = x.dims[dim], step = x.steps[dim] * ITEMSIZE[x.type]
+    cdef list out = PyList_New(size)
+    cdef object value
+    for i in range(size):
+        value = (read(x.type, data) if dim == x.ndim_ - 1 else read_list(x, dim + 1, data))
+        Py_INCREF(value)
+        PyList_SET_ITEM(out, i, value)
+        data += step
+    return out
+
+
+cdef object element(Tensor x):
+    """The one element as a Python number. Raises RuntimeError."""
+    if x.numel_ != 1:
+        raise RuntimeError(
+            f"item: a Tensor with {x.numel_} elements cannot be converted to Scalar")
+    return read(x.type, x.data_pointer)
+
+
+def item(Tensor self):
+    """The one element as a Python number. Raises: RuntimeError if there are more or none."""
+    return element(self)
+
+
+def tolist(Tensor self):
+    """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    return read_list(self, 0, self.data_pointer) if self.ndim_ else element(self)
+
+
+def __complex__(Tensor self):
+    """The one element as a Python complex."""
+    return complex(float(self))
+
+
+late.from_data = from_data
+late.item = element
+attach("item", item)
+attach("tolist", tolist)
+attach("__complex__", __complex__)
