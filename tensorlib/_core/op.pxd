@@ -55,6 +55,8 @@ cdef class Op:
     cdef frozenset kept_attributes     # those that some rule names
     cdef int n_args
     cdef bint to_float                 # integers are computed as the default float
+    cdef bint divides                  # an integer zero as the last argument is an error
+    cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program
     cdef object backward_op

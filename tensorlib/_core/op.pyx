@@ -9,7 +9,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memchr, memcpy
 
 import difflib
 from types import MappingProxyType
@@ -61,7 +61,7 @@ cdef class Op:
     """
 
     def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
-                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False,
+                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, bint divides=False,
                  bint differentiable=True, bint variadic=False, bint is_view=False,
                  str linearity="", testing=None):
         if name in OPS:
@@ -83,6 +83,8 @@ cdef class Op:
         self.rules = [None] * self.n_args
         self.kept_attributes = frozenset()
         self.to_float = to_float
+        self.divides = divides
+        self.boolean_inputs = tuple(boolean_inputs)
         self.elementwise = loop is not None
         if loop is not None:
             self.loop = loop_id(loop)
@@ -260,7 +262,8 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef bint is_scalar[3]
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
-    cdef bint simple = loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
+    cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
+                        and not op.divides)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -289,7 +292,7 @@ cdef int result_dtype(Op op, PyObject** args) except -1:
     cdef Tensor x
     decided[0] = decided[1] = decided[2] = -1
     for i in range(op.n_args):
-        if i in op.program.boolean_inputs:
+        if i in op.boolean_inputs:
             continue
         x = <Tensor>args[i]
         rank = 0 if x.ndim_ else 2 if x.is_scalar else 1
@@ -328,7 +331,7 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
 
 cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL:
     cdef int dtype = promoted
-    for i in op.program.boolean_inputs:
+    for i in op.boolean_inputs:
         if (<Tensor>args[i]).type != BOOL:
             raise RuntimeError(
                 f"{op.name}: {op.arguments[i]} must be a bool tensor, got {(<Tensor>args[i]).dtype}")
@@ -337,7 +340,20 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     dtype = compute_dtype(dtype)
     if find_loop(op.loop, dtype).run == NULL:
         raise RuntimeError(f"{op.name}: not implemented for {dtype_object(promoted)}")
+    if op.divides and KIND[dtype] != FLOAT_KIND and has_zero(<Tensor>args[op.n_args - 1]):
+        raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
     return op.program.at(dtype)
+
+
+class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
+    """Python's and NumPy's error for it, and PyTorch's."""
+
+
+cdef bint has_zero(Tensor x) except -1:
+    """Whether an element is zero."""
+    cdef Tensor truth = cast(x, BOOL)
+    cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
+    return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
 
 
 cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:

@@ -275,7 +275,7 @@ cdef list as_tensors(Op op, tuple args):
             partner = <Tensor>value
             break
     for i, value in enumerate(args):
-        x = operand(op, value, None if i in op.program.boolean_inputs else partner)
+        x = operand(op, value, None if i in op.boolean_inputs else partner)
         if x is None:
             raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
                             f"{type(value).__name__}")

@@ -19,7 +19,7 @@ from tensorlib._core.node cimport (
 )
 from tensorlib._core.node import _accumulate_op
 from tensorlib._core.op cimport (
-    FUNCTION, GRADIENT, Op, PASS, Rule, SAVED, TILES, ZERO, apply_binary, rule_arguments,
+    FUNCTION, GRADIENT, Op, PASS, Rule, ZERO, apply_binary, rule_arguments,
 )
 from tensorlib._core.op import find
 from tensorlib._core.shape cimport make_size
@@ -342,6 +342,8 @@ cdef object run_rule(Node node, Op op, int i, Tensor g, bint recorded):
         return zeros_for(&node.edges[i])
     if rule.kind == FUNCTION:
         return rule.function(*rule_arguments(rule, node, g, recorded))
+    if recorded and "g" in rule.names:
+        return rule.function(*rule_arguments(rule, node, g, True))
     if recorded:
         slope = rule.function(*rule_arguments(rule, node, None, True))
         return apply_binary(<Op>ZMUL, g, slope)
@@ -354,18 +356,21 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef char* pointers[3]
     cdef bint is_scalar[3]
     cdef Tensor x, out = new_like(g, g.type)
-    cdef int i, dtype = compute_dtype(g.type)
+    cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
     cdef bint simple = program.n_steps == 1 and g.packed and g.type == dtype
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer
     is_scalar[0] = False
     for i in range(rule.n_wants):
+        if rule.wants[i] == GRADIENT:
+            continue
         x = saved_value(node, rule.places[i], False)
-        inputs[1 + i] = <PyObject*>x         # the node keeps it alive
-        if i < 2:
-            pointers[1 + i] = x.data_pointer
-            is_scalar[1 + i] = x.ndim_ == 0 and g.numel_ != 1
+        inputs[n] = <PyObject*>x             # the node keeps it alive
+        if n < 3:
+            pointers[n] = x.data_pointer
+            is_scalar[n] = x.ndim_ == 0 and g.numel_ != 1
+        n += 1
         simple = simple and x.type == dtype and x.packed and (x.ndim_ == 0 or same_shape(x, g))
     if simple:
         for i in range(program.steps[0].loop.arity):

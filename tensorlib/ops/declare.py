@@ -49,24 +49,26 @@ def _parameters(function):
 
 
 def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, boolean=(),
-                differentiable=True, public=True, method=True, inplace=True, **testing):
+                divides=False, differentiable=True, public=True, method=True, inplace=True, **testing):
     """Declares an operation that the loop `kernel` (its own name by default) does element by element.
 
-    to_float: integers are computed as the default float. boolean: arguments that are bool.
+    to_float: integers are computed as the default float. boolean: arguments that are bool. divides:
+    an integer zero as the last argument raises ZeroDivisionError.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at.
     """
     def decorate(function):
         name, arguments = function.__name__, _parameters(function)
         record = Op(
             name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
+            divides=divides,
             boolean_inputs=tuple(arguments.index(a) for a in boolean),
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             testing={"reference": reference, "samples": samples, "edges": edges, **testing})
         made = _MAKERS.get(len(arguments), make_nary)(record)
         publish(name, made, function.__doc__, method, public)
-        if method and inplace:
-            attach(name + "_", _named(make_inplace(record), name + "_",
-                                      f"In-place form of `{name}`."))
+        made.inplace = make_inplace(record)
+        publish(name + "_", made.inplace, f"In-place form of `{name}`.", method and inplace,
+                public=False)
         made.op = record
         record.function = made
         made.deriv = _deriv_of(record)
@@ -74,18 +76,13 @@ def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, bo
     return decorate
 
 
-def _named(function, name, doc):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
 def _deriv_of(record):
     """The decorator `NAME.deriv`, for one argument or (unary operations) without a name."""
     def deriv(argument=None, *, fused=None):
         def decorate(formula):
             which = record.arguments[0] if argument is None or callable(argument) else argument
-            program, constant = trace(formula, fused)
+            booleans = {record.arguments[i] for i in record.boolean_inputs}
+            program, constant = trace(formula, booleans, fused)
             record.add_rule(which, formula, program, constant)
             return formula
         return decorate(argument) if callable(argument) else decorate

@@ -29,3 +29,29 @@ def pairs(low=-3.0, high=3.0, other_low=None, other_high=None, apart=0.0):
                 b = b + apart * 1.5 * (np.abs(b - a.ravel()[0]) < apart)
             yield (a, b), {}
     return generate
+
+
+def triples(boolean=False):
+    """Three arguments that broadcast: a condition (or a real) and two reals."""
+    def generate(rng):
+        for shape, other_shape in PAIRS:
+            first = rng.uniform(-3, 3, shape)
+            low = rng.uniform(-2.0, -0.5, other_shape)
+            yield (first > 0 if boolean else first, low, rng.uniform(0.5, 2.0, shape)), {}
+    return generate
+
+
+def booleans(n):
+    """n bool arguments that broadcast."""
+    def generate(rng):
+        for shapes in PAIRS:
+            yield tuple(rng.random(shapes[i]) < 0.5 for i in range(n)), {}
+    return generate
+
+
+def integers(n, low=-8, high=8):
+    """n integer arguments that broadcast, in [low, high)."""
+    def generate(rng):
+        for shapes in PAIRS:
+            yield tuple(rng.integers(low, high, shapes[i]) for i in range(n)), {}
+    return generate

@@ -85,27 +85,31 @@ class Symbol:
     __hash__ = None
 
 
-def trace(formula, fused=None):
+def trace(formula, booleans=(), fused=None):
     """The tile program of g times the formula, and the constant 0 or 1 if the formula is that.
 
-    The program's inputs are g and then the formula's parameters. `fused` names a loop that does it
-    all in one pass, for the hottest derivatives.
+    The program's inputs are g and then the formula's other parameters, of which `booleans` are
+    bool. A formula with a parameter `g` is the whole gradient and is not multiplied by it. `fused`
+    names a loop that does it all in one pass, for the hottest derivatives.
     """
     code = formula.__code__
-    n_inputs = 1 + code.co_argcount
-    steps = []
+    parameters = code.co_varnames[: code.co_argcount]
+    inputs = ["g", *(name for name in parameters if name != "g")]
+    boolean_inputs = [i for i, name in enumerate(inputs) if name in booleans]
     if fused is not None:
-        return TileProgram(n_inputs, [(fused, tuple(range(n_inputs)))]), None
-    result = formula(*[Symbol(steps, ("input", 1 + i)) for i in range(n_inputs - 1)])
+        return TileProgram(len(inputs), [(fused, tuple(range(len(inputs))))]), None
+    steps = []
+    result = formula(*[Symbol(steps, ("input", inputs.index(name))) for name in parameters])
     if not isinstance(result, Symbol):
         if result in (0, 1):
             return None, result
         result = Symbol(steps, ("constant", float(result)))
-    steps.append(("zmul", (GRADIENT, result.ref)))
-    return number_slots(n_inputs, steps), None
+    if "g" not in parameters:
+        steps.append(("zmul", (GRADIENT, result.ref)))
+    return number_slots(len(inputs), steps, boolean_inputs), None
 
 
-def number_slots(n_inputs, steps):
+def number_slots(n_inputs, steps, boolean_inputs):
     """The TileProgram of symbolic steps: slots count inputs, then constants, then steps."""
     constants = list(dict.fromkeys(
         value for _, refs in steps for kind, value in refs if kind == "constant"))
@@ -117,5 +121,5 @@ def number_slots(n_inputs, steps):
             return value
         return n_inputs + constants.index(value) if kind == "constant" else first_step + value
 
-    return TileProgram(
-        n_inputs, [(loop, tuple(slot(ref) for ref in refs)) for loop, refs in steps], constants)
+    numbered = [(loop, tuple(slot(ref) for ref in refs)) for loop, refs in steps]
+    return TileProgram(n_inputs, numbered, constants, boolean_inputs)
