@@ -1,5 +1,6 @@
-"""The same call on tensorlib and on PyTorch: what each returned or raised, and where they differ."""
+"""The same call on tensorlib and on PyTorch: what each gives, and where they differ."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ class Difference:
     """A place where tensorlib is not PyTorch on purpose, or where PyTorch is inconsistent."""
 
     operation: str
-    applies: callable  # of the names of the dtypes of the tensors
+    applies: Callable[..., bool]  # takes the names of the tensors' dtypes
     reason: str
 
 

@@ -239,7 +239,7 @@ SIZES = [
     ("zeros", lambda t: tl.zeros(2, -1), RuntimeError),
     ("zeros", lambda t: tl.zeros(2.5), TypeError),
     ("zeros", lambda t: tl.zeros("2"), TypeError),
-    ("ones", lambda t: tl.ones(2, dtype=int()), TypeError),
+    ("ones", lambda t: tl.ones(2, dtype=0), TypeError),
     ("full", lambda t: tl.full((2,), None), TypeError),
     ("full", lambda t: tl.full((-2,), 1.0), RuntimeError),
     ("empty", lambda t: tl.empty(HUGE), TOO_LARGE),

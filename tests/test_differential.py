@@ -21,8 +21,8 @@ SPECIAL = np.array([np.inf, -np.inf, np.nan, 1e-30, -1e30, 88.0, 1e4])
 SMALL_INTEGERS = np.array([0, 1, 2, 3, 5, 7, 11, 100])
 
 UNARY = (
-    "neg abs sign exp expm1 exp2 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan asin "
-    "acos atan sinh cosh tanh sigmoid relu erf floor ceil round trunc isnan isinf isfinite "
+    "neg abs sign exp expm1 exp2 log log1p log2 log10 sqrt rsqrt square reciprocal sin cos tan "
+    "asin acos atan sinh cosh tanh sigmoid relu erf floor ceil round trunc isnan isinf isfinite "
     "logical_not bitwise_not"
 ).split()
 BINARY = (
@@ -241,9 +241,9 @@ def distinct(shape, dtype):
 
 
 PRODUCTS = {
-    "matmul": [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
-               ((5, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)), ((0, 3), (3, 4)), ((2, 0), (0, 4)),
-               ((2, 3), (2, 3)), ((), (3,))],
+    "matmul": [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)),
+               ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)),
+               ((0, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (2, 3)), ((), (3,))],
     "mm": [((2, 3), (3, 4)), ((2, 3), (3,))],
     "mv": [((2, 3), (3,)), ((2, 3), (2,))],
     "dot": [((3,), (3,)), ((0,), (0,)), ((3,), (4,))],
@@ -368,7 +368,9 @@ def test_indexing(name):
             for call in (read, write(1), write(2.5), write(True), write_tensor):
                 yield (
                     name, (dtype,), call,
-                    lambda library, dtype=dtype: [tensor(library, distinct((2, 3, 4), dtype), dtype)],
+                    lambda library, dtype=dtype: [
+                        tensor(library, distinct((2, 3, 4), dtype), dtype)
+                    ],
                     "exact",
                 )
 
@@ -403,7 +405,8 @@ SMOOTH_UNARY = {  # operation: values at which it has a derivative
     **{name: REALS for name in (
         "neg", "abs", "sign", "exp", "expm1", "exp2", "square", "sin", "cos", "tan", "atan", "sinh",
         "cosh", "tanh", "sigmoid", "relu", "erf", "floor", "ceil", "round", "trunc")},
-    **{name: np.array([0.25, 0.5, 1.0, 3.75]) for name in ("log", "log2", "log10", "sqrt", "rsqrt")},
+    **{name: np.array([0.25, 0.5, 1.0, 3.75]) for name in (
+        "log", "log2", "log10", "sqrt", "rsqrt")},
     "log1p": np.array([-0.5, 0.0, 2.0]),
     "reciprocal": np.array([-2.0, 0.5, 3.0]),
     "asin": np.array([-0.75, 0.0, 0.5]),
@@ -447,7 +450,8 @@ GRADIENTS = {
     "joins": lambda L, a, b: (
         L.cat([a, a * 2], 1), L.stack([b, b]), *a.split(3, 2), *a.chunk(2, 1), *a),
     "indices": lambda L, a, b: (
-        a[0], a[..., 1:], a[:, [0, 0, 2]], a[a > 1], a[L.tensor([1, 1]), L.tensor([0, 0])], b[None]),
+        a[0], a[..., 1:], a[:, [0, 0, 2]], a[a > 1], b[None],
+        a[L.tensor([1, 1]), L.tensor([0, 0])]),
     "writes": lambda L, a, b: (written(L, a, b), b),
     "copies": lambda L, a, b: (a.clone(), a.mT.contiguous(), a.to(L.float32).to(L.float64), b),
 }

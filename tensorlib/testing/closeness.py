@@ -78,15 +78,16 @@ def _compare_leaves(actual, expected, given, equal_nan, check_dtype, path):
         if actual_dtype != expected_dtype:
             return _at(path, f"The dtypes do not match: {actual_dtype} != {expected_dtype}")
     if given is None:
-        given = _widest(actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype)
+        given = _widest(
+            actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype
+        )
     return _compare_values(actual_values, expected_values, **given, equal_nan=equal_nan, path=path)
 
 
 def _compare_values(actual, expected, rtol, atol, equal_nan, path):
     with np.errstate(all="ignore"):
         close = actual == expected
-        exact_difference = _wide(actual) - _wide(expected)
-        absolute = np.abs(exact_difference)
+        absolute = np.abs(_wide(actual) - _wide(expected))
         magnitude = np.abs(_wide(expected))
         if rtol or atol:
             close = close | (np.isfinite(magnitude) & (absolute <= atol + rtol * magnitude))

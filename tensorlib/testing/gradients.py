@@ -163,7 +163,9 @@ def _checked_positions(name, inputs):
         if isinstance(x, tl.Tensor) and x.requires_grad
     ]
     if not positions:
-        raise ValueError(f"{name}: none of the {len(inputs)} inputs requires grad; at least one must")
+        raise ValueError(
+            f"{name}: none of the {len(inputs)} inputs requires grad; at least one must"
+        )
     for position in positions:
         x = inputs[position]
         if x.dtype != tl.float64:
