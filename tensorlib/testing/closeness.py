@@ -1,7 +1,8 @@
 """`assert_close`: compares Tensors, arrays, numbers and nests of them, and says how they differ."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +11,15 @@ from tensorlib.testing.tolerances import dtype_name, tolerance
 
 
 def assert_close(
-    actual, expected, *, rtol=None, atol=None, equal_nan=False, check_dtype=True, msg=None
-):
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_dtype: bool = True,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
     """None where `actual` is close to `expected`; otherwise an AssertionError that says how not.
 
     Close means |actual - expected| <= atol + rtol * |expected| for every element. Without rtol and

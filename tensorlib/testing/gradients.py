@@ -5,9 +5,14 @@ column for each element of y. The numerical one is (fn(x + eps) - fn(x - eps)) /
 the analytical one is a backward sweep column by column.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 import tensorlib as tl
+
+Function = Callable[..., tl.Tensor | Sequence[tl.Tensor]]
 
 
 class GradcheckError(RuntimeError):
@@ -15,8 +20,15 @@ class GradcheckError(RuntimeError):
 
 
 def gradcheck(
-    fn, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0
-):
+    fn: Function,
+    inputs: tl.Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+) -> bool:
     """True where the gradients of `fn` equal finite differences for all inputs that require grad.
 
     `fn` takes the inputs and returns a Tensor or a sequence of Tensors; outputs that are not
@@ -44,9 +56,16 @@ def gradcheck(
 
 
 def gradgradcheck(
-    fn, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True,
-    nondet_tol=0.0,
-):
+    fn: Function,
+    inputs: tl.Tensor | Sequence[Any],
+    grad_outputs: tl.Tensor | Sequence[tl.Tensor] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+) -> bool:
     """True where the gradients of the gradients of `fn` equal finite differences.
 
     They are taken with respect to the inputs and to the incoming gradients `grad_outputs`, one for

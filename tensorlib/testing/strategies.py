@@ -3,6 +3,8 @@
 They shrink towards what is easiest to read: contiguous, few dimensions, short sides, zeros.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -20,8 +22,12 @@ LAYOUTS = ("contiguous", "transposed", "strided", "reversed", "expanded")
 # What lies between the elements of a strided layout: a kernel that steps wrongly meets it.
 GAP = 99
 
+Shape = tuple[int, ...]
 
-def dtypes(kinds=("floating", "integer", "bool")):
+
+def dtypes(
+    kinds: str | Sequence[str] = ("floating", "integer", "bool"),
+) -> st.SearchStrategy[tl.dtype]:
     """A strategy for dtypes of the given kinds: "bool", "integer", "floating", "complex".
 
     >>> dtypes("floating").example() in (tl.float32, tl.float64, tl.float16, tl.bfloat16)
@@ -34,7 +40,9 @@ def dtypes(kinds=("floating", "integer", "bool")):
     return st.sampled_from([getattr(tl, name) for kind in kinds for name in KINDS[kind]])
 
 
-def shapes(min_dims=0, max_dims=3, min_side=0, max_side=5):
+def shapes(
+    min_dims: int = 0, max_dims: int = 3, min_side: int = 0, max_side: int = 5
+) -> st.SearchStrategy[Shape]:
     """A strategy for shapes: tuples of side lengths, by default with 0-d and empty ones.
 
     >>> len(shapes(min_dims=2, max_dims=2).example())
@@ -45,7 +53,14 @@ def shapes(min_dims=0, max_dims=3, min_side=0, max_side=5):
 
 
 @st.composite
-def broadcastable_shapes(draw, n, min_dims=0, max_dims=3, min_side=0, max_side=5):
+def broadcastable_shapes(
+    draw: st.DrawFn,
+    n: int,
+    min_dims: int = 0,
+    max_dims: int = 3,
+    min_side: int = 0,
+    max_side: int = 5,
+) -> tuple[Shape, ...]:
     """A strategy for tuples of n shapes that broadcast together.
 
     >>> a, b = broadcastable_shapes(2).example()
@@ -62,8 +77,13 @@ def broadcastable_shapes(draw, n, min_dims=0, max_dims=3, min_side=0, max_side=5
 
 @st.composite
 def tensors(
-    draw, dtype=None, shape=None, elements=None, requires_grad=False, layouts=LAYOUTS
-):
+    draw: st.DrawFn,
+    dtype: tl.dtype | st.SearchStrategy[tl.dtype] | None = None,
+    shape: Sequence[int] | st.SearchStrategy[Shape] | None = None,
+    elements: st.SearchStrategy[complex] | None = None,
+    requires_grad: bool | st.SearchStrategy[bool] = False,
+    layouts: Sequence[str] = LAYOUTS,
+) -> tl.Tensor:
     """A strategy for Tensors of any dtype, shape, values and memory layout.
 
     `dtype`, `shape` and `requires_grad` are values or strategies; without them, float32, `shapes()`

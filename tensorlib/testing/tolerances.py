@@ -4,6 +4,8 @@
 the amount of work: a reduction adds many roundings, a gradient passes through several operations.
 """
 
+from typing import Any
+
 DEFAULTS = {  # dtype: (rtol, atol); a dtype that is not listed must match exactly
     "float16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
@@ -22,7 +24,7 @@ KINDS = {  # kind: factor on both tolerances
 }
 
 
-def tolerance(dtype, kind="elementwise"):
+def tolerance(dtype: Any, kind: str = "elementwise") -> dict[str, float]:
     """The keyword arguments `rtol` and `atol` for results of `dtype` made by `kind` of work.
 
     Kinds are "exact", "elementwise", "reduction", "product" and "gradient".
@@ -41,6 +43,6 @@ def tolerance(dtype, kind="elementwise"):
     return {"rtol": factor * rtol, "atol": factor * atol}
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: Any) -> str:
     """The bare name of a tensorlib or NumPy dtype: 'float32', 'bool'."""
     return str(dtype).rpartition(".")[2]
