@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from process import resident_bytes
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -268,6 +269,14 @@ class TestProtocols:
         assert x[1].tolist() == [0.0, 0.0]
         first, second = tl.tensor([1.0, 2.0])
         assert (first.item(), second.item()) == (1.0, 2.0)
+
+    def test_iteration_is_lazy(self):
+        """PyTorch makes a million Tensors before it gives the first."""
+        x = tl.zeros(1_000_000)
+        before = resident_bytes()
+        first = next(iter(x))
+        assert resident_bytes() - before < 20e6
+        assert first.item() == 0.0
 
     def test_iteration_keeps_gradients(self):
         x = tl.ones(3, requires_grad=True)

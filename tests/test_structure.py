@@ -2,11 +2,10 @@
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from process import run_python
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tensorlib"
@@ -161,12 +160,7 @@ def test_every_floor_is_known():
 
 
 def modules_after(statement):
-    program = f"{statement}\nimport sys\nprint(*sorted(sys.modules))"
-    finished = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=ROOT,
-        check=True,
-    )
-    return set(finished.stdout.split())
+    return set(run_python(f"{statement}\nimport sys\nprint(*sorted(sys.modules))").split())
 
 
 def test_importing_tensorlib_is_light():

@@ -3,38 +3,13 @@
 What may hang runs in a process of its own with a time limit.
 """
 
-import os
-import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
+from process import run_python
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
-
-SECONDS = 40
-
-
-def run(source, *arguments):
-    """What a Python process that imports this same tensorlib prints; it may not crash or hang."""
-    path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", source, *arguments], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # with the children that it forked
-        process.communicate()
-        pytest.fail(f"still running after {SECONDS} seconds")
-    assert process.returncode == 0, f"exit status {process.returncode}\n{errors}"
-    return output
-
 
 WORK = """
 import tensorlib as tl
@@ -137,7 +112,7 @@ print(bits(tl.randn(300_000)), bits(tl.rand(300_000)), bits(tl.randperm(100_000)
 
 
 def test_results_have_the_same_bits_for_any_number_of_threads():
-    one, two, three = (run(BITS, threads).splitlines() for threads in "123")
+    one, two, three = (run_python(BITS, threads).splitlines() for threads in "123")
     assert len(one) > 20
     assert one == two == three
 
@@ -147,7 +122,7 @@ def test_results_have_the_same_bits_for_any_number_of_threads():
     ids=["fork", "threads", "fork while busy", "exit while busy"],
 )
 def test_nothing_hangs_or_crashes(source):
-    assert run(source) == "done\n"
+    assert run_python(source) == "done\n"
 
 
 def test_the_number_of_threads_can_be_changed_at_any_time():

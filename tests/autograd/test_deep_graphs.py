@@ -1,11 +1,10 @@
 """Graphs a million nodes deep or wide: built, swept and freed without recursion."""
 
 import gc
-import os
 import threading
-from pathlib import Path
 
 import pytest
+from process import resident_bytes
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -77,11 +76,6 @@ def test_a_wide_fan_in_is_summed():
     parts = [x * 2 for _ in range(100_000)]
     tl.cat(parts).sum().backward()
     assert_close(x.grad, [200_000.0])
-
-
-def resident_bytes():
-    pages = Path("/proc/self/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_graphs_that_are_dropped_give_their_memory_back():
