@@ -1,7 +1,7 @@
 """Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
 
 from tensorlib._core.dtypes cimport compute_dtype
-from tensorlib._core.reduction cimport SUM, reduce_run
+from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tile cimport cast, packed_copy
@@ -20,12 +20,23 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef char* to = out.data_pointer
     if out.numel_ == 0:
         return out
+    cdef int status
     if x.numel_ < 16384:
-        reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+        status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
     else:
         with nogil:
-            reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+            status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+    check(status, x)
     return out
+
+
+cdef int check(int status, Tensor x) except -1:
+    """Raises for what the kernels could not do."""
+    if status == NO_LOOP:
+        raise RuntimeError(f"not implemented for {x.dtype}")
+    if status == NO_MEMORY:
+        raise MemoryError("no memory for the partial results of a reduction")
+    return 0
 
 
 cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype):

@@ -188,7 +188,7 @@ cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
     cdef Tensor old = alias(base), new = alias(base)
     old.grad_node, old.slot = base.grad_node, base.slot
     args[0], args[1] = <PyObject*>old, <PyObject*>value
-    record(<Op>view_scatter, args, 2, new, {"layout": layout_in(base, view)})
+    record(<Op>view_scatter, args, 2, new, {"place": place_in(base, view)})
     return new
 
 
@@ -196,11 +196,11 @@ cdef Tensor strided_record(Tensor base, Tensor view):
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
     args[0] = <PyObject*>base
-    record(<Op>as_strided, args, 1, new, {"layout": layout_in(base, view)})
+    record(<Op>as_strided, args, 1, new, {"place": place_in(base, view)})
     return new
 
 
-cdef tuple layout_in(Tensor base, Tensor view):
+cdef tuple place_in(Tensor base, Tensor view):
     """Where a view lies in its base: sizes, strides and offset, and the strides of the base."""
     return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
             base.storage_offset())

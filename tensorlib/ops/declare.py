@@ -21,6 +21,10 @@ FUNCTIONS = {}  # every public function by name, in the order of declaration
 _MAKERS = {1: make_unary, 2: make_binary}
 
 
+class Tensors:
+    """The annotation of a parameter that is a sequence of tensors."""
+
+
 def publish(name, function, doc, method=True, public=True):
     """Makes `function` the public function, and by default the method, of this name."""
     function.__name__ = function.__qualname__ = name
@@ -120,14 +124,14 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
 def _record(name, forward, linear, multilinear, view, differentiable, outputs, testing):
     annotations = forward.__annotations__
     parameters = _parameters(forward)
-    arguments = [p for p in parameters if annotations.get(p) in ("Tensor", "Tensors")]
+    arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
     attributes = parameters[len(arguments):]
     code = forward.__code__
     defaults = dict(zip(reversed(parameters[: code.co_argcount]), reversed(forward.__defaults__ or ())))
     defaults.update(forward.__kwdefaults__ or {})
     return Op(
         name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes], outputs,
-        forward=forward, variadic="Tensors" in annotations.values(), is_view=view,
+        forward=forward, variadic=Tensors in annotations.values(), is_view=view,
         differentiable=differentiable,
         linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
 
@@ -148,4 +152,4 @@ def composite(*, reference, samples, method=True, public=True, **testing):
     return decorate
 
 
-__all__ = ["FUNCTIONS", "alias", "composite", "elementwise", "find", "op", "publish"]
+__all__ = ["FUNCTIONS", "Tensors", "alias", "composite", "elementwise", "find", "op", "publish"]

@@ -55,3 +55,19 @@ def integers(n, low=-8, high=8):
         for shapes in PAIRS:
             yield tuple(rng.integers(low, high, shapes[i]) for i in range(n)), {}
     return generate
+
+
+def given(*cases):
+    """One real tensor of the shape that each case begins with, then the case's attributes."""
+    def generate(rng):
+        for shape, *attributes in cases:
+            yield (rng.uniform(-2, 2, shape), *attributes), {}
+    return generate
+
+
+def given_sequences(*cases):
+    """Pairs of (shapes of a sequence of tensors, dim)."""
+    def generate(rng):
+        for shapes, dim in zip(cases[::2], cases[1::2]):
+            yield (tuple(rng.uniform(-2, 2, shape) for shape in shapes),), {"dim": dim}
+    return generate
