@@ -152,7 +152,9 @@ cdef inline integer quotient(integer a, integer b) noexcept nogil:
 
 cdef inline integer rest(integer a, integer b) noexcept nogil:
     """a - quotient(a, b) * b; 0 for b == 0"""
-    if b == 0 or b == -1:
+    if b == 0:
+        return 0
+    if b == -1:  # the smallest number % -1 traps
         return 0
     return a % b  # cdivision: C's
 
