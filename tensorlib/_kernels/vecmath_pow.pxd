@@ -73,15 +73,24 @@ cdef inline double pow_double(double a, double y) noexcept nogil:
     return exp_edges(total, scale(1.0 + (r + r * r * exp_series(r)), n))
 
 
+cdef inline bint is_ordinary(floating x, floating y) noexcept nogil:
+    """whether `pow_ordinary` gives x**y: not for x <= 0, infinity and NaN"""
+    return (x > 0) & (x < infinity(x)) & (magnitude(y) < infinity(y))
+
+
+cdef inline floating pow_ordinary(floating x, floating y) noexcept nogil:
+    if floating is float:
+        return pow_float(x, y)
+    else:
+        return pow_double(x, y)
+
+
 cdef inline floating pow(floating x, floating y) noexcept nogil:
     """x**y with the exceptions of IEEE 754: pow(x, 0) = pow(1, y) = 1, also for NaN"""
     cdef floating zero = 0, one = 1, half = 0.5, inf = infinity(x)
     cdef floating a = magnitude(x), r, whole = round_even(y), halved = y * half
     cdef bint odd = (whole == y) & (round_even(halved) != halved)
-    if floating is float:
-        r = pow_float(a, y)
-    else:
-        r = pow_double(a, y)
+    r = pow_ordinary(a, y)
     r = (inf if y < 0 else zero) if a == 0 else r
     r = (zero if y < 0 else inf) if a == inf else r
     r = one if a == one else r
