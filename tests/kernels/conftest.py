@@ -1,6 +1,6 @@
 import pytest
 
-from .loops import LEVELS, loops
+from loops import LEVELS, loops
 
 
 @pytest.fixture(scope="session", params=LEVELS)
