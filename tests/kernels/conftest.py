@@ -1,5 +1,4 @@
 import pytest
-
 from loops import LEVELS, loops
 
 

@@ -4,7 +4,6 @@ import ctypes
 import importlib
 
 import numpy as np
-
 from tensorlib._kernels.cpu import supported_levels
 
 MODULES = ("binary", "bounds", "cast", "division", "exponential", "fused", "moves",
