@@ -183,10 +183,16 @@ cdef inline floating poly7(floating x, floating c6, floating c5, floating c4, fl
     return poly6(x, c6 * x + c5, c4, c3, c2, c1, c0)
 
 
+cdef inline floating poly10(floating x, floating c9, floating c8, floating c7, floating c6,
+                            floating c5, floating c4, floating c3, floating c2, floating c1,
+                            floating c0) noexcept nogil:
+    return poly6(x, poly5(x, c9, c8, c7, c6, c5), c4, c3, c2, c1, c0)
+
+
 cdef inline floating poly11(floating x, floating c10, floating c9, floating c8, floating c7,
                             floating c6, floating c5, floating c4, floating c3, floating c2,
                             floating c1, floating c0) noexcept nogil:
-    return poly6(x, poly6(x, c10, c9, c8, c7, c6, c5), c4, c3, c2, c1, c0)
+    return poly10(x, c10 * x + c9, c8, c7, c6, c5, c4, c3, c2, c1, c0)
 
 
 cdef inline floating poly12(floating x, floating c11, floating c10, floating c9, floating c8,
