@@ -42,6 +42,7 @@ cdef enum:
     LANE_BYTES = 256   # four of the widest registers: enough additions in flight to hide latency
     MAX_LANES = 256
     LEAF = 32          # rows added one after the other
+    ENDS = 16          # lanes left of each long row before its last additions
     TILE = 512         # columns that go through the tree together: long runs for the prefetcher
 
 
@@ -54,12 +55,16 @@ cdef inline element lift(Op* op, element x, element c) noexcept nogil:
 
 
 cdef inline element join(Op* op, element a, element b) noexcept nogil:
+    cdef element extreme
     if Op is Product:
         return a * b
-    elif Op is Max:
-        return b if (b > a) | (b != b) else a
-    elif Op is Min:
-        return b if (b < a) | (b != b) else a
+    elif Op is Max or Op is Min:
+        # In two steps: the first is the processor's own max or min, the second a blend.
+        if Op is Max:
+            extreme = b if b > a else a
+        else:
+            extreme = b if b < a else a
+        return b if b != b else extreme
     else:
         return a + b
 
@@ -119,6 +124,36 @@ cdef inline void fold_wide(Op* op, const element* x, const element* c, element* 
         j += width
 
 
+cdef inline void halve(Op* op, element* lanes, Py_ssize_t half) noexcept nogil:
+    cdef Py_ssize_t l
+    for l in range(half):
+        lanes[l] = join(op, lanes[l], lanes[half + l])
+
+
+cdef inline void fold_short_rows(Op* op, const element* x, const element* c, element* y,
+                                 Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+    """Rows of less than one lane block: one lane for each row."""
+    cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
+    cdef element sums[MAX_LANES]
+    cdef element shift[MAX_LANES]
+    cdef Py_ssize_t i, l, rows
+    while outer > 0:
+        rows = min(outer, lanes)
+        for l in range(rows):
+            shift[l] = c[l] if Op is Squares else 0
+            sums[l] = lift(op, x[l * n], shift[l])
+        for i in range(1, n):
+            for l in range(rows):
+                sums[l] = join(op, sums[l], lift(op, x[l * n + i], shift[l]))
+        for l in range(rows):
+            y[l] = sums[l]
+        x += rows * n
+        y += rows
+        if Op is Squares:
+            c += rows
+        outer -= rows
+
+
 cdef inline void fold_short(Op* op, const element* x, const element* c, element* y, Py_ssize_t n,
                             Py_ssize_t inner) noexcept nogil:
     """A slice of less than one lane block."""
@@ -132,35 +167,65 @@ cdef inline void fold_short(Op* op, const element* x, const element* c, element*
         y[j] = total
 
 
+cdef inline void fold_block_rows(Op* op, const element* x, element* sums, const element* shift,
+                                 Py_ssize_t n, Py_ssize_t stride) noexcept nogil:
+    """sums := memory of n elements, folded to one lane block in rows of `stride`"""
+    cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
+    # Lanes beyond the stride read what comes next in memory, and are not used.
+    cdef Py_ssize_t rows = (n - lanes) // stride + 1
+    cdef Py_ssize_t rest = rows * stride
+    cdef Py_ssize_t l
+    fold_tree(op, x, shift, sums, lanes, rows, stride)
+    while rest < n:
+        for l in range(min(stride, n - rest)):
+            sums[l] = join(op, sums[l], lift(op, x[rest + l], shift[l] if Op is Squares else 0))
+        rest += stride
+
+
+cdef inline void fold_rows(Op* op, const element* x, const element* c, element* y,
+                           Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+    """Rows of one lane block and more: ENDS lanes are left of each, and are folded together."""
+    cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
+    cdef element sums[MAX_LANES]
+    cdef element shift[MAX_LANES]
+    cdef element ends[ENDS * MAX_LANES]
+    cdef Py_ssize_t rows = 0
+    cdef Py_ssize_t o, l
+    for o in range(outer):
+        if Op is Squares:
+            for l in range(lanes):
+                shift[l] = c[o]
+        fold_block_rows(op, x + o * n, sums, shift, n, lanes)
+        if lanes > 128:
+            halve(op, sums, 128)
+        if lanes > 64:
+            halve(op, sums, 64)
+        if lanes > 32:
+            halve(op, sums, 32)
+        for l in range(ENDS):
+            ends[rows * ENDS + l] = join(op, sums[l], sums[ENDS + l])
+        rows += 1
+        if rows == MAX_LANES or o == outer - 1:
+            if Op is Squares:
+                fold_short_rows(<Sum*>NULL, ends, <const element*>NULL, y, rows, ENDS)
+            else:
+                fold_short_rows(op, ends, <const element*>NULL, y, rows, ENDS)
+            y += rows
+            rows = 0
+
+
 cdef inline void fold_narrow(Op* op, const element* x, const element* c, element* y,
                              Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     """A slice whose inner is less than one lane block: k of its rows make one row of lanes."""
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef Py_ssize_t k = lanes // inner
-    cdef Py_ssize_t stride = k * inner
-    cdef Py_ssize_t size = n * inner
-    cdef Py_ssize_t l, rest, rows, half
+    cdef Py_ssize_t l, half
     cdef element sums[MAX_LANES]
     cdef element shift[MAX_LANES]
     if Op is Squares:
         for l in range(lanes):
             shift[l] = c[l % inner]
-    # Lanes beyond the stride read what comes next in memory, and are not used.
-    rows = (size - lanes) // stride + 1
-    fold_tree(op, x, shift, sums, lanes, rows, stride)
-    rest = rows * stride
-    while rest < size:
-        for l in range(min(stride, size - rest)):
-            sums[l] = join(op, sums[l], lift(op, x[rest + l], shift[l] if Op is Squares else 0))
-        rest += stride
-    if inner == 1:
-        half = lanes // 2
-        while half > 0:
-            for l in range(half):
-                sums[l] = join(op, sums[l], sums[half + l])
-            half //= 2
-        y[0] = sums[0]
-        return
+    fold_block_rows(op, x, sums, shift, n * inner, k * inner)
     while k > 1:
         half = (k + 1) // 2
         for l in range((k - half) * inner):
@@ -175,6 +240,12 @@ cdef inline void fold(Op* op, const element* x, const element* c, element* y, Py
     """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end"""
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef Py_ssize_t o
+    if inner == 1:
+        if n < lanes:
+            fold_short_rows(op, x, c, y, outer, n)
+        else:
+            fold_rows(op, x, c, y, outer, n)
+        return
     for o in range(outer):
         if inner >= lanes:
             fold_wide(op, x, c, y, n, inner, begin, end)

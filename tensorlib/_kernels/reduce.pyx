@@ -18,7 +18,8 @@ NULL for the kinds that do not use it. NaN counts as the greatest and as the lea
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
-from tensorlib._kernels.fold cimport LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold
+from tensorlib._kernels.fold cimport (
+    LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold)
 
 ctypedef fused Extreme:
     Max
@@ -72,6 +73,27 @@ cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* a
     at[0] = best_begin + find(x + best_begin, best, min(<Py_ssize_t>SEARCH, n - best_begin))
 
 
+cdef inline void index_short_rows(Extreme* op, const element* x, element* y, int64_t* at,
+                                  Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+    """One lane for each row: a search in each would mispredict its end."""
+    cdef Py_ssize_t i, l, rows
+    cdef bint better
+    while outer > 0:
+        rows = min(outer, <Py_ssize_t>LANE_BYTES)
+        for l in range(rows):
+            y[l] = x[l * n]
+            at[l] = 0
+        for i in range(1, n):
+            for l in range(rows):
+                better = beats(op, x[l * n + i], y[l])
+                y[l] = x[l * n + i] if better else y[l]
+                at[l] = i if better else at[l]
+        x += rows * n
+        y += rows
+        at += rows
+        outer -= rows
+
+
 cdef inline void index_columns(Extreme* op, const element* x, element* y, int64_t* at,
                                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
                                Py_ssize_t end) noexcept nogil:
@@ -94,6 +116,9 @@ cdef void index(Extreme* op, const element* x, element* y, int64_t* at, Py_ssize
                 Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y[o, j], at[o, j] := the extreme of x[o, :, j] and its first index"""
     cdef Py_ssize_t o
+    if inner == 1 and n < LANE_BYTES // <Py_ssize_t>sizeof(element):
+        index_short_rows(op, x, y, at, outer, n)
+        return
     for o in range(outer):
         if inner == 1:
             index_row(op, x, y, at, n)

@@ -16,7 +16,7 @@ rows_backward_run = c_function(reduction, "rows_backward_run", ctypes.c_int, cty
                                SIZE, SIZE)
 SHAPES = [(1, 1), (5, 2), (300, 10), (3, 64), (2, 1000), (2, 2048), (3, 2049), (2, 10_000),
           (500, 100), (0, 5)]
-TOLERANCE = {"float32": dict(rtol=1e-5, atol=1e-6), "float64": dict(rtol=1e-13, atol=1e-14)}
+TOLERANCE = {"float32": {"rtol": 1e-5, "atol": 1e-6}, "float64": {"rtol": 1e-13, "atol": 1e-14}}
 
 
 def forward(kind, x):
