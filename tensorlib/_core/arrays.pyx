@@ -143,7 +143,7 @@ def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,
         raise ValueError(
             f"frombuffer: {count} elements of {itemsize} bytes after {offset} bytes do not fit in "
             f"a buffer of {length}")
-    bits = np.uint16 if id == BFLOAT16 else to_numpy_dtype(id)
+    bits = np.int16 if id == BFLOAT16 else to_numpy_dtype(id)
     x = from_ndarray("frombuffer", np.frombuffer(buffer, bits, wanted, offset))
     x.type = id
     if requires_grad:

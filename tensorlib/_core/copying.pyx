@@ -24,7 +24,7 @@ cdef object instance(object cls, Tensor x, bint wants_grad, object attributes):
     return out
 
 
-def rebuild(cls, dtype, shape, data, bint wants_grad):
+def rebuild(cls, dtype, shape, data, bint wants_grad, attributes):
     """The tensor of a pickle. It shares the memory of `data` if that may be written to."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("unpickle", shape, dims), id = dtype_id(dtype)
@@ -36,7 +36,7 @@ def rebuild(cls, dtype, shape, data, bint wants_grad):
             f"unpickle: a tensor of shape {tuple(shape)} and {dtype} has {nbytes} bytes, "
             f"the pickle holds {view.nbytes}")
     if nbytes:
-        array = np.frombuffer(data, np.uint16 if id == BFLOAT16 else to_numpy_dtype(id))
+        array = np.frombuffer(data, np.int16 if id == BFLOAT16 else to_numpy_dtype(id))
         array = array.reshape(shape)
         if array.flags.writeable and array.flags.aligned:
             x = from_ndarray("unpickle", array)
@@ -45,7 +45,7 @@ def rebuild(cls, dtype, shape, data, bint wants_grad):
         x = new_tensor(id, ndim, dims)
         if nbytes:
             window(x)[...] = array
-    return instance(cls, x, wants_grad, None)
+    return instance(cls, x, wants_grad, attributes)
 
 
 def __reduce_ex__(Tensor self, protocol):
@@ -56,9 +56,8 @@ def __reduce_ex__(Tensor self, protocol):
     cdef Tensor packed = self if self.packed else packed_copy(self)
     array = window(packed)
     data = pickle.PickleBuffer(array) if protocol >= 5 else array.tobytes()
-    state = getattr(self, "__dict__", None) or None
-    return (rebuild,
-            (type(self), self.dtype, tuple(self.shape), data, requires_grad(self)), state)
+    return rebuild, (type(self), self.dtype, tuple(self.shape), data, requires_grad(self),
+                     getattr(self, "__dict__", None) or None)
 
 
 def __copy__(Tensor self):

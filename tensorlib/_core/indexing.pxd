@@ -11,6 +11,6 @@ cdef class Index:
     cdef int at                # where the indexed dims stand in the result
 
 cdef Tensor basic_view(Tensor x, object key)
-cdef Index parse(Tensor x, object key)
-cdef Tensor take(Tensor x, Index index)
-cdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1
+cpdef Index parse(Tensor x, object key)
+cpdef Tensor take(Tensor x, Index index)
+cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1

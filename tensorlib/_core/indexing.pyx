@@ -12,6 +12,7 @@ backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and posit
 All of it is raw: nothing here is recorded for gradients, and `values` have the tensor's dtype.
 """
 
+cimport numpy as cnp
 from cpython.long cimport PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
 from libc.stdint cimport int64_t
@@ -31,6 +32,8 @@ from tensorlib._core.strided cimport (
     start,
 )
 from tensorlib._core.tensor cimport Tensor, late, new_tensor, new_view
+
+cnp.import_array()
 
 cdef extern from "Python.h":
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
@@ -63,7 +66,7 @@ cdef inline Kind kind_of(object part):
         return ELLIPSIS
     if isinstance(part, Tensor):
         return INTEGER if is_int_scalar(part) else ADVANCED
-    if isinstance(part, np.ndarray):
+    if isinstance(part, cnp.ndarray):
         return INTEGER if part.ndim == 0 and part.dtype.kind in "iu" else ADVANCED
     if isinstance(part, (bool, np.bool_)):
         return ADVANCED
@@ -108,7 +111,7 @@ cdef inline int push(Layout* layout, Py_ssize_t size, Py_ssize_t step) except -1
 cdef int require_dims(Py_ssize_t used, Tensor x) except -1:
     if used > x.ndim_:
         raise IndexError(
-            f"too many indices for tensor of dimension {x.ndim_}: the key has {used}")
+            f"index: too many indices for tensor of dimension {x.ndim_}: the key has {used}")
     return 0
 
 
@@ -166,7 +169,7 @@ cdef class Index:
     """A parsed index expression."""
 
 
-cdef Index parse(Tensor x, object key):
+cpdef Index parse(Tensor x, object key):
     """The parsed key; positions and masks are checked and copied, the view is made when applied.
 
     Raises: IndexError, TypeError for what is no index.
@@ -223,8 +226,8 @@ cdef Tensor as_index(object part):
     cdef Tensor found = None
     if isinstance(part, (bool, np.bool_)):
         return from_data(bool(part), BOOL)
-    if isinstance(part, (Tensor, np.ndarray)):
-        if isinstance(part, np.ndarray) and part.dtype.kind == "u" and part.itemsize > 1:
+    if isinstance(part, (Tensor, cnp.ndarray)):
+        if isinstance(part, cnp.ndarray) and part.dtype.kind == "u" and part.itemsize > 1:
             part = part.astype(np.int64)
         found = existing(part)
     elif not isinstance(part, str) and hasattr(part, "__len__"):
@@ -232,19 +235,19 @@ cdef Tensor as_index(object part):
             found = from_data(part, -1)
         except (TypeError, ValueError, RuntimeError) as error:
             raise IndexError(
-                f"a {type(part).__name__} used as an index must hold ints or bools; for an index "
+                f"index: a {type(part).__name__} used as an index must hold ints or bools; for an index "
                 f"of several parts use a tuple ({error})") from None
         if found.numel_ == 0:
             return cast_copy(found, INT64)
     else:
         raise (IndexError if isinstance(part, float) else TypeError)(
-            "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are "
+            "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are "
             f"valid indices (got {type(part).__name__})")
     if found.type == UINT8:
         raise IndexError(
-            "a uint8 tensor is no index: use .bool() for a mask or .long() for positions")
+            "index: a uint8 tensor is ambiguous: use .bool() for a mask or .long() for positions")
     if KIND[found.type] == FLOAT_KIND:
-        raise IndexError(f"tensors used as indices must be integer or bool, got {found.dtype}")
+        raise IndexError(f"index: tensors used as indices must be integer or bool, got {found.dtype}")
     return found
 
 
@@ -422,7 +425,7 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     return 0
 
 
-cdef Tensor take(Tensor x, Index index):
+cpdef Tensor take(Tensor x, Index index):
     """The elements at a parsed key: a view if it is basic, else a new tensor."""
     cdef Tensor view = basic_view(x, index.basic), out
     cdef Py_ssize_t dims[MAX_NDIM]
@@ -433,7 +436,7 @@ cdef Tensor take(Tensor x, Index index):
     return out
 
 
-cdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
+cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     """Writes values, broadcast, to the elements at a parsed key; with `accumulate` adds them.
 
     Of values for the same element the last one stays, or all are added in order. Values that share

@@ -85,7 +85,7 @@ cdef list true_positions(Tensor mask):
             for d in range(mask.ndim_)]
 
 
-cdef Tensor nonzero(Tensor x):
+cpdef Tensor nonzero(Tensor x):
     """The coordinates of the elements that are not zero, one row each, as int64."""
     cdef Tensor mask = nonzero_mask(x), out
     cdef Py_ssize_t dims[2]

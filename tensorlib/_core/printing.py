@@ -42,9 +42,9 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
                "edgeitems": edgeitems, "linewidth": linewidth}
     changes = {name: value for name, value in changes.items() if value is not None}
     for name, value in changes.items():
-        if not isinstance(value, (int, float)) or not value >= 0:
+        if not (isinstance(value, int) or (name == "threshold" and value == math.inf)) or value < 0:
             raise ValueError(
-                f"set_printoptions: {name} must be a number of 0 or more, got {value!r}")
+                f"set_printoptions: {name} must be an int of 0 or more, got {value!r}")
     if profile is not None:
         if profile not in PROFILES:
             raise ValueError(
