@@ -25,7 +25,8 @@ cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_New(PyTypeObject* type, int ndim, const cnp.npy_intp* dims, int type_num,
-                       const cnp.npy_intp* strides, void* data, int itemsize, int flags, PyObject* obj)
+                       const cnp.npy_intp* strides, void* data, int itemsize, int flags,
+                       PyObject* obj)
     bint PyArray_ISALIGNED(cnp.ndarray array)
     bint PyArray_ISNOTSWAPPED(cnp.ndarray array)
     bint PyArray_ISWRITEABLE(cnp.ndarray array)
@@ -142,7 +143,7 @@ def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,
         raise ValueError(
             f"frombuffer: {count} elements of {itemsize} bytes after {offset} bytes do not fit in "
             f"a buffer of {length}")
-    bits = np.uint16 if id == BFLOAT16 else to_numpy_dtype(id)
+    bits = np.int16 if id == BFLOAT16 else to_numpy_dtype(id)
     x = from_ndarray("frombuffer", np.frombuffer(buffer, bits, wanted, offset))
     x.type = id
     if requires_grad:
@@ -159,8 +160,8 @@ cdef object window(Tensor x):
     cdef int d
     for d in range(x.ndim_):
         strides[d] = x.steps[d] * itemsize
-    array = PyArray_New(<PyTypeObject*>cnp.ndarray, x.ndim_, <cnp.npy_intp*>x.dims, type_nums[x.type], strides,
-                        x.data_pointer, <int>itemsize,
+    array = PyArray_New(<PyTypeObject*>cnp.ndarray, x.ndim_, <cnp.npy_intp*>x.dims,
+                        type_nums[x.type], strides, x.data_pointer, <int>itemsize,
                         cnp.NPY_ARRAY_WRITEABLE if x.storage.writable else 0, NULL)
     cnp.set_array_base(array, x.storage)
     return array

@@ -52,14 +52,15 @@ cdef enum:
     # Below this many products no BLAS we know uses threads: OpenBLAS starts at 9,216 for gemv and
     # at 262,144 for gemm.
     SERIAL_BELOW = 8192
-    # Sides of a block. Two blocks of this size cost 1 to 2 % over one plain call on one thread,
-    # halves of it 3 to 5 %, because OpenBLAS packs both operands anew for each block.
-    BLOCK_ROWS = 512
-    BLOCK_COLS = 256
+    # Least sides of a block. OpenBLAS packs both operands anew for each block: with these a product
+    # costs 1 to 2 % over one plain call on one thread, with half of them 3 to 5 %.
+    BLOCK_COLS = 192
+    BLOCK_ROWS = 768
+    BLOCK_ROWS_ALONE = 256  # where blocks lie below each other only
     # Products in one chunk of a batch, and elements of the matrix in one chunk of a
     # matrix-vector product: 10 to 20 us either way, which is worth waking a thread for.
     BATCH_CHUNK = 1 << 20
-    VECTOR_CHUNK = 1 << 16
+    VECTOR_CHUNK = 1 << 18
 
 ctypedef struct Blocks:
     const MatmulArgs* args
@@ -103,11 +104,12 @@ cdef void choose_blocks(Blocks* blocks) noexcept nogil:
     """Sides of the blocks, from the shape alone."""
     cdef const MatmulArgs* args = blocks.args
     if args.m == 1 or args.n == 1:
-        blocks.rows = even_part(args.m, max(16, VECTOR_CHUNK // max(1, args.k)))
-        blocks.cols = even_part(args.n, max(16, VECTOR_CHUNK // max(1, args.k)))
+        blocks.rows = even_part(args.m, VECTOR_CHUNK // max(1, args.k))
+        blocks.cols = even_part(args.n, VECTOR_CHUNK // max(1, args.k))
     else:
-        blocks.rows = even_part(args.m, BLOCK_ROWS)
         blocks.cols = even_part(args.n, BLOCK_COLS)
+        blocks.rows = even_part(
+            args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
     blocks.down = parts_of(args.m, blocks.rows)
     blocks.across = parts_of(args.n, blocks.cols)
 
@@ -117,8 +119,10 @@ cdef inline Py_ssize_t parts_of(Py_ssize_t side, Py_ssize_t part) noexcept nogil
 
 
 cdef Py_ssize_t even_part(Py_ssize_t side, Py_ssize_t least) noexcept nogil:
-    """The size of equal parts of `side` that are no smaller than `least`, rounded up to 16."""
-    cdef Py_ssize_t parts = max(1, side // least)
+    """The size of 2**i equal parts of `side`, each at least `least`, rounded up to 16."""
+    cdef Py_ssize_t parts = 1
+    while side // (2 * parts) >= max(16, least):
+        parts *= 2
     return max(16, parts_of(parts_of(side, parts), 16) * 16)
 
 

@@ -6,7 +6,7 @@ All of it is raw: nothing here is recorded for gradients.
 
 cimport numpy as cnp
 from cpython.buffer cimport PyObject_CheckBuffer
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
 from cpython.object cimport PyObject
@@ -15,7 +15,7 @@ from cpython.sequence cimport PySequence_Check, PySequence_Fast
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -76,8 +76,8 @@ cdef int scalar_dtype(object value) except -1:
         return INT64
     if isinstance(value, Tensor):
         return (<Tensor>value).type
-    if isinstance(value, (np.generic, np.ndarray)):
-        return from_numpy_dtype(value.dtype)
+    if cnp.PyArray_CheckScalar(value) or isinstance(value, cnp.ndarray):
+        return from_numpy_dtype(value.dtype.newbyteorder("="))
     if PyFloat_Check(value):
         return default_float()
     if PyLong_Check(value):
@@ -91,7 +91,7 @@ cdef object as_number(object value):
     """The Python number of a leaf that is not exactly one already."""
     if isinstance(value, Tensor):
         return element(value)
-    if isinstance(value, (np.generic, np.ndarray)):
+    if cnp.PyArray_CheckScalar(value):       # a NumPy scalar or a 0-d array
         return value.item()
     if PyFloat_Check(value) or PyLong_Check(value):
         return value
@@ -103,6 +103,8 @@ cdef double as_double(object value) except? -1.0:
         return PyFloat_AS_DOUBLE(value)
     if PyLong_Check(value):
         return PyLong_AsDouble(value)
+    if cnp.PyArray_CheckScalar(value):
+        return PyFloat_AsDouble(value)
     return as_double(as_number(value))
 
 
@@ -193,7 +195,8 @@ cdef inline bint is_sequence(object value):
     if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
         return False
     return (PySequence_Check(value)
-            and not isinstance(value, (str, bytes, Tensor, np.ndarray, np.generic)))
+            and not isinstance(value, (str, bytes, Tensor, cnp.ndarray))
+            and not cnp.PyArray_CheckScalar(value))
 
 
 cdef inline bint is_block(object value):
@@ -203,7 +206,7 @@ cdef inline bint is_block(object value):
     """
     if isinstance(value, Tensor):
         return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
-    return isinstance(value, np.ndarray) and cnp.PyArray_NDIM(value) > 0
+    return isinstance(value, cnp.ndarray) and cnp.PyArray_NDIM(value) > 0
 
 
 cdef Tensor block_tensor(object block):
@@ -257,6 +260,7 @@ cdef int look(object data, int level, Survey* survey) except -1:
     cdef PyObject** values
     cdef Py_ssize_t i, n = survey.dims[level]
     cdef bint reals = False, integers = False, bools = False
+    cdef object last = None          # the type of the last NumPy scalar
     if not is_sequence(data):
         raise TypeError(
             f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
@@ -281,12 +285,16 @@ cdef int look(object data, int level, Survey* survey) except -1:
             bools = True
         elif PyLong_CheckExact(<object>values[i]):
             integers = True
+        elif type(<object>values[i]) is last:
+            continue
         elif is_sequence(<object>values[i]) or is_block(<object>values[i]):
             raise TypeError(
                 f"tensor: expected a number at dim {level + 1}, like the first element, "
                 f"got {type(<object>values[i]).__name__}")
         else:
             meet(survey, scalar_dtype(<object>values[i]))
+            if isinstance(<object>values[i], np.generic):
+                last = type(<object>values[i])
     if reals:
         meet(survey, default_float())
     if integers:
@@ -297,7 +305,13 @@ cdef int look(object data, int level, Survey* survey) except -1:
 
 
 cdef int look_block(object block, Survey* survey) except -1:
-    cdef int d
+    cdef int d, id
+    if type(block) is cnp.ndarray and cnp.PyArray_NDIM(block) == survey.ndim - survey.depth:
+        id = numpy_id(block)
+        if id >= 0 and memcmp(cnp.PyArray_DIMS(block), &survey.dims[survey.depth],
+                              (survey.ndim - survey.depth) * sizeof(Py_ssize_t)) == 0:
+            meet(survey, id)
+            return 0
     if not is_block(block):
         raise TypeError(
             f"tensor: expected an array at dim {survey.depth}, like the first element, "
@@ -342,7 +356,7 @@ cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except
     cdef int d
     for d in range(survey.depth, survey.ndim):
         nbytes *= survey.dims[d]
-    if (type(block) is np.ndarray and numpy_id(block) == x.type
+    if (type(block) is cnp.ndarray and numpy_id(block) == x.type
             and cnp.PyArray_IS_C_CONTIGUOUS(block) and cnp.PyArray_NBYTES(block) == nbytes):
         memcpy(out, cnp.PyArray_DATA(block), nbytes)
         return out + nbytes
@@ -409,8 +423,6 @@ cdef Tensor existing(object data):
         return None
     if isinstance(data, Tensor):
         return data
-    if isinstance(data, (np.ndarray, np.generic)):
-        return array_tensor(np.asarray(data))
     if hasattr(data, "__array__"):
         return array_tensor(np.asarray(data))
     if PyObject_CheckBuffer(data) and not isinstance(data, bytes):

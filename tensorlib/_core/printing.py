@@ -1,7 +1,7 @@
 """How tensors look: `repr`, `str`, `format` and the options of printing.
 
-The rules are PyTorch's. Only the elements that are shown are read and formatted, so that a tensor of
-any size prints at once.
+The rules are PyTorch's. Only the elements that are shown are read and formatted, so that a tensor
+of any size prints at once.
 """
 
 import math
@@ -42,8 +42,9 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
                "edgeitems": edgeitems, "linewidth": linewidth}
     changes = {name: value for name, value in changes.items() if value is not None}
     for name, value in changes.items():
-        if not isinstance(value, (int, float)) or not value >= 0:
-            raise ValueError(f"set_printoptions: {name} must be a number of 0 or more, got {value!r}")
+        if not (isinstance(value, int) or (name == "threshold" and value == math.inf)) or value < 0:
+            raise ValueError(
+                f"set_printoptions: {name} must be an int of 0 or more, got {value!r}")
     if profile is not None:
         if profile not in PROFILES:
             raise ValueError(
@@ -117,7 +118,8 @@ def nested(values, cut, indent, write, width):
     if values.ndim == 0:
         return write(values.item()).rjust(width)
     if values.ndim == 1:
-        return vector([write(value).rjust(width) for value in values.tolist()], cut[0], indent, width)
+        items = [write(value).rjust(width) for value in values.tolist()]
+        return vector(items, cut[0], indent, width)
     parts = [nested(part, cut[1:], indent + 1, write, width) for part in values]
     if cut[0]:
         parts.insert(len(parts) // 2, "...")

@@ -28,8 +28,5 @@ cdef void move(Walk* walk, Move kind, int dtype) noexcept
 
 cdef Tensor packed_copy(Tensor x)
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims)
-cdef int assign(Tensor target, Tensor values) except -1
 cdef int require_writable(Tensor x) except -1
 cdef bint may_overlap(Tensor a, Tensor b) noexcept
-cdef void fill_where(Tensor x, const char* mask, const char* value) noexcept
-cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil

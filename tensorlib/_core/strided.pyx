@@ -1,8 +1,8 @@
 """Moves of elements between strided memory of one dtype: copies, gathers and scatters.
 
-There is one walker. It visits positions in x (given by indices, by a mask, or in order) and for each
-of them the remaining dims, and moves an element or a contiguous run either way. Everything it is
-told has been checked before: it never raises. Who writes counts the version of the storage.
+There is one walker. It visits positions in x (given by indices, by a mask, or in order) and for
+each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
+is told has been checked before: it never raises.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -17,7 +17,7 @@ cdef enum:
     CHUNK = 512                      # positions whose byte offsets are kept at once: 4 KiB
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
 
-# Moves n runs between x at the byte offsets and y in steps. The element type of x is the loop's own.
+# Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
 ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
                        Py_ssize_t n, Py_ssize_t run) noexcept nogil
 
@@ -237,32 +237,20 @@ cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
     return at
 
 
-cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, count = 0
-    for i in range(n):
-        count += mask[i]
-    return count
-
-
 # ---- whole tensors ----------------------------------------------------------------------------
-
-cdef void copy_dims(Walk* walk, Tensor x, Tensor y) noexcept:
-    """All dims of two tensors of one shape."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
-    cdef int d
-    for d in range(x.ndim_):
-        add_dim(walk, x.dims[d], x.steps[d] * itemsize, y.steps[d] * itemsize)
-
 
 cdef Tensor packed_copy(Tensor x):
     """The elements of `x` in row-major order, in memory of its own."""
     cdef Tensor y = new_like(x, x.type)
+    cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     cdef Walk walk
+    cdef int d
     if x.packed:
-        memcpy(y.data_pointer, x.data_pointer, x.numel_ * ITEMSIZE[x.type])
+        memcpy(y.data_pointer, x.data_pointer, x.numel_ * itemsize)
         return y
     start(&walk, x.data_pointer, y.data_pointer)
-    copy_dims(&walk, x, y)
+    for d in range(x.ndim_):
+        add_dim(&walk, x.dims[d], x.steps[d] * itemsize, y.steps[d] * itemsize)
     move(&walk, TAKE, x.type)
     return y
 
@@ -295,23 +283,6 @@ cdef int require_writable(Tensor x) except -1:
     return 0
 
 
-cdef int assign(Tensor target, Tensor values) except -1:
-    """target[...] := values, broadcast, of the same dtype. Overlap acts as if copied first."""
-    cdef Tensor source = expanded(values, target.ndim_, target.dims)
-    cdef Walk walk
-    require_writable(target)
-    if source is None:
-        raise RuntimeError(
-            f"setitem: a value of shape {tuple(values.shape)} does not broadcast to the "
-            f"{tuple(target.shape)} that are assigned")
-    if may_overlap(target, source):
-        source = expanded(packed_copy(values), target.ndim_, target.dims)
-    start(&walk, target.data_pointer, source.data_pointer)
-    copy_dims(&walk, target, source)
-    move(&walk, PUT, target.type)
-    return 0
-
-
 cdef bint may_overlap(Tensor a, Tensor b) noexcept:
     """Whether the bytes that two tensors span meet."""
     cdef char* low_a
@@ -336,26 +307,3 @@ cdef void span(Tensor x, char** low, char** high) noexcept:
             low[0] += reach
         else:
             high[0] += reach
-
-
-cdef void blend(item* x, const char* mask, item* value, Py_ssize_t n) noexcept nogil:
-    """x := value where mask"""
-    cdef item chosen = value[0]
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = chosen if mask[i] else x[i]
-
-
-cdef void fill_where(Tensor x, const char* mask, const char* value) noexcept:
-    """Sets the elements of a packed `x` whose byte of the mask is true to the element `value`."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = x.numel_
-    cdef char* data = x.data_pointer
-    with nogil:
-        if itemsize == 1:
-            blend(<uint8_t*>data, mask, <uint8_t*>value, n)
-        elif itemsize == 2:
-            blend(<uint16_t*>data, mask, <uint16_t*>value, n)
-        elif itemsize == 4:
-            blend(<uint32_t*>data, mask, <uint32_t*>value, n)
-        else:
-            blend(<uint64_t*>data, mask, <uint64_t*>value, n)

@@ -9,7 +9,7 @@ from libc.math cimport floor as libm_floor, floorf, fmod as libm_fmod, fmodf
 from libc.math cimport trunc as libm_trunc, truncf
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
-from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, product_error, with_sign
+from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, split_high, with_sign
 
 ctypedef fused integer:
     uint8_t
@@ -34,23 +34,26 @@ cdef inline floating trunc(floating x) noexcept nogil:
 
 
 cdef inline bint is_far(floating a, floating b) noexcept nogil:
-    """whether `fmod_near` is inexact: the quotient has too many digits or a product underflows"""
+    """whether `fmod_near` is inexact: the quotient has more than 28 or 52 bits"""
     cdef double x = magnitude(a), y = magnitude(b), q = x / y
     if floating is float:
-        return (q >= 268435456.0) & (q < infinity(q))  # 2**28: q * b has 52 digits
+        return (q >= 268435456.0) & (q < infinity(q))
     else:
-        return (((q >= 4503599627370496.0) | (y < 1e-270) | (x > 1e300))
-                & (y > 0) & (x < infinity(x)) & (y < infinity(y)))
+        return (q >= 4503599627370496.0) & (y > 0) & (x < infinity(x))
 
 
 cdef inline floating fmod_near(floating a, floating b) noexcept nogil:
     """the remainder of a / b with the sign of a, where not far"""
     cdef double x = magnitude(a), y = magnitude(b), q = libm_trunc(x / y), r
+    cdef double q_high, q_low, y_high, y_low
     if floating is float:  # the quotient of two floats is never rounded up to an integer
         r = x - q * y
-    else:
-        r = q * y
-        r = (x - r) - product_error(q, y, r)
+    else:  # products of half-length parts are exact, and so is each difference
+        q_high = split_high(q)
+        q_low = q - q_high
+        y_high = split_high(y)
+        y_low = y - y_high
+        r = (((x - q_high * y_high) - q_high * y_low) - q_low * y_high) - q_low * y_low
         r = r + y if r < 0 else r
     r = x if x < y else r
     return with_sign(<floating>r, a)
@@ -152,7 +155,9 @@ cdef inline integer quotient(integer a, integer b) noexcept nogil:
 
 cdef inline integer rest(integer a, integer b) noexcept nogil:
     """a - quotient(a, b) * b; 0 for b == 0"""
-    if b == 0 or b == -1:
+    if b == 0:
+        return 0
+    if b == -1:  # the smallest number % -1 traps
         return 0
     return a % b  # cdivision: C's
 

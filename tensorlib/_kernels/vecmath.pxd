@@ -128,9 +128,19 @@ cdef inline floating power_of_two(floating n) noexcept nogil:
 
 cdef inline floating scale(floating x, floating n) noexcept nogil:
     """x * 2**n, rounded once, for x near 1 and an integer n with 2**(n/2) in range"""
-    cdef floating half = 0.5
-    cdef floating first = round_even(n * half)
-    return x * power_of_two(first) * power_of_two(n - first)
+    cdef uint32_t biased32, first32
+    cdef uint64_t biased64, first64
+    cdef floating magic
+    if floating is float:
+        magic = 12582912.0
+        biased32 = bits32(n + magic) - 0x4B3FFF02u  # the bits of magic less 2 * 127
+        first32 = biased32 >> 1
+        return x * from_bits32(first32 << 23) * from_bits32((biased32 - first32) << 23)
+    else:
+        magic = 6755399441055744.0
+        biased64 = bits64(n + magic) - 0x4337FFFFFFFFF802u
+        first64 = biased64 >> 1
+        return x * from_bits64(first64 << 52) * from_bits64((biased64 - first64) << 52)
 
 
 cdef inline floating split_high(floating x) noexcept nogil:
@@ -173,10 +183,16 @@ cdef inline floating poly7(floating x, floating c6, floating c5, floating c4, fl
     return poly6(x, c6 * x + c5, c4, c3, c2, c1, c0)
 
 
+cdef inline floating poly10(floating x, floating c9, floating c8, floating c7, floating c6,
+                            floating c5, floating c4, floating c3, floating c2, floating c1,
+                            floating c0) noexcept nogil:
+    return poly6(x, poly5(x, c9, c8, c7, c6, c5), c4, c3, c2, c1, c0)
+
+
 cdef inline floating poly11(floating x, floating c10, floating c9, floating c8, floating c7,
                             floating c6, floating c5, floating c4, floating c3, floating c2,
                             floating c1, floating c0) noexcept nogil:
-    return poly6(x, poly6(x, c10, c9, c8, c7, c6, c5), c4, c3, c2, c1, c0)
+    return poly10(x, c10 * x + c9, c8, c7, c6, c5, c4, c3, c2, c1, c0)
 
 
 cdef inline floating poly12(floating x, floating c11, floating c10, floating c9, floating c8,

@@ -1,7 +1,8 @@
 """Inverse trigonometry: asin, acos, atan, atan2."""
 
 from tensorlib._kernels.vecmath cimport (
-    floating, is_negative, magnitude, poly5, poly11, poly12, product_error, sqrt, with_sign)
+    bits32, bits64, floating, infinity, is_negative, magnitude, poly5, poly11, poly12,
+    product_error, sqrt, with_sign)
 
 
 cdef inline floating pi_parts(floating* low, floating times) noexcept nogil:
@@ -17,7 +18,7 @@ cdef inline floating pi_parts(floating* low, floating times) noexcept nogil:
 cdef inline floating asin_series(floating z) noexcept nogil:
     """asin(a) / a - 1 for z = a**2 <= 1/4"""
     if floating is float:  # 2**-27.6
-        return z * poly5(z, 0.042230114, 0.024141265, 0.045478277, 0.074952334, 0.16666754)
+        return z * poly5[float](z, 0.042230114, 0.024141265, 0.045478277, 0.074952334, 0.16666754)
     else:  # 2**-55.9
         return z * poly12(
             z, 0.03198158778500917, -0.01632653325681123, 0.01959423163066638,
@@ -58,7 +59,7 @@ cdef inline floating acos(floating x) noexcept nogil:
 cdef inline floating atan_series(floating z) noexcept nogil:
     """atan(t) / t - 1 for z = t**2, t <= 7/16"""
     if floating is float:  # 2**-29.6
-        return z * poly5(z, -0.058204398, 0.104916625, -0.14229757, 0.19997752, -0.33333305)
+        return z * poly5[float](z, -0.058204398, 0.104916625, -0.14229757, 0.19997752, -0.33333305)
     else:  # 2**-57.7
         return z * poly11(
             z, -0.016254963494891802, 0.036500659372913885, -0.04975544538729694,
@@ -108,16 +109,24 @@ cdef inline floating atan_positive(floating a, floating correction) noexcept nog
 
 
 cdef inline floating atan(floating x) noexcept nogil:
-    return with_sign(atan_positive(magnitude(x), 0), x)
+    cdef floating zero = 0
+    return with_sign(atan_positive(magnitude(x), zero), x)
+
+
+cdef inline bint is_moderate(floating q) noexcept nogil:
+    """whether 1/64 <= q < 64, told by its bits: what gcc knows of q from comparisons, it spreads
+    into control flow that is not vectorised"""
+    if floating is float:
+        return bits32(q) - 0x3C800000u < 0x06000000u
+    else:
+        return bits64(q) - 0x3F90000000000000u < 0x00C0000000000000u
 
 
 cdef inline floating atan2(floating y, floating x) noexcept nogil:
     """the angle of (x, y): atan(q) + lost / (1 + q**2) for q + lost = |y| / |x|"""
     cdef floating zero = 0, one = 1, ay = magnitude(y), ax = magnitude(x), largest, factor
     cdef floating huge, tiny, up, down, q, product, lost, angle, high, low
-    cdef floating least = 0.015625, most = 64
-    cdef bint ordinary
-    # q of subnormal or huge numbers needs no more than a power of two in both
+    # the same power of two in both keeps the error of the product exact
     if floating is float:
         huge, tiny, up, down = 1e30, 1e-18, 1.1529215046068470e18, 9.094947017729282e-13
     else:
@@ -125,17 +134,15 @@ cdef inline floating atan2(floating y, floating x) noexcept nogil:
     largest = ax if ax > ay else ay
     factor = up if largest < tiny else one
     factor = down if largest > huge else factor
-    ax = ax * factor
-    ay = ay * factor
-    q = ay / ax
-    q = one if ax == ay else q
-    q = zero if ay == 0 else q
-    product = q * ax
-    lost = ((ay - product) - product_error(q, ax, product)) / (ax * (one + q * q))
-    # elsewhere the rounding of q is at most the only one, and its error may not be finite
-    ordinary = (q > least) & (q < most)
-    angle = atan_positive(q, lost if ordinary else zero)
+    q = (ay * factor) / (ax * factor)
+    product = q * (ax * factor)
+    lost = (ay * factor - product) - product_error(q, ax * factor, product)
+    lost = lost / (ax * factor * (one + q * q))
+    # elsewhere q rounds without consequence, and its error may not be finite
+    angle = atan_positive(q, lost if is_moderate(q) else zero)
     high = pi_parts(&low, one)
+    angle = high * <floating>0.25 if (ax == ay) & (ax == infinity(x)) else angle
+    angle = zero if ay == 0 else angle
     angle = high - (angle - low) if is_negative(x) else angle
     angle = x if x != x else angle  # lost where y == 0
     return with_sign(angle, y)

@@ -30,7 +30,7 @@ cdef inline double erfcx_parts(double a, double* low) noexcept nogil:
             3.011557343080337e-07, 5.717451301745517e-06, -1.1224744262410426e-05,
             -2.4402916878835646e-05, 0.00015062225886815087, -0.0001992555951844908),
         -0.0007577733533680182, 0.00503196977445353, -0.01619773405602768,
-        0.037167515560159056, -0.06633036581191214, 0.09373283499697523,
+        0.037167515560159056, -0.06633036581191214, 0.09373283499695523,
         -0.10103906603633007, 0.06809705425473218, 0.015379652102620276,
         -0.13962111684056283)
     top = 1.2329951186255526 + rest
@@ -42,6 +42,15 @@ cdef inline double erfcx_parts(double a, double* low) noexcept nogil:
     low[0] = (((top - product) - product_error(q, bottom, product))
               + (top_low - q * bottom_low)) / bottom
     return q
+
+
+cdef inline double erf_small(double a, double z) noexcept nogil:
+    """erf(a) for 0 <= a <= 1, z = a**2; error 2**-62.7"""
+    return a + a * poly12(
+        z, 5.945273929202403e-11 * z - 1.1365672847132801e-09, 1.4657881540827086e-08,
+        -1.63500254626836e-07, 1.6460972838442362e-06, -1.4925593508142318e-05,
+        0.00012055331036947629, -0.0008548326978743372, 0.005223977624780884,
+        -0.026866170645072896, 0.11283791670954857, -0.3761263890318375, 0.1283791670955126)
 
 
 cdef inline floating erfc(floating x) noexcept nogil:
@@ -57,13 +66,16 @@ cdef inline floating erfc(floating x) noexcept nogil:
         z = a * a
         lost = product_error(a, a, z)
         r = exp_reduce(-z, &n, &tail)
-        rest = r + (r * r * exp_series(r) + (tail - lost) * (1.0 + r))
+        rest = r * r * exp_series(r)
+        rest = r + (rest + (tail - lost) * (1.0 + (r + rest)))
         e = 1.0 + rest
         rest = (1.0 - e) + rest
         q = erfcx_parts(a, &low)
         product = e * q
         low = product_error(e, q, product) + (e * low + q * rest)
         value = scale(product + low, n)
+        # near 0 the slope of the polynomial magnifies the rounding of its argument
+        value = 1.0 - erf_small(a, z) if a < 0.47 else value
         return 2.0 - value if x < 0 else value
 
 
@@ -72,19 +84,14 @@ cdef inline floating erf(floating x) noexcept nogil:
     cdef floating one = 1, a = magnitude(x), z = a * a, small, large, border, limit, low
     if floating is float:  # errors 2**-31 and 2**-30.3
         border, limit = 0.925, 4.0
-        small = poly7(z, 8.316847e-05, -0.0008130031, 0.0051999083, -0.026858943, 0.112836875,
-                      -0.37612632, 0.12837917)
+        small = a + a * poly7[float](z, 8.316847e-05, -0.0008130031, 0.0051999083, -0.026858943,
+                                    0.112836875, -0.37612632, 0.12837917)
         a = limit if a > limit else a
-        large = one - exp(-(a + a * poly7(a, 1.123237e-05, -0.00032281404, 0.003642499,
+        large = one - exp(-(a + a * poly7[float](a, 1.123237e-05, -0.00032281404, 0.003642499,
                                           -0.023762144, 0.10623697, 0.63515127, 0.1286485)))
-    else:  # 2**-62.7
+    else:
         border, limit = 1.0, 6.0
-        small = poly12(z, 5.945273929202403e-11 * z - 1.1365672847132801e-09,
-                       1.4657881540827086e-08, -1.63500254626836e-07, 1.6460972838442362e-06,
-                       -1.4925593508142318e-05, 0.00012055331036947629, -0.0008548326978743372,
-                       0.005223977624780884, -0.026866170645072896, 0.11283791670954857,
-                       -0.3761263890318375, 0.1283791670955126)
+        small = erf_small(a, z)
         a = limit if a > limit else a
         large = one - exp(-a * a) * erfcx_parts(a, &low)
-    small = a + a * small
     return with_sign(small if a < border else large, x)

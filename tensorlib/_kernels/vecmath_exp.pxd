@@ -1,20 +1,19 @@
 """Exponentials: exp, expm1, exp2, sigmoid, and the hyperbolic functions made of them."""
 
 from tensorlib._kernels.vecmath cimport (
-    clamp, floating, magnitude, poly4, poly5, poly6, poly7, poly11, power_of_two,
+    floating, infinity, magnitude, poly4, poly5, poly6, poly7, poly10, poly11, power_of_two,
     round_even, scale, with_sign)
 
 
 cdef inline floating exp_series(floating r) noexcept nogil:
     """(e**r - 1 - r) / r**2 for |r| <= ln(2) / 2"""
     if floating is float:  # error times r: 2**-32
-        return poly6(r, 0.00019914527, 0.001394131, 0.008333272, 0.04166635, 0.16666667, 0.5)
-    else:  # 2**-61.7
-        return poly11(
-            r, 2.092474283527399e-09, 2.5109375488718698e-08, 2.755724177319675e-07,
-            2.7557243308242733e-06, 2.4801587361738083e-05, 0.00019841269886944517,
-            0.0013888888888866219, 0.008333333333321341, 0.041666666666666706,
-            0.16666666666666677, 0.5)
+        return poly6[float](r, 0.00019914527, 0.001394131, 0.008333272, 0.04166635, 0.16666667, 0.5)
+    else:  # 2**-55.6
+        return poly10(
+            r, 2.5114785121346087e-08, 2.7626726542202543e-07, 2.7557227053640978e-06,
+            2.4801503482794937e-05, 0.00019841269903926386, 0.0013888888933139556,
+            0.008333333333314239, 0.04166666666657145, 0.16666666666666685, 0.5000000000000006)
 
 
 cdef inline floating exp_reduce(floating x, floating* n, floating* tail) noexcept nogil:
@@ -35,62 +34,78 @@ cdef inline floating exp_reduce(floating x, floating* n, floating* tail) noexcep
     return r
 
 
-cdef inline floating exp_limit(floating x) noexcept nogil:
-    """x where e**x changes with x, else a number just beyond: the result under- or overflows"""
+cdef inline floating exp_edges(floating x, floating y) noexcept nogil:
+    """y, or 0 or infinity where e**x / 2 is one of them
+
+    A selection of the result is cheaper than limits on x: they lengthen the chain of operations.
+    """
+    cdef floating zero = 0, least, most
     if floating is float:
-        return clamp(x, -104.0, 90.0)
+        least, most = -104.0, 90.0
     else:
-        return clamp(x, -746.0, 711.0)
+        least, most = -746.0, 711.0
+    y = zero if x < least else y
+    return infinity(x) if x > most else y
 
 
 cdef inline floating exp_scaled(floating x, floating shift) noexcept nogil:
-    """e**x * 2**shift for a small integer shift, with no overflow between"""
+    """e**x * 2**shift for shift 0 or -1, with no overflow between"""
     cdef floating n, tail, r, one = 1
-    r = exp_reduce(exp_limit(x), &n, &tail)
-    return scale(one + (r + r * r * exp_series(r)), n + shift)
+    r = exp_reduce(x, &n, &tail)
+    return exp_edges(x, scale(one + (r + r * r * exp_series(r)), n + shift))
 
 
 cdef inline floating exp(floating x) noexcept nogil:
-    return exp_scaled(x, 0)
+    cdef floating zero = 0
+    return exp_scaled(x, zero)
 
 
 cdef inline floating exp2(floating x) noexcept nogil:
-    cdef floating n, r, one = 1, ln2 = 0.6931471805599453
+    cdef floating zero = 0, one = 1, ln2 = 0.6931471805599453, least, most, n, r, y
     if floating is float:
-        x = clamp(x, -151.0, 129.0)
+        least, most = -151.0, 128.0
     else:
-        x = clamp(x, -1076.0, 1025.0)
+        least, most = -1076.0, 1024.0
     n = round_even(x)
     r = (x - n) * ln2
-    return scale(one + (r + r * r * exp_series(r)), n)
+    y = scale(one + (r + r * r * exp_series(r)), n)
+    y = zero if x < least else y
+    return infinity(x) if x >= most else y
 
 
 cdef inline floating expm1(floating x) noexcept nogil:
     """2**n * ((1 - 2**-n) + r + series), the first sum with its rounding error"""
-    cdef floating n, tail, r, base, total, carry, one = 1, limited
+    cdef floating n, tail, r, base, total, carry, one = 1, least, most
     if floating is float:
-        limited = clamp(x, -20.0, 90.0)
+        least, most = -20.0, 90.0
     else:
-        limited = clamp(x, -40.0, 711.0)
-    r = exp_reduce(limited, &n, &tail)
+        least, most = -40.0, 711.0
+    r = exp_reduce(x, &n, &tail)
     base = one - power_of_two(-n) if n < 127 else one
     total = base + r
     carry = total - base
     carry = (base - (total - carry)) + (r - carry)
     total = scale(total + (carry + (tail + r * r * exp_series(r))), n)
+    total = -one if x < least else total
+    total = infinity(x) if x > most else total
     return x if x == 0 else total  # the sum loses the sign of -0
 
 
 cdef inline floating sigmoid(floating x) noexcept nogil:
-    cdef floating one = 1, e = exp(-magnitude(x))
-    return (e if x < 0 else one) / (one + e)
+    """top / (1 + e) with e = e**-|x| and top = e for x < 0, else 1
+
+    As top - top * e / (1 + e), in which the errors of the quotient count little: divided as it
+    stands, it errs by 2.2 ulp.
+    """
+    cdef floating one = 1, e = exp(-magnitude(x)), top = e if x < 0 else one
+    return top - top * (e / (one + e))
 
 
 cdef inline floating tanh(floating x) noexcept nogil:
     """an odd polynomial below 0.55, above it 1 - 2 / (e**2x + 1)"""
     cdef floating one = 1, two = 2, border = 0.55, a = magnitude(x), z = a * a, small, large
     if floating is float:  # 2**-29.9
-        small = poly5(z, -0.0062790955, 0.021075523, -0.053853355, 0.13332598, -0.33333316)
+        small = poly5[float](z, -0.0062790955, 0.021075523, -0.053853355, 0.13332598, -0.33333316)
     else:  # 2**-60.6
         small = poly11(
             z, -1.94994759987609e-05, 8.332603878212071e-05, -0.0002333896062781611,
@@ -106,7 +121,7 @@ cdef inline floating sinh(floating x) noexcept nogil:
     """an odd polynomial below 1, above it half of e**x - e**-x"""
     cdef floating one = 1, quarter = 0.25, a = magnitude(x), z = a * a, small, e
     if floating is float:  # 2**-34
-        small = poly4(z, 2.8175016e-06, 0.00019836056, 0.0083333505, 0.16666667)
+        small = poly4[float](z, 2.8175016e-06, 0.00019836056, 0.0083333505, 0.16666667)
     else:  # 2**-63.2
         small = poly7(
             z, 7.759425832790855e-13, 1.605723668544053e-10, 2.505212344429222e-08,

@@ -38,7 +38,7 @@ cdef inline floating log_split(floating x, floating* k) noexcept nogil:
 cdef inline floating log_series(floating z) noexcept nogil:
     """R of the module's docstring for z = s**2 in [0, 0.0295]"""
     if floating is float:  # 2**-37.6
-        return z * poly4(z, 0.23584968, 0.2853717, 0.40000337, 0.6666666)
+        return z * poly4[float](z, 0.23584968, 0.2853717, 0.40000337, 0.6666666)
     else:  # 2**-59.5
         return z * poly7(
             z, 0.14799063930476122, 0.15313755762475287, 0.18183575173932534,
@@ -67,8 +67,8 @@ cdef inline floating log_combine(floating k, floating f, floating tail) noexcept
 
 
 cdef inline floating log(floating x) noexcept nogil:
-    cdef floating one = 1, k, m = log_split(x, &k)
-    return log_edges(x, log_combine(k, m - one, 0))
+    cdef floating zero = 0, one = 1, k, m = log_split(x, &k)
+    return log_edges(x, log_combine(k, m - one, zero))
 
 
 cdef inline floating log1p(floating x) noexcept nogil:

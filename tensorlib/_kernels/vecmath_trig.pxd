@@ -96,8 +96,8 @@ cdef inline floating sin_shifted(floating x, uint64_t quarters) noexcept nogil:
         quadrant += quarters
         z = r * r
         # errors 2**-28 and 2**-33
-        s = r + r * z * poly3(z, -0.00019516659, 0.008332173, -0.16666655)
-        c = z * z * poly3(z, 2.4437759e-05, -0.0013887362, 0.041666646)
+        s = r + r * z * poly3[float](z, -0.00019516659, 0.008332173, -0.16666655)
+        c = z * z * poly3[float](z, 2.4437759e-05, -0.0013887362, 0.041666646)
         c = <float>1 - (z * <float>0.5 - c)
         s = c if quadrant & 1 else s
         return from_bits32(bits32(s) ^ (<uint32_t>(quadrant & 2) << 30))
