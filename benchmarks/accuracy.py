@@ -95,7 +95,7 @@ def doubles(rng, n):
 
 def samples_64(name, rng, n):
     if name in SLOW_REFERENCES:
-        yield from ((np.clip(x, -30, 30),) for x in doubles(rng, n // 300))
+        yield from ((np.clip(x, -30, 30),) for x in doubles(rng, n // 60))
         return
     if name not in BINARY:
         yield from ((x,) for x in doubles(rng, n))
