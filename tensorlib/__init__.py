@@ -1,4 +1,5 @@
 """tensorlib: eager tensors with automatic differentiation on the CPU, in the manner of PyTorch."""
 
-from tensorlib import ops
+from tensorlib import autograd, ops
+from tensorlib._core import convert, copying, indexing, printing
 from tensorlib._core.tensor import Tensor

@@ -365,6 +365,13 @@ def empty(shape, dtype, *, str name="empty"):
     return new_tensor(dtype_id(dtype), ndim, dims)
 
 
+def zeros(shape, dtype, *, str name="zeros"):
+    """A contiguous tensor of zeros."""
+    cdef Tensor result = empty(shape, dtype, name=name)
+    zero(result)
+    return result
+
+
 def zeros_like(Tensor x):
     """A contiguous tensor of zeros of the shape and dtype of `x`."""
     cdef Tensor result = new_like(x, x.type)

@@ -478,8 +478,8 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
 
 # ---- the sweep -----------------------------------------------------------------------------------
 
-def run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph, tuple inputs,
-                 bint accumulate_grads):
+cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
+                         tuple inputs, bint accumulate_grads):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
