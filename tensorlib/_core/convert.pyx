@@ -30,6 +30,7 @@ from tensorlib._core.tensor cimport (
 )
 
 from tensorlib._core.tensor import attach
+from tensorlib._core.tensor import device as device_type
 
 cnp.import_array()
 
@@ -430,6 +431,12 @@ cdef Tensor existing(object data):
     return None
 
 
+cdef int require_cpu(object device) except -1:
+    if device is not None:
+        device_type(device)      # raises for all but the CPU
+    return 0
+
+
 def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     """A new tensor that copies a number, nested sequence, array, buffer or tensor.
 
@@ -440,7 +447,9 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     tensor([[1.0000, 2.5000],
             [3.0000, 4.0000]])
     """
-    cdef Tensor x = from_data(data, -1 if dtype is None else dtype_id(dtype))
+    cdef Tensor x
+    require_cpu(device)
+    x = from_data(data, -1 if dtype is None else dtype_id(dtype))
     if requires_grad:
         x.requires_grad = True
     return x
@@ -459,6 +468,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     cdef int id = -1 if dtype is None else dtype_id(dtype)
     cdef Tensor x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
     cdef bint shared = x is not None and (id < 0 or x.type == id)
+    require_cpu(device)
     if copy is False and not shared:
         raise ValueError(
             f"asarray: can't share the memory of {type(obj).__name__}"
@@ -478,8 +488,9 @@ def as_tensor(data, dtype=None, device=None):
     A tensor that changes dtype stays in its graph.
     """
     if isinstance(data, Tensor):
+        require_cpu(device)
         return data if dtype is None else data.to(dtype)
-    return asarray(data, dtype=dtype)
+    return asarray(data, dtype=dtype, device=device)
 
 
 # ---- to Python --------------------------------------------------------------------------------
