@@ -244,19 +244,20 @@ cdef Tensor as_index(object part):
             found = from_data(part, -1)
         except (TypeError, ValueError, RuntimeError) as error:
             raise IndexError(
-                f"index: a {type(part).__name__} used as an index must hold ints or bools; for an index "
-                f"of several parts use a tuple ({error})") from None
+                f"index: a {type(part).__name__} used as an index must hold ints or bools; for "
+                f"several parts use a tuple ({error})") from None
         if found.numel_ == 0:
             return cast_copy(found, INT64)
     else:
         raise (IndexError if isinstance(part, float) else TypeError)(
-            "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are "
-            f"valid indices (got {type(part).__name__})")
+            "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool "
+            f"tensors are valid indices (got {type(part).__name__})")
     if found.type == UINT8:
         raise IndexError(
             "index: a uint8 tensor is ambiguous: use .bool() for a mask or .long() for positions")
     if KIND[found.type] == FLOAT_KIND:
-        raise IndexError(f"index: tensors used as indices must be integer or bool, got {found.dtype}")
+        raise IndexError(
+            f"index: tensors used as indices must be integer or bool, got {found.dtype}")
     return found
 
 

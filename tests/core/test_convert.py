@@ -10,8 +10,9 @@ from array import array
 import numpy as np
 import pytest
 from tensorlib._core.arrays import from_numpy, frombuffer, narrow, widen
-from tensorlib._core.convert import OutOfRangeError, as_tensor, asarray, tensor
+from tensorlib._core.convert import as_tensor, asarray, tensor
 from tensorlib._core.dtypes import BY_NAME, get_default_dtype, set_default_dtype
+from tensorlib._core.numbers import OutOfRangeError
 from tensorlib._core.tensor import Tensor
 
 from tensorlib._core import copying, indexing  # noqa: F401  (they attach their methods)
