@@ -27,7 +27,7 @@ JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.
 # state of the whole process.
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
          "-fno-strict-aliasing", "-fvisibility=hidden", "-Wno-unused-function"]
-LINK_FLAGS = ["-s"]
+LINK_FLAGS = [] if os.environ.get("TENSORLIB_SYMBOLS") else ["-s"]
 LEVELS = {"base": []}
 if platform.machine() in ("x86_64", "AMD64"):
     LEVELS = {
@@ -39,9 +39,10 @@ ONCE = {"cpu"}  # kernel modules that do not depend on the level
 
 DIRECTIVES = {
     "language_level": 3,
-    "boundscheck": DEBUG,
+    # these two govern Python's sequences only: the core has no memoryviews
+    "boundscheck": True,
+    "wraparound": True,
     "nonecheck": DEBUG,
-    "wraparound": False,
     "cdivision": True,
     "initializedcheck": DEBUG,
     "binding": True,
@@ -74,6 +75,7 @@ def per_level(kernel):
     source = Path(kernel.sources[0])
     package, _, name = kernel.name.rpartition(".")
     for level, flags in LEVELS.items():
+        (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)      # for builds in place
         copy = GENERATED / level / source.name
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists() or copy.stat().st_mtime < source.stat().st_mtime:

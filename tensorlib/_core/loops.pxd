@@ -11,6 +11,7 @@ cdef struct Loop:
     int arity
     int result                     # dtype id of the output
     bint strided
+    int input_dtype
     int input_size                 # bytes of an element of the inputs
     int output_size
 

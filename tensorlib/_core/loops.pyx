@@ -46,6 +46,7 @@ FROM_NUMPY = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "bitwise_not": np.invert,
     "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
 }
 
@@ -107,6 +108,7 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     loop.run = run
     loop.data = data
     loop.arity = arity
+    loop.input_dtype = dtype
     loop.result = result
     loop.strided = strided
     loop.input_size = ITEMSIZE[dtype]
@@ -125,7 +127,8 @@ cdef int fill_from_ufunc(str name, object ufunc) except -1:
             continue
         dtype, result = ids[0], ids[u.nin]
         if find_loop(loop_id(name), dtype).run == NULL:
-            set_loop(name, dtype, <void*>u.functions[row], u.data[row], u.nin, result, True)
+            set_loop(name, dtype, <void*>u.functions[row],
+                     u.data[row] if u.data != NULL else NULL, u.nin, result, True)
     return 0
 
 
@@ -133,6 +136,8 @@ cdef int fill_from_kernels(object rows) except -1:
     cdef int source, target
     cdef size_t address
     for name, inputs, output, address in rows:
+        if output not in BY_NAME:
+            continue                             # the moves know items of 16 bytes too
         target = dtype_id(BY_NAME[output])
         source = dtype_id(BY_NAME[inputs[-1]])      # `where` has a bool before its operands
         if name == "cast":

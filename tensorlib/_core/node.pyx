@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
 
-from tensorlib._core.tensor cimport Tensor, alias
+from tensorlib._core.tensor cimport Tensor, alias, requires_grad
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -111,7 +111,8 @@ class _Accumulate:
     name = "accumulate_grad"
 
 
-cdef object accumulate = _Accumulate()
+_accumulate_op = _Accumulate()
+cdef object accumulate = _accumulate_op
 
 
 # ---- reference counts held in C arrays -----------------------------------------------------------
@@ -212,14 +213,11 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
 
 
 cdef int set_edge(Node node, int i, Tensor x) except -1:
-    """Links input `i` to the node that made it, and notes its dtype and shape."""
+    """Notes the dtype and shape of input `i`, and links it to the node that takes its gradient."""
     cdef Edge* edge = &node.edges[i]
     cdef object target
     cdef Py_ssize_t* dims
     cdef int d
-    target = x.grad_node
-    if target is None:
-        target = accumulator_of(x)
     dims = edge.dims
     if x.ndim_ > EDGE_NDIM:
         dims = <Py_ssize_t*>malloc(x.ndim_ * sizeof(Py_ssize_t))
@@ -231,8 +229,10 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
     edge.ndim = x.ndim_
     edge.dtype = x.type
     edge.slot = x.slot
-    Py_INCREF(target)
-    edge.target = <PyObject*>target
+    if requires_grad(x):
+        target = gradient_edge(x)
+        Py_INCREF(target)
+        edge.target = <PyObject*>target
     return 0
 
 

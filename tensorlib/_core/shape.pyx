@@ -157,3 +157,8 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
                 f"{size_a} and {size_b} at dim {d} must match, or one of them be 1")
         dims[d] = size_b if size_a == 1 else size_a
     return ndim
+
+
+def wrap(str name, dim, int ndim):
+    """A dim counted from the front. Raises IndexError outside [-ndim, ndim)."""
+    return wrap_dim(name, dim, ndim)

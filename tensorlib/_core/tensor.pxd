@@ -1,4 +1,5 @@
 from cpython.buffer cimport Py_buffer
+from cpython.object cimport PyObject
 
 from tensorlib._core.memory cimport Storage
 
@@ -49,7 +50,12 @@ cdef class Tensor:
     cdef object grad_node           # Node or None
     cdef void* accumulator          # the AccumulateGrad node of a leaf, borrowed
     cdef object gradient            # Tensor or None
-    cdef object base_               # for a view made with a graph: the tensor it looks at
+    cdef object base_               # for a view: the tensor whose storage it looks at, or None
+    # The live views of a tensor are a linked list, so that a write in place can tell each of them
+    # that its history has changed.
+    cdef PyObject* first_view
+    cdef PyObject* next_view
+    cdef PyObject** view_link       # what points to this view in the list
     cdef object hooks
     cdef object __weakref__
 
@@ -67,3 +73,4 @@ cdef Tensor alias(Tensor x)
 cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil
 cdef bint same_shape(Tensor a, Tensor b) noexcept
 cdef void replace(Tensor x, Tensor other)
+cdef void set_base(Tensor view, Tensor x) noexcept

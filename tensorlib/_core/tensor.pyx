@@ -77,6 +77,10 @@ cdef class Tensor:
             set_requires_grad(self, True)
 
     def __dealloc__(self):
+        if self.view_link != NULL:
+            unlink_view(self)
+        if self.first_view != NULL:
+            forget_views(self)
         if self.dims != NULL and self.dims != self.inline_dims:
             free(self.dims)
 
@@ -579,6 +583,35 @@ cdef void replace(Tensor x, Tensor other):
     x.packed = other.packed
     x.storage = other.storage
     x.data_pointer = other.data_pointer
+
+
+# ---- views of a tensor ------------------------------------------------------------------------
+
+cdef void set_base(Tensor view, Tensor x) noexcept:
+    """Notes that `view` looks at `x`, or at what `x` itself is a view of."""
+    cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
+    view.base_ = base
+    view.next_view = base.first_view
+    view.view_link = &base.first_view
+    if view.next_view != NULL:
+        (<Tensor>view.next_view).view_link = &view.next_view
+    base.first_view = <PyObject*>view
+
+
+cdef void unlink_view(Tensor view) noexcept:
+    view.view_link[0] = view.next_view
+    if view.next_view != NULL:
+        (<Tensor>view.next_view).view_link = view.view_link
+    view.view_link = NULL
+
+
+cdef void forget_views(Tensor base) noexcept:
+    """Empties the list of a dying tensor, whose views can outlive it when a cycle is collected."""
+    cdef PyObject* view = base.first_view
+    while view != NULL:
+        (<Tensor>view).view_link = NULL
+        view = (<Tensor>view).next_view
+    base.first_view = NULL
 
 
 def attach(str name, object function):

@@ -49,4 +49,6 @@ def load(name):
     return importlib.import_module(f"tensorlib._kernels.{level}.{name}")
 
 
-ELEMENTWISE = ()  # the modules whose tables hold element-wise loops, casts and moves
+# the modules whose tables hold element-wise loops, casts and moves
+ELEMENTWISE = ("unary", "exponential", "trigonometric", "binary", "division", "bounds", "fused",
+               "moves", "cast")

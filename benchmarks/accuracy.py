@@ -1,0 +1,186 @@
+"""Measures the largest error of every function, in ulp, and writes docs/accuracy.md.
+
+    python benchmarks/accuracy.py [--exhaustive] [--functions NAME ...] [--level v3] [--no-write]
+
+float64 is measured against long double (64 digits or more) on random bit patterns, stratified
+ranges and the hard regions (thresholds, near 1, near multiples of pi/2); erf and erfc against
+mpmath. float32 is measured against the float64 loop, which is some 2**28 times as exact, on a
+dense sample of all bit patterns, or on all 2**32 of them with `--exhaustive`. The unit, 1 ulp, is
+the distance of the two neighbours of the exact result in the dtype; a result that rounds correctly
+errs by 0.5 at most.
+"""
+
+import argparse
+import ctypes
+import importlib
+import math
+from pathlib import Path
+
+import mpmath
+import numpy as np
+
+from tensorlib import _kernels
+
+MODULES = ("exponential", "trigonometric", "unary", "binary")
+UNARY = ("exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos",
+         "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sigmoid", "erf", "erfc")
+BINARY = ("pow", "atan2")
+LONG = np.longdouble
+REFERENCES = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "pow": np.power,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))),
+}
+SLOW_REFERENCES = {"erf": mpmath.erf, "erfc": mpmath.erfc}
+DENSE = 8_000_003  # bit patterns of the default sample, a prime: all digits take all values
+CHUNK = 1 << 21
+
+
+def loops(level):
+    """{(name, dtype): ctypes function} of one instruction-set level"""
+    found = {}
+    for module in MODULES:
+        loaded = importlib.import_module(f"tensorlib._kernels.{level}.{module}")
+        for name, inputs, _, address in loaded.table():
+            kinds = [ctypes.c_void_p] * (len(inputs) + 1) + [ctypes.c_ssize_t]
+            found[name, inputs[0]] = ctypes.CFUNCTYPE(None, *kinds)(address)
+    return found
+
+
+def run(loop, *inputs):
+    out = np.empty_like(inputs[0])
+    loop(*(x.ctypes.data for x in inputs), out.ctypes.data, out.size)
+    return out
+
+
+def ulps(got, exact):
+    """|got - exact| in units of the last place of got's dtype; inf where one of them is special"""
+    info = np.finfo(got.dtype)
+    with np.errstate(all="ignore"):
+        nearest = exact.astype(got.dtype)
+        _, exponent = np.frexp(np.abs(exact))
+        unit = np.ldexp(LONG(1) if exact.dtype == LONG else 1.0,
+                        np.maximum(exponent - info.nmant - 1, info.minexp - info.nmant))
+        error = np.abs(got - exact) / unit
+    same = (got == nearest) & ~np.isfinite(nearest) | np.isnan(got) & np.isnan(exact)
+    return np.where(same, 0.0, np.where(np.isnan(error), np.inf, error).astype(np.float64))
+
+
+def reference(name, *inputs):
+    with np.errstate(all="ignore"):
+        if name in SLOW_REFERENCES:
+            function = SLOW_REFERENCES[name]
+            with mpmath.workprec(80):
+                parts = [function(mpmath.mpf(float(x))) for x in inputs[0]]
+                high = [float(p) for p in parts]
+                low = [float(p - h) if math.isfinite(h) else 0.0 for p, h in zip(parts, high)]
+            return np.array(high, LONG) + np.array(low, LONG)
+        function = REFERENCES.get(name) or getattr(np, name)
+        return function(*(x.astype(LONG) for x in inputs))
+
+
+def doubles(rng, n):
+    """n numbers for each of the strata and hard regions"""
+    yield rng.integers(0, 1 << 64, n, dtype=np.uint64).view(np.float64)
+    for scale in (1e-3, 1.0, 3.0, 8.0, 40.0, 760.0, 1e6):
+        yield rng.uniform(-scale, scale, n)
+    yield 1 + rng.choice([-1, 1], n) * np.exp2(rng.uniform(-52, 0, n))
+    yield rng.choice([-1, 1], n) * np.exp2(rng.uniform(-60, 4, n))
+    turns = np.rint(np.exp2(rng.uniform(0, 40, n))) * (np.pi / 2)
+    yield turns * rng.choice([-1, 1], n)
+    yield turns + rng.integers(-3, 4, n) * np.spacing(turns)
+    for border in (709.78, -708.4, -745.13, 26.5, 0.5, 0.55, -1.0, 2.4375, 0.4375):
+        yield border + rng.normal(0, 0.02, n // 8)
+
+
+def samples_64(name, rng, n):
+    if name in SLOW_REFERENCES:
+        yield from ((np.clip(x, -30, 30),) for x in doubles(rng, n // 60))
+        return
+    if name not in BINARY:
+        yield from ((x,) for x in doubles(rng, n))
+        return
+    for x in doubles(rng, n):
+        yield x, rng.permutation(x)
+        with np.errstate(all="ignore"):
+            if name == "pow":  # every size of result, down to the subnormal and up to overflow
+                pair = np.abs(x), rng.uniform(-746, 711, x.size) / np.log(np.abs(x))
+            else:
+                pair = x, x * rng.uniform(-3, 3, x.size)
+        yield pair
+
+
+def samples_32(name, rng, exhaustive):
+    if name in BINARY:
+        for x, y in samples_64(name, rng, 300_000):
+            with np.errstate(all="ignore"):
+                yield x.astype(np.float32), y.astype(np.float32)
+        base = np.exp2(rng.uniform(-126, 128, CHUNK)).astype(np.float32)
+        power = (rng.uniform(-104, 89, CHUNK) / np.log(base)).astype(np.float32)
+        yield base, power
+        bits = rng.integers(0, 1 << 32, (2, CHUNK), dtype=np.uint32).view(np.float32)
+        yield bits[0], bits[1]
+        return
+    step = 1 if exhaustive else (1 << 32) // DENSE
+    for start in range(0, 1 << 32, CHUNK * step):
+        stop = min(start + CHUNK * step, 1 << 32)
+        yield (np.arange(start, stop, step, dtype=np.uint64).astype(np.uint32).view(np.float32),)
+
+
+def measure(name, dtype, table, exhaustive):
+    """(largest error, the inputs it is at)"""
+    rng = np.random.default_rng(20)
+    loop, worst, where = table[name, dtype], -1.0, None
+    batches = (samples_32(name, rng, exhaustive) if dtype == "float32"
+               else samples_64(name, rng, 1_000_000))
+    for inputs in batches:
+        inputs = [np.ascontiguousarray(x) for x in inputs]
+        if dtype == "float32":
+            with np.errstate(all="ignore"):
+                exact = run(table[name, "float64"], *(x.astype(np.float64) for x in inputs))
+        else:
+            exact = reference(name, *inputs)
+        error = ulps(run(loop, *inputs), exact)
+        k = int(np.argmax(error))
+        if error[k] > worst:
+            worst, where = float(error[k]), tuple(float(x[k]) for x in inputs)
+    return worst, where
+
+
+def markdown(rows, exhaustive, level):
+    sample = "all bit patterns" if exhaustive else f"{DENSE:,} of the bit patterns"
+    yield "# Accuracy\n"
+    yield ("The largest error found, in ulp, made by `python benchmarks/accuracy.py` on level "
+           f"{level}. float32: {sample} against the float64 loop; float64: random and hard numbers "
+           "against long double, `erf` and `erfc` against mpmath. 0.5 is a correctly rounded "
+           "result.\n")
+    yield "| function | dtype | ulp | at |"
+    yield "|---|---|---|---|"
+    for name, dtype, worst, where in rows:
+        at = ", ".join(f"{x:.17g}" if dtype == "float64" else f"{x:.9g}" for x in where)
+        yield f"| `{name}` | {dtype} | {worst:.3f} | {at} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--exhaustive", action="store_true", help="all 2**32 float32")
+    parser.add_argument("--functions", nargs="+", default=[*UNARY, *BINARY], metavar="NAME")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
+    parser.add_argument("--level", default=_kernels.level)
+    parser.add_argument("--no-write", action="store_true", help="print only")
+    options = parser.parse_args()
+    if np.finfo(LONG).nmant < 63:
+        parser.error("long double is no wider than double here: there is nothing to compare with")
+    table, rows = loops(options.level), []
+    for name in options.functions:
+        for dtype in options.dtypes:
+            rows.append((name, dtype, *measure(name, dtype, table, options.exhaustive)))
+            print(f"{name:8} {dtype} {rows[-1][2]:8.3f} at {rows[-1][3]}", flush=True)
+    if not options.no_write:
+        target = Path(__file__).parent.parent / "docs" / "accuracy.md"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text("\n".join(markdown(rows, options.exhaustive, options.level)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

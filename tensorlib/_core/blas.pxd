@@ -1,0 +1,13 @@
+"""Matrix products on raw memory, for other compiled modules."""
+
+ctypedef struct MatmulArgs:
+    # y[i] := a[i] @ b[i] for each i < batch. Strides are in bytes and are any that NumPy takes; a
+    # broadcast operand has batch stride 0. y overlaps neither a nor b.
+    char* a
+    char* b
+    char* y
+    Py_ssize_t batch, m, k, n
+    Py_ssize_t a_batch, b_batch, y_batch
+    Py_ssize_t a_row, a_col, b_row, b_col, y_row, y_col
+
+cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil

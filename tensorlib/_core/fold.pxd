@@ -1,0 +1,6 @@
+from tensorlib._core.tensor cimport Tensor
+
+cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result)
+cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims)
+cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
+cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype)

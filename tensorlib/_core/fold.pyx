@@ -1,0 +1,165 @@
+"""Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
+
+from tensorlib._core.dtypes cimport compute_dtype
+from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
+from tensorlib._core.shape cimport MAX_NDIM
+from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tile cimport cast, packed_copy
+
+
+cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
+    """`x` reduced over the dims `reduced` (ascending), as a new tensor of dtype `result`.
+
+    `x` has the dtype that is computed in: sum and prod of integers want int64, any and all bool.
+    """
+    cdef Py_ssize_t sizes[3]
+    cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
+    cdef Tensor out = new_reduced(x, n_reduced, reduced, keepdim, result)
+    cdef int dtype = x.type
+    cdef const char* from_ = source.data_pointer
+    cdef char* to = out.data_pointer
+    if out.numel_ == 0:
+        return out
+    cdef int status
+    if x.numel_ < 16384:
+        status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+    else:
+        with nogil:
+            status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+    check(status, x)
+    return out
+
+
+cdef int check(int status, Tensor x) except -1:
+    """Raises for what the kernels could not do."""
+    if status == NO_LOOP:
+        raise RuntimeError(f"not implemented for {x.dtype}")
+    if status == NO_MEMORY:
+        raise MemoryError("no memory for the partial results of a reduction")
+    return 0
+
+
+cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype):
+    """An uninitialised tensor of the shape of `x` without the reduced dims (or with 1 in them)."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d, k = 0, ndim = 0
+    for d in range(x.ndim_):
+        if k < n_reduced and reduced[k] == d:
+            k += 1
+            if keepdim:
+                dims[ndim] = 1
+                ndim += 1
+        else:
+            dims[ndim] = x.dims[d]
+            ndim += 1
+    return new_tensor(dtype, ndim, dims)
+
+
+cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+    """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
+
+    `x` itself where the dims, taken in the order of their strides, are dense, the reduced ones are
+    neighbours and the kept ones are in order; else a copy with the reduced dims last.
+    """
+    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint is_reduced[MAX_NDIM]
+    cdef int d, k, ndim = x.ndim_
+    for d in range(ndim):
+        is_reduced[d] = False
+    for k in range(n_reduced):
+        is_reduced[reduced[k]] = True
+    by_stride(x, order)
+    if split(x, order, is_reduced, sizes):
+        return x
+    k = 0
+    for d in range(ndim):
+        if not is_reduced[d]:
+            order[k] = d
+            k += 1
+    for d in range(ndim):
+        if is_reduced[d]:
+            order[k] = d
+            k += 1
+    for d in range(ndim):
+        dims[d] = x.dims[order[d]]
+        steps[d] = x.steps[order[d]]
+    sizes[0] = sizes[1] = sizes[2] = 1
+    for d in range(ndim):
+        sizes[1 if is_reduced[order[d]] else 0] *= dims[d]
+    return packed_copy(new_view(x, ndim, dims, steps, x.data_pointer), x.type)
+
+
+cdef void by_stride(Tensor x, int* order) noexcept:
+    """The dims, largest stride first; those of equal stride and of size 1 stay where they are."""
+    cdef int d, place
+    for d in range(x.ndim_):
+        place = d
+        while (not x.packed and place > 0 and x.dims[d] != 1
+               and x.steps[order[place - 1]] < x.steps[d]):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = d
+
+
+cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* sizes) noexcept:
+    """Whether memory in this order is dense and reads (outer, n, inner); writes the sizes."""
+    cdef Py_ssize_t expected = 1
+    cdef int k, d, part = 0, last_kept = -1
+    for k in range(x.ndim_ - 1, -1, -1):
+        d = order[k]
+        if x.dims[d] != 1:
+            if x.steps[d] != expected:
+                return False
+            expected *= x.dims[d]
+    sizes[0] = sizes[1] = sizes[2] = 1
+    for k in range(x.ndim_):
+        d = order[k]
+        if x.dims[d] == 1:
+            continue
+        if is_reduced[d]:
+            if part == 2:
+                return False
+            part = 1
+        else:
+            if d < last_kept:
+                return False
+            last_kept = d
+            if part == 1:
+                part = 2
+        sizes[part] *= x.dims[d]
+    return True
+
+
+cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
+    """`g` summed over the dims along which a tensor of sizes `dims` was broadcast to it."""
+    cdef int reduced[MAX_NDIM]
+    cdef int n = 0, d, extra = g.ndim_ - ndim, computed = compute_dtype(g.type)
+    cdef Tensor summed
+    for d in range(g.ndim_):
+        if d < extra or (dims[d - extra] == 1 and g.dims[d] != 1):
+            reduced[n] = d
+            n += 1
+        elif g.dims[d] != dims[d - extra]:
+            extra = -1
+            break
+    if extra < 0:
+        raise RuntimeError(
+            f"backward: the gradient rule of {name} returned shape {tuple(g.shape)}, which does not "
+            f"reduce to the input's {tuple([dims[d] for d in range(ndim)])}")
+    if n == 0:
+        return new_view(g, ndim, dims, g.steps, g.data_pointer)
+    summed = cast(fold(SUM, cast(g, computed), n, reduced, False, computed), g.type)
+    return contiguous_as(summed, ndim, dims)
+
+
+cdef Tensor contiguous_as(Tensor x, int ndim, const Py_ssize_t* dims):
+    """The elements of a contiguous tensor under other sizes."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t step = 1
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        steps[d] = step
+        step *= dims[d]
+    return new_view(x, ndim, dims, steps, x.data_pointer)

@@ -1,0 +1,72 @@
+from cpython.object cimport PyObject
+
+from tensorlib._core.node cimport Node
+from tensorlib._core.tensor cimport Tensor
+from tensorlib._core.tile cimport TileProgram
+
+cdef enum:
+    MAX_WANTS = 8
+
+# What a rule is, once traced.
+cdef enum RuleKind:
+    PASS          # the gradient goes on as it is
+    ZERO          # the derivative is zero everywhere
+    TILES         # an element-wise formula, as a tile program
+    FUNCTION      # a function of tensors
+
+# What a parameter of a rule stands for.
+cdef enum Want:
+    GRADIENT
+    SAVED
+    ATTRIBUTE
+    SHAPE
+    DTYPE
+
+cdef class Rule:
+    """How the gradient of one input (or of all, when `joint`) follows from what was saved."""
+    cdef readonly object function
+    cdef readonly tuple names
+    cdef RuleKind kind
+    cdef int n_wants
+    cdef Want wants[MAX_WANTS]
+    cdef int places[MAX_WANTS]
+    cdef unsigned int mask             # the saved values it needs, a bit each
+    cdef TileProgram program
+    cdef bint joint
+
+cdef class Op:
+    cdef readonly str name
+    cdef readonly str doc
+    cdef readonly str node_name
+    cdef readonly tuple arguments      # names of the tensors it takes
+    cdef readonly tuple attributes     # names of what else it takes
+    cdef readonly tuple defaults       # of the attributes
+    cdef readonly tuple outputs        # names of what it gives
+    cdef readonly object forward
+    cdef readonly str linearity        # "deriv", "linear", "multilinear" or "jvp"; "" without a gradient
+    cdef readonly object tangent_rule
+    cdef readonly bint differentiable
+    cdef readonly bint elementwise
+    cdef readonly bint variadic        # takes a sequence of tensors
+    cdef readonly bint is_view
+    cdef public object function        # what the user calls
+    cdef public dict testing           # reference, samples, edges, waivers: what the tests use
+    cdef readonly list rules           # Rule or None for each argument
+    cdef frozenset kept_attributes     # those that some rule names
+    cdef int n_args
+    cdef bint to_float                 # integers are computed as the default float
+    cdef bint divides                  # an integer zero as the last argument is an error
+    cdef readonly tuple boolean_inputs # places of the arguments that are bool
+    cdef int loop
+    cdef TileProgram program
+    cdef object backward_op
+
+cdef Tensor apply_elementwise(Op op, PyObject** args)
+cdef int apply_into(Op op, PyObject** args, Tensor out) except -1
+cdef Tensor operand(Op op, object value, Tensor partner)
+cdef object apply_unary(Op op, object x)
+cdef object apply_binary(Op op, object a, object b)
+cdef object apply_general(Op op, tuple args, dict kwargs)
+cdef int record(Op op, PyObject** args, int n, object outputs, object attributes) except -1
+cdef object rule_arguments(Rule rule, Node node, object g, bint as_recorded)
+cdef Tensor scalar_tensor(object value, int dtype)

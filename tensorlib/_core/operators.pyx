@@ -1,0 +1,394 @@
+"""How operations are called: operator slots, the compiled function of each `Op`, in-place forms.
+
+The function that a user calls is made here once per operation, closed over its record, so that a hot
+operation runs no Python frame.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from tensorlib._core.dtypes cimport KIND
+from tensorlib._core.node cimport mode
+from tensorlib._core.op cimport (
+    Op, Rule, apply_binary, apply_elementwise, apply_general, apply_into, apply_unary, operand,
+    record,
+)
+from tensorlib._core.op import find
+from tensorlib._core.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.tensor cimport (
+    N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad, same_shape,
+)
+from tensorlib._core.tile cimport MAX_INPUTS, copy_into, may_overlap, packed_copy
+
+
+# ---- operator slots ------------------------------------------------------------------------------
+
+# In the order of the enum `Operator`.
+OPERATORS = ("add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "matmul",
+             "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+             "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "bitwise_not")
+cdef PyObject* operators[N_OPERATORS]      # Op records, owned for ever
+
+
+cdef object binary_operator(Operator which, object a, object b):
+    cdef Op op = <Op>operators[<int>which]
+    if op.elementwise:
+        return apply_binary(op, a, b)
+    a, b = operand(op, a, None), operand(op, b, None)
+    if a is None or b is None:
+        return NotImplemented
+    return apply_general(op, (a, b), None)
+
+
+cdef object unary_operator(Operator which, object a):
+    return apply_unary(<Op>operators[<int>which], a)
+
+
+cdef object inplace_operator(Operator which, object a, object b):
+    cdef Op op = <Op>operators[<int>which]
+    if not op.elementwise:
+        return NotImplemented              # x @= y becomes x = x @ y
+    cdef Tensor x = operand(op, b, a)
+    if x is None:
+        return NotImplemented
+    return apply_inplace(op, a, (x,))
+
+
+def connect_operators():
+    """Points the operator slots of Tensor at the registered operations."""
+    cdef Op op
+    cdef int i
+    for i, name in enumerate(OPERATORS):
+        op = find(name)
+        Py_INCREF(op)
+        operators[i] = <PyObject*>op
+    late.binary = binary_operator
+    late.unary = unary_operator
+    late.inplace = inplace_operator
+
+
+# ---- in place ------------------------------------------------------------------------------------
+
+cdef int check_writable(str name, Tensor x, bint recorded) except -1:
+    """Raises RuntimeError unless `x` may be written in place by operation `name`."""
+    cdef int d
+    if not x.storage.writable:
+        raise RuntimeError(
+            f"{name}: the tensor looks at read-only memory and can't be written; clone() it first")
+    for d in range(x.ndim_):
+        if x.steps[d] == 0 and x.dims[d] > 1:
+            raise RuntimeError(
+                f"{name}: unsupported operation: more than one element of the written-to tensor "
+                "refers to a single memory location (it was expanded); clone() it first")
+    if not recorded:
+        return 0
+    if x.wants_grad:
+        raise RuntimeError(
+            f"{name}: a leaf Variable that requires grad is being used in an in-place operation; "
+            "do it under no_grad() or on a copy")
+    if x.base_ is not None and (<Tensor>x.base_).wants_grad:
+        raise RuntimeError(
+            f"{name}: a view of a leaf Variable that requires grad is being used in an in-place "
+            "operation; do it under no_grad() or on a copy")
+    return 0
+
+
+cdef object apply_inplace(Op op, Tensor x, tuple others):
+    """x := op(x, *others), recorded as a new value of `x` and of the tensor that it is a view of."""
+    cdef PyObject* args[MAX_INPUTS]
+    cdef list kept = [x]
+    cdef Tensor old, fresh, other
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int i, ndim
+    cdef bint wanted = requires_grad(x)
+    args[0] = <PyObject*>x
+    for i in range(op.n_args - 1):
+        other = <Tensor>others[i]
+        args[i + 1] = <PyObject*>other
+        wanted = wanted or requires_grad(other)
+        ndim = broadcast(op.name, x.ndim_, x.dims, other.ndim_, other.dims, dims)
+        if ndim != x.ndim_ or not fits(x, dims):
+            raise RuntimeError(
+                f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
+                f"{tuple([dims[k] for k in range(ndim)])}")
+    wanted = wanted and mode().grad and op.differentiable
+    check_writable(op.name + "_", x, mode().grad)
+    if not wanted:
+        apply_into(op, args, x)
+        return x
+    old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
+    old.grad_node, old.slot = x.grad_node, x.slot
+    apply_into(op, args, x)
+    for i in range(op.n_args):
+        if args[i] == <PyObject*>x:
+            args[i] = <PyObject*>old
+    fresh = alias(x)
+    record(op, args, op.n_args, fresh, None)
+    rebase(x, fresh)
+    return x
+
+
+cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept:
+    cdef int d
+    for d in range(x.ndim_):
+        if x.dims[d] != dims[d]:
+            return False
+    return True
+
+
+cdef bint value_is_kept(Op op, PyObject** args):
+    """Whether a rule that will run needs the value that is about to be overwritten."""
+    cdef unsigned int mask = 0, own = 0
+    cdef int i
+    for i in range(op.n_args):
+        if args[i] == args[0]:
+            own |= <unsigned int>1 << i
+        if requires_grad(<Tensor>args[i]) and op.rules[i] is not None:
+            mask |= (<Rule>op.rules[i]).mask
+    return mask & own
+
+
+cdef object view_scatter = None, as_strided = None
+
+
+cdef int rebase(Tensor x, Tensor fresh) except -1:
+    """Gives `x` the history of `fresh`, the value just written into its memory.
+
+    If `x` is a view, the base becomes itself with that value put in, and every live view of the
+    base becomes a view of that.
+    """
+    global view_scatter, as_strided
+    cdef Tensor base, view, scattered, seen
+    cdef PyObject* link
+    cdef list views = []
+    if x.base_ is None:
+        base = x
+        base.grad_node, base.slot = fresh.grad_node, fresh.slot
+    else:
+        if view_scatter is None:
+            view_scatter, as_strided = find("view_scatter"), find("as_strided")
+        base = <Tensor>x.base_
+        scattered = view_scatter_record(base, x, fresh)
+        base.grad_node, base.slot = scattered.grad_node, 0
+    link = base.first_view
+    while link != NULL:
+        views.append(<object>link)
+        link = (<Tensor>link).next_view
+    if views and as_strided is None:
+        as_strided = find("as_strided")
+    for view in views:
+        seen = strided_record(base, view)
+        view.grad_node, view.slot = seen.grad_node, 0
+    return 0
+
+
+cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
+    """The base with its view replaced by `value`: recorded only, the memory holds it already."""
+    cdef PyObject* args[2]
+    cdef Tensor old = alias(base), new = alias(base)
+    old.grad_node, old.slot = base.grad_node, base.slot
+    args[0], args[1] = <PyObject*>old, <PyObject*>value
+    record(<Op>view_scatter, args, 2, new, {"place": place_in(base, view)})
+    return new
+
+
+cdef Tensor strided_record(Tensor base, Tensor view):
+    cdef PyObject* args[1]
+    cdef Tensor new = alias(view)
+    args[0] = <PyObject*>base
+    record(<Op>as_strided, args, 1, new, {"place": place_in(base, view)})
+    return new
+
+
+cdef tuple place_in(Tensor base, Tensor view):
+    """Where a view lies in its base: sizes, strides and offset, and the strides of the base."""
+    return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
+            base.storage_offset())
+
+
+# ---- out= ----------------------------------------------------------------------------------------
+
+cdef object apply_out(Op op, tuple args, object out):
+    """out := op(*args) for an element-wise operation."""
+    cdef PyObject* given[MAX_INPUTS]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t joined[MAX_NDIM]
+    cdef int i, d, ndim = 0
+    cdef list tensors = as_tensors(op, args)
+    cdef Tensor x
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.name}: out must be a Tensor, not {type(out).__name__}")
+    for i in range(op.n_args):
+        x = <Tensor>tensors[i]
+        given[i] = <PyObject*>x
+        ndim = broadcast(op.name, ndim, dims, x.ndim_, x.dims, joined)
+        for d in range(ndim):
+            dims[d] = joined[d]
+    prepare_out(op.name, tensors, out, ndim, dims)
+    apply_into(op, given, out)
+    return out
+
+
+cdef int prepare_out(str name, list tensors, Tensor out, int ndim, const Py_ssize_t* dims) except -1:
+    """Checks `out` and gives an empty one the shape of the result."""
+    cdef int d
+    cdef Tensor x
+    for x in tensors:
+        if mode().grad and (requires_grad(x) or requires_grad(out)):
+            raise RuntimeError(
+                f"{name}: functions with out=... don't support automatic differentiation, but one "
+                "of the arguments requires grad")
+    if out.ndim_ != ndim or not fits(out, dims):
+        if out.numel_:
+            raise RuntimeError(
+                f"{name}: out has shape {tuple(out.shape)} but the result has shape "
+                f"{tuple([dims[d] for d in range(ndim)])}; pass an empty tensor to have it resized")
+        replace(out, new_tensor(out.type, ndim, dims))
+    return check_writable(name, out, False)
+
+
+def store_out(str name, tuple inputs, Tensor result, out):
+    """Puts a result into `out`, for the operations that are not element-wise."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: out must be a Tensor, not {type(out).__name__}")
+    prepare_out(name, [x for x in inputs if isinstance(x, Tensor)], out, result.ndim_, result.dims)
+    if KIND[result.type] > KIND[(<Tensor>out).type]:
+        raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired output "
+                           f"type {out.dtype}")
+    copy_result(out, result)
+    return out
+
+
+cdef int copy_result(Tensor out, Tensor result) except -1:
+    cdef Tensor source = packed_copy(result, result.type) if may_overlap(result, out) else result
+    copy_into(out, source)
+    out.storage.version += 1
+    return 0
+
+
+cdef list as_tensors(Op op, tuple args):
+    """The arguments of an element-wise operation as tensors; numbers take a partner's dtype."""
+    cdef Tensor partner = None, x
+    cdef list tensors = []
+    for value in args:
+        if isinstance(value, Tensor):
+            partner = <Tensor>value
+            break
+    for i, value in enumerate(args):
+        x = operand(op, value, None if i in op.boolean_inputs else partner)
+        if x is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
+                            f"{type(value).__name__}")
+        tensors.append(x)
+    return tensors
+
+
+# ---- compiled functions --------------------------------------------------------------------------
+
+def make_unary(Op op):
+    def function(input, *, out=None):
+        if out is None:
+            return apply_unary(op, input)
+        return apply_out(op, (input,), out)
+    return function
+
+
+def make_binary(Op op):
+    def function(input, other, *, out=None):
+        if out is not None:
+            return apply_out(op, (input, other), out)
+        result = apply_binary(op, input, other)
+        if result is NotImplemented:
+            as_tensors(op, (input, other))     # raises the error that names the argument
+        return result
+    return function
+
+
+def make_nary(Op op):
+    """For element-wise operations of three and more tensors."""
+    def function(*args, out=None, **kwargs):
+        cdef PyObject* given[MAX_INPUTS]
+        cdef list tensors
+        cdef int i
+        if len(args) < op.n_args:
+            args = by_position(op, args, kwargs)
+        if len(args) != op.n_args or kwargs:
+            raise TypeError(f"{op.name}: takes {', '.join(op.arguments)}; got {len(args)} arguments "
+                            f"and {list(kwargs)}")
+        if out is not None:
+            return apply_out(op, args, out)
+        tensors = as_tensors(op, args)
+        for i in range(op.n_args):
+            given[i] = <PyObject*><object>tensors[i]
+        return apply_elementwise(op, given)
+    return function
+
+
+cdef tuple by_position(Op op, tuple args, dict kwargs):
+    """Moves tensor arguments that were given by keyword to their places."""
+    cdef list placed = list(args)
+    for name in op.arguments[len(args):]:
+        if name not in kwargs:
+            raise TypeError(f"{op.name}: missing argument {name!r}")
+        placed.append(kwargs.pop(name))
+    return tuple(placed)
+
+
+def make_inplace(Op op):
+    """The method `NAME_` of an element-wise operation."""
+    if op.n_args == 1:
+        def function(input):
+            return apply_inplace(op, input, ())
+    elif op.n_args == 2:
+        def function(input, other):
+            return apply_inplace(op, input, tuple(as_tensors(op, (input, other))[1:]))
+    else:
+        def function(input, *others):
+            return apply_inplace(op, input, tuple(as_tensors(op, (input, *others))[1:]))
+    return function
+
+
+def make_general(Op op):
+    """For operations that are not element-wise: checks the tensors, runs `forward`, records."""
+    cdef int n = op.n_args
+    cdef bint variadic = op.variadic
+    def function(*args, **kwargs):
+        cdef int i
+        if len(args) < n:
+            args = by_position(op, args, kwargs)
+        if variadic:
+            args = (check_sequence(op, args[0]), *args[1:])
+        else:
+            for i in range(n):
+                if not isinstance(args[i], Tensor):
+                    args = convert_arguments(op, args)
+                    break
+        return apply_general(op, args, kwargs)
+    return function
+
+
+cdef tuple check_sequence(Op op, object tensors):
+    if isinstance(tensors, Tensor):
+        tensors = tuple(tensors)
+    try:
+        tensors = tuple(tensors)
+    except TypeError:
+        raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
+                        f"{type(tensors).__name__}") from None
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{i}], got "
+                            f"{type(x).__name__}")
+    return tensors
+
+
+cdef tuple convert_arguments(Op op, tuple args):
+    cdef list converted = list(args)
+    cdef Tensor x
+    for i in range(op.n_args):
+        x = operand(op, args[i], None)
+        if x is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
+                            f"{type(args[i]).__name__}")
+        converted[i] = x
+    return tuple(converted)

@@ -1,0 +1,314 @@
+"""The parallel pool: ranges cut into chunks, worked by the caller and by whoever is awake.
+
+`parallel_for(fn, context, n, grain)` calls `fn(context, begin, end)` on chunks of [0, n). Their
+bounds depend on n and grain alone, never on the number of threads, so neither do results.
+
+How chunks are claimed. One 64-bit word, `ticket`, holds the number of the job in its high half and
+the next chunk in its low half. Whoever works reads the ticket, then the job, then claims with one
+compare-and-swap of the ticket. The swap succeeds only if the job is still the one that was read, so
+a worker that arrives late takes nothing and needs not be waited for. The caller waits for chunks
+that have been claimed, never for a worker that has not started: on a busy machine it does all the
+work itself.
+
+One job runs at a time. A thread that finds the pool busy, and a call from inside a chunk, run their
+range themselves.
+"""
+
+import os
+
+cdef extern from * nogil:
+    """
+    #include <limits.h>
+    #include <pthread.h>
+    #include <sched.h>
+    #include <signal.h>
+    #include <stdint.h>
+
+    #define atomic_get(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+    #define atomic_set(p, value) __atomic_store_n(p, value, __ATOMIC_SEQ_CST)
+    #define atomic_add(p, value) __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST)
+    #define atomic_exchange(p, value) __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST)
+    #define atomic_swap(p, old, value) \\
+        __atomic_compare_exchange_n(p, old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+
+    #if defined(__x86_64__) || defined(__i386__)
+    #define cpu_relax() __builtin_ia32_pause()
+    #elif defined(__aarch64__)
+    #define cpu_relax() __asm__ volatile("yield")
+    #else
+    #define cpu_relax() __asm__ volatile("" ::: "memory")
+    #endif
+
+    static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t pool_wake = PTHREAD_COND_INITIALIZER;
+
+    static void pool_renew_locks(void) {
+        pthread_mutex_init(&pool_mutex, NULL);
+        pthread_cond_init(&pool_wake, NULL);
+    }
+
+    /* Workers are never joined, and block every signal: signals are for Python's threads. */
+    static int pool_start_thread(void *(*run)(void *)) {
+        sigset_t all, before;
+        pthread_t thread;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        int failed = pthread_create(&thread, NULL, run, NULL);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (!failed) pthread_detach(thread);
+        return failed;
+    }
+    """
+    ctypedef unsigned long long uint64_t
+    ctypedef struct pthread_mutex_t:
+        pass
+    ctypedef struct pthread_cond_t:
+        pass
+    pthread_mutex_t pool_mutex
+    pthread_cond_t pool_wake
+    int INT_MAX
+    int pthread_mutex_lock(pthread_mutex_t*)
+    int pthread_mutex_unlock(pthread_mutex_t*)
+    int pthread_cond_wait(pthread_cond_t*, pthread_mutex_t*)
+    int pthread_cond_broadcast(pthread_cond_t*)
+    int pthread_atfork(void (*)() noexcept nogil, void (*)() noexcept nogil,
+                       void (*)() noexcept nogil)
+    void pool_renew_locks()
+    int pool_start_thread(void* (*run)(void*) noexcept nogil)
+    int sched_yield()
+    void cpu_relax()
+    uint64_t get_ticket "atomic_get"(uint64_t*)
+    void set_ticket "atomic_set"(uint64_t*, uint64_t)
+    bint swap_ticket "atomic_swap"(uint64_t*, uint64_t*, uint64_t)
+    Py_ssize_t atomic_get(Py_ssize_t*)
+    void atomic_set(Py_ssize_t*, Py_ssize_t)
+    Py_ssize_t atomic_add(Py_ssize_t*, Py_ssize_t)
+    Py_ssize_t atomic_exchange(Py_ssize_t*, Py_ssize_t)
+    void* get_pointer "atomic_get"(void**)
+    void set_pointer "atomic_set"(void**, void*)
+
+cdef enum:
+    # A worker looks for the next job this often before it sleeps, about 20 us: waking one through
+    # the kernel costs 5 us and more.
+    SPINS = 1000
+    # The caller waits this long for claimed chunks before it gives its core away.
+    SPINS_BEFORE_YIELD = 2000
+
+cdef uint64_t CHUNK_BITS = 32
+cdef uint64_t CHUNK_MASK = 0xFFFFFFFF  # as a chunk's number: the job is not open
+
+# The job. Written while the ticket is closed, so a torn reading is never acted upon.
+cdef void* job_fn = NULL
+cdef void* job_context = NULL
+cdef Py_ssize_t job_n = 0
+cdef Py_ssize_t job_grain = 1
+cdef Py_ssize_t job_chunks = 0
+cdef uint64_t ticket = 0xFFFFFFFF
+cdef Py_ssize_t done = 0
+
+cdef Py_ssize_t busy = 0      # 1 while a caller owns the pool
+cdef Py_ssize_t threads = 1   # what set_num_threads asked for: the caller and threads - 1 workers
+cdef Py_ssize_t started = 0   # workers alive; changes under the mutex
+cdef Py_ssize_t sleepers = 0  # workers waiting on the condition; changes under the mutex
+
+
+cdef void parallel_for(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain) noexcept nogil:
+    """Call fn on chunks of at least `grain` that cover [0, n); return when all are done."""
+    if n <= 0:
+        return
+    grain = max(grain, 1, n // 0x40000000)
+    cdef Py_ssize_t chunks = 1 + (n - 1) // grain
+    if chunks == 1 or atomic_get(&threads) == 1 or atomic_exchange(&busy, 1):
+        run_serially(fn, context, n, grain)
+        return
+    open_job(fn, context, n, grain, chunks)
+    wake_workers()
+    while claim_and_run():
+        pass
+    wait_for_claimed(chunks)
+    atomic_set(&busy, 0)
+
+
+cdef void run_serially(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain) noexcept nogil:
+    # The same chunks as in parallel: a function may depend on their bounds.
+    cdef Py_ssize_t begin = 0
+    while n - begin > grain:
+        fn(context, begin, begin + grain)
+        begin += grain
+    fn(context, begin, n)
+
+
+cdef void open_job(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain,
+                   Py_ssize_t chunks) noexcept nogil:
+    cdef uint64_t job = (get_ticket(&ticket) >> CHUNK_BITS) + 1
+    set_ticket(&ticket, (job << CHUNK_BITS) | CHUNK_MASK)
+    set_pointer(&job_fn, <void*>fn)
+    set_pointer(&job_context, context)
+    atomic_set(&job_n, n)
+    atomic_set(&job_grain, grain)
+    atomic_set(&job_chunks, chunks)
+    atomic_set(&done, 0)
+    set_ticket(&ticket, job << CHUNK_BITS)
+
+
+cdef bint claim_and_run() noexcept nogil:
+    """Run one chunk of the open job; false if there is none left."""
+    cdef uint64_t seen = get_ticket(&ticket)
+    cdef range_fn fn
+    cdef void* context
+    cdef Py_ssize_t chunk, n, grain, chunks
+    while True:
+        chunk = <Py_ssize_t>(seen & CHUNK_MASK)
+        fn = <range_fn>get_pointer(&job_fn)
+        context = get_pointer(&job_context)
+        n = atomic_get(&job_n)
+        grain = atomic_get(&job_grain)
+        chunks = atomic_get(&job_chunks)
+        if chunk >= chunks:
+            return False
+        if swap_ticket(&ticket, &seen, seen + 1):
+            break
+    fn(context, chunk * grain, min((chunk + 1) * grain, n))
+    atomic_add(&done, 1)
+    return True
+
+
+cdef void wait_for_claimed(Py_ssize_t chunks) noexcept nogil:
+    cdef Py_ssize_t spins = 0
+    while atomic_get(&done) < chunks:
+        spins += 1
+        if spins < SPINS_BEFORE_YIELD:
+            cpu_relax()
+        else:
+            sched_yield()
+
+
+cdef void wake_workers() noexcept nogil:
+    """Wake those that sleep; start those that are missing."""
+    if atomic_get(&sleepers) == 0 and atomic_get(&started) >= atomic_get(&threads) - 1:
+        return
+    pthread_mutex_lock(&pool_mutex)
+    if sleepers > 0:
+        pthread_cond_broadcast(&pool_wake)
+    # Where the system refuses a thread, the caller and those that run do the work.
+    while started < atomic_get(&threads) - 1 and not pool_start_thread(work):
+        atomic_add(&started, 1)
+    pthread_mutex_unlock(&pool_mutex)
+
+
+cdef void* work(void* unused) noexcept nogil:
+    """A worker's life: chunks while there are any, a short spin, sleep."""
+    cdef uint64_t seen
+    cdef Py_ssize_t spins
+    while True:
+        seen = get_ticket(&ticket)
+        while atomic_get(&started) < atomic_get(&threads) and claim_and_run():
+            pass
+        spins = 0
+        while spins < SPINS and get_ticket(&ticket) >> CHUNK_BITS == seen >> CHUNK_BITS:
+            cpu_relax()
+            spins += 1
+        if spins == SPINS and sleep_until_called(seen >> CHUNK_BITS):
+            return NULL
+
+
+cdef bint sleep_until_called(uint64_t job) noexcept nogil:
+    """Sleep until the job is another one; true if this worker is one too many and shall end."""
+    cdef bint surplus
+    pthread_mutex_lock(&pool_mutex)
+    # Count, then look: a caller opens its job, then looks at the count. One of them sees the other.
+    atomic_add(&sleepers, 1)
+    while started < atomic_get(&threads) and get_ticket(&ticket) >> CHUNK_BITS == job:
+        pthread_cond_wait(&pool_wake, &pool_mutex)
+    atomic_add(&sleepers, -1)
+    surplus = started >= atomic_get(&threads)
+    if surplus:
+        atomic_add(&started, -1)
+    pthread_mutex_unlock(&pool_mutex)
+    return surplus
+
+
+cdef void forget_workers() noexcept nogil:
+    """In a forked child: its parent's workers do not exist here."""
+    global started, sleepers, busy, ticket
+    pool_renew_locks()
+    started = 0
+    sleepers = 0
+    busy = 0
+    ticket |= CHUNK_MASK
+
+
+# Callables that are told each new number of threads, for instance the one that resizes the BLAS.
+followers = []
+
+
+def get_num_threads():
+    """The number of threads that one operation may use, the caller's among them."""
+    return threads
+
+
+def set_num_threads(n):
+    """Let one operation use up to n threads, the caller's among them; results do not depend on n.
+
+    Raises: TypeError if n is not an integer, RuntimeError if it is not positive.
+    """
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"set_num_threads expects an int, but got {type(n).__name__}")
+    if not 1 <= n <= INT_MAX:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {n}")
+    atomic_set(&threads, n)
+    with nogil:
+        pthread_mutex_lock(&pool_mutex)
+        pthread_cond_broadcast(&pool_wake)  # those that are too many end
+        pthread_mutex_unlock(&pool_mutex)
+    for follow in followers:
+        follow(n)
+
+
+def usable_processors():
+    """How many processors this process may keep busy: CPU affinity and cgroup limits."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    return max(1, min([count] + list(_cgroup_limits())))
+
+
+def _cgroup_limits():
+    """Processors granted by this process's control groups and theirs above, version 1 or 2."""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        root = "/sys/fs/cgroup" + ("/cpu" if controllers else "")
+        while True:
+            folder = root + path.rstrip("/")
+            limit = _read(folder + "/cpu.max") or " ".join(
+                _read(f"{folder}/cpu.cfs_{name}_us") for name in ("quota", "period"))
+            match limit.split():
+                case [quota, period] if quota.isdigit():  # unlimited is "max" or -1
+                    yield -(-int(quota) // int(period))
+            if path in ("", "/"):
+                break
+            path = os.path.dirname(path)
+
+
+def _read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _initial_threads():
+    asked = os.environ.get("TENSORLIB_NUM_THREADS")
+    if asked is None:
+        return usable_processors()
+    if not asked.isdecimal() or not 1 <= int(asked) <= INT_MAX:
+        raise ImportError(f"TENSORLIB_NUM_THREADS={asked!r} is not a positive integer")
+    return int(asked)
+
+
+pthread_atfork(NULL, NULL, forget_workers)
+threads = _initial_threads()

@@ -1,0 +1,44 @@
+"""Reductions of raw memory, for other compiled modules.
+
+Memory is contiguous, seen as (outer, n, inner), and reduced over n to (outer, inner). Each function
+returns 0, NO_LOOP if there is no loop for the dtype, or NO_MEMORY.
+"""
+
+from libc.stdint cimport int64_t
+
+cdef enum:  # reductions
+    SUM
+    PROD
+    SQUARES
+    ANY
+    ALL
+    MAX
+    MIN
+    ARGMAX
+    ARGMIN
+
+cdef enum:  # row kinds
+    SOFTMAX
+    LOG_SOFTMAX
+    LOGSUMEXP
+    SOFTMAX_BACKWARD
+    LOG_SOFTMAX_BACKWARD
+
+cdef enum:
+    NO_LOOP = -1
+    NO_MEMORY = -2
+
+cdef int reduce_run(int kind, int dtype, const char* x, char* y,
+                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
+
+cdef int squares_run(int dtype, const char* x, const char* c, char* y,
+                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
+
+cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
+                   Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
+
+cdef int rows_run(int kind, int dtype, const char* x, char* y,
+                  Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+
+cdef int rows_backward_run(int kind, int dtype, const char* g, const char* out, char* y,
+                           Py_ssize_t rows, Py_ssize_t n) noexcept nogil

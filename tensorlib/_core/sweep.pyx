@@ -1,0 +1,595 @@
+"""The backward sweep: gradients of roots with respect to what they were computed from.
+
+One pass over the graph in reverse order of recording, iterative and on the calling thread. First
+each node counts how many nodes will report to it; then nodes run when all have reported, newest
+first. Gradients that meet are summed; a buffer that nobody else holds is added to in place.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free, qsort, realloc
+
+from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.fold cimport sum_to
+from tensorlib._core.loops cimport Loop, find_loop, loop_id
+from tensorlib._core.node cimport (
+    Edge, Node, edge_dims, gradient_edge, mode, release_saved, saved_value,
+)
+from tensorlib._core.node import _accumulate_op
+from tensorlib._core.op cimport (
+    FUNCTION, GRADIENT, Op, PASS, Rule, ZERO, apply_binary, rule_arguments,
+)
+from tensorlib._core.op import find
+from tensorlib._core.shape cimport make_size
+from tensorlib._core.tensor cimport (
+    Tensor, alias, new_like, new_tensor, requires_grad, same_shape,
+)
+from tensorlib._core.tile cimport (
+    MAX_INPUTS, Program, cast, packed_copy, run_loop, run_program, zero,
+)
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* value)
+    ctypedef struct PyThreadState
+    PyThreadState* PyThreadState_Get()
+
+cdef object accumulate = _accumulate_op
+
+
+# ---- growing arrays of nodes ---------------------------------------------------------------------
+
+cdef struct Nodes:
+    PyObject** items
+    Py_ssize_t n, room
+
+
+cdef int push(Nodes* nodes, Node node) except -1:
+    cdef PyObject** grown
+    if nodes.n == nodes.room:
+        nodes.room = 2 * nodes.room if nodes.room else 64
+        grown = <PyObject**>realloc(nodes.items, nodes.room * sizeof(PyObject*))
+        if grown == NULL:
+            raise MemoryError()
+        nodes.items = grown
+    nodes.items[nodes.n] = <PyObject*>node
+    nodes.n += 1
+    return 0
+
+
+cdef inline int64_t age(PyObject* node) noexcept:
+    return (<Node>node).sequence
+
+
+cdef int push_ready(Nodes* heap, Node node) except -1:
+    """Adds to the heap whose first item is the newest node."""
+    cdef Py_ssize_t i, parent
+    push(heap, node)
+    i = heap.n - 1
+    while i > 0:
+        parent = (i - 1) >> 1
+        if age(heap.items[parent]) >= age(heap.items[i]):
+            break
+        heap.items[parent], heap.items[i] = heap.items[i], heap.items[parent]
+        i = parent
+    return 0
+
+
+cdef Node pop_ready(Nodes* heap):
+    cdef PyObject* first = heap.items[0]
+    cdef Py_ssize_t i = 0, child
+    heap.n -= 1
+    heap.items[0] = heap.items[heap.n]
+    while True:
+        child = 2 * i + 1
+        if child >= heap.n:
+            break
+        if child + 1 < heap.n and age(heap.items[child + 1]) > age(heap.items[child]):
+            child += 1
+        if age(heap.items[i]) >= age(heap.items[child]):
+            break
+        heap.items[child], heap.items[i] = heap.items[i], heap.items[child]
+        i = child
+    return <Node>first
+
+
+# ---- the state of a sweep ------------------------------------------------------------------------
+
+# What a node held for an outer sweep that is still under way on this thread.
+cdef struct Displaced:
+    PyObject* node
+    int64_t sweep
+    int pending
+    bint needed
+    PyObject** grads
+    PyObject* inline_grad
+
+
+cdef struct Sweep:
+    int64_t id
+    PyThreadState* thread
+    Sweep* outer                   # the sweep that was under way when this one began
+    bint retain_graph
+    bint create_graph
+    Nodes visited                  # every node reached, owned
+    Nodes ready
+    Displaced* displaced
+    Py_ssize_t n_displaced
+
+
+cdef int64_t next_id = 1
+cdef Sweep* active = NULL          # the newest sweep under way, on any thread
+
+
+cdef Sweep* active_sweep(int64_t id) noexcept:
+    cdef Sweep* sweep = active
+    while sweep != NULL and sweep.id != id:
+        sweep = sweep.outer
+    return sweep
+
+
+cdef int enter(Sweep* sweep, Node node) except -1:
+    """Prepares a node for this sweep. Sets aside what an outer sweep keeps in it."""
+    cdef Sweep* other = active_sweep(node.sweep) if node.sweep else NULL
+    cdef Displaced* grown
+    cdef Displaced* kept
+    if other != NULL:
+        if other.thread != sweep.thread:
+            raise RuntimeError(
+                "backward: another thread is running backward through a part of this graph; let "
+                "one finish before the other begins")
+        grown = <Displaced*>realloc(
+            sweep.displaced, (sweep.n_displaced + 1) * sizeof(Displaced))
+        if grown == NULL:
+            raise MemoryError()
+        sweep.displaced = grown
+        kept = &grown[sweep.n_displaced]
+        kept.node, kept.sweep, kept.pending = <PyObject*>node, node.sweep, node.pending
+        kept.needed, kept.grads, kept.inline_grad = node.needed, node.grads, node.inline_grad
+        sweep.n_displaced += 1
+    node.sweep = sweep.id
+    node.pending = 0
+    node.needed = True
+    node.inline_grad = NULL
+    node.grads = NULL
+    Py_INCREF(node)
+    push(&sweep.visited, node)
+    return 0
+
+
+cdef int discover(Sweep* sweep, Node root) except -1:
+    """Reaches every node below a root and counts the dependents of each."""
+    cdef Nodes stack = Nodes(NULL, 0, 0)
+    cdef Node node, target
+    cdef int i
+    try:
+        if root.sweep != sweep.id:
+            enter(sweep, root)
+            push(&stack, root)
+        while stack.n:
+            stack.n -= 1
+            node = <Node>stack.items[stack.n]
+            for i in range(node.n_edges):
+                if node.edges[i].target == NULL:
+                    continue
+                target = <Node>node.edges[i].target
+                if target.sweep != sweep.id:
+                    enter(sweep, target)
+                    push(&stack, target)
+                target.pending += 1
+    finally:
+        free(stack.items)
+    return 0
+
+
+cdef int older(const void* a, const void* b) noexcept nogil:
+    cdef int64_t x = (<Node>(<PyObject**>a)[0]).sequence, y = (<Node>(<PyObject**>b)[0]).sequence
+    return (x > y) - (x < y)
+
+
+cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
+    """Marks the nodes from which one of the targets is reached: the rest is not run."""
+    cdef Node node
+    cdef Py_ssize_t k
+    cdef int i
+    qsort(sweep.visited.items, sweep.visited.n, sizeof(PyObject*), older)
+    for k in range(sweep.visited.n):
+        (<Node>sweep.visited.items[k]).needed = False
+    for node in targets:
+        if node.sweep == sweep.id:
+            node.needed = True
+    # a node is younger than the nodes it points to, except leaves, which point nowhere
+    for k in range(sweep.visited.n):
+        node = <Node>sweep.visited.items[k]
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL and (<Node>node.edges[i].target).needed:
+                node.needed = True
+                break
+    return 0
+
+
+cdef void leave(Sweep* sweep) noexcept:
+    """Lets go of everything the sweep holds, whether it ended or raised."""
+    global active
+    cdef Py_ssize_t k
+    cdef Sweep** link = &active
+    cdef Displaced* kept
+    cdef Node node
+    for k in range(sweep.visited.n):
+        drop_grads(<Node>sweep.visited.items[k])
+        (<Node>sweep.visited.items[k]).sweep = 0
+    for k in range(sweep.n_displaced - 1, -1, -1):
+        kept = &sweep.displaced[k]
+        node = <Node>kept.node
+        node.sweep, node.pending, node.needed = kept.sweep, kept.pending, kept.needed
+        node.grads, node.inline_grad = kept.grads, kept.inline_grad
+    while link[0] != sweep:
+        link = &link[0].outer
+    link[0] = sweep.outer
+    for k in range(sweep.visited.n):
+        Py_DECREF(<object>sweep.visited.items[k])
+    free(sweep.visited.items)
+    free(sweep.ready.items)
+    free(sweep.displaced)
+
+
+cdef void drop_grads(Node node) noexcept:
+    cdef int i
+    Py_XDECREF(node.inline_grad)
+    node.inline_grad = NULL
+    if node.grads != NULL:
+        for i in range(node.n_outputs):
+            Py_XDECREF(node.grads[i])
+        free(node.grads)
+        node.grads = NULL
+
+
+# ---- gradients on their way ----------------------------------------------------------------------
+
+cdef PyObject** grad_place(Node node, int slot) except NULL:
+    if node.n_outputs == 1:
+        return &node.inline_grad
+    if node.grads == NULL:
+        node.grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
+        if node.grads == NULL:
+            raise MemoryError()
+    return &node.grads[slot]
+
+
+cdef inline bint only_ours(PyObject* g) noexcept:
+    """Whether a gradient held once here has a buffer that nobody else can see."""
+    cdef Tensor x = <Tensor>g
+    return (x.packed and x.storage.capacity != 0
+            and Py_REFCNT(<PyObject*>x.storage) == 1)
+
+
+cdef int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
+    """Adds `g` to the gradient of one output of a node."""
+    cdef PyObject** place = grad_place(node, slot)
+    cdef object total
+    if place[0] == NULL:
+        Py_INCREF(g)
+        place[0] = <PyObject*>g
+        return 0
+    if (not sweep.create_graph and Py_REFCNT(place[0]) == 1 and only_ours(place[0])
+            and add_in_place(<PyObject*>place[0], g)):
+        return 0
+    total = apply_binary(<Op>ADD, <object>place[0], g)
+    Py_DECREF(<object>place[0])
+    Py_INCREF(total)
+    place[0] = <PyObject*>total
+    return 0
+
+
+cdef bint add_in_place(PyObject* total, Tensor g) except -1:
+    """total += g where both are plain buffers of one dtype; False where they are not."""
+    cdef Tensor x = <Tensor>total
+    cdef Loop* loop = find_loop(ADD_LOOP, x.type)
+    cdef char* inputs[2]
+    cdef bint is_scalar[2]
+    if loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g):
+        return False
+    inputs[0], inputs[1] = x.data_pointer, g.data_pointer
+    is_scalar[0] = is_scalar[1] = False
+    run_loop(loop, inputs, is_scalar, x.data_pointer, x.numel_)
+    x.storage.version += 1
+    return True
+
+
+cdef object ADD = None, ZMUL = None, SUM_TO_SIZE = None, TO = None
+cdef int ADD_LOOP = loop_id("add")
+
+
+cdef int accumulate_leaf(Sweep* sweep, Node node) except -1:
+    """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad."""
+    cdef Tensor leaf = <Tensor>node.saved[0].tensor
+    cdef PyObject* g = node.inline_grad
+    if g == NULL:
+        return 0
+    if leaf.gradient is None and Py_REFCNT(g) == 1 and only_ours(g):
+        leaf.gradient = <Tensor>g
+        return 0
+    return add_gradient(leaf, <Tensor>g, sweep.create_graph)
+
+
+cdef bint add_to_grad(Tensor gradient, Tensor g) except -1:
+    """In place, so that whoever holds `.grad` sees it grow, as in PyTorch."""
+    if requires_grad(gradient) or not gradient.packed or not gradient.storage.writable:
+        return False
+    return add_in_place(<PyObject*>gradient, g)
+
+
+# ---- running a node ------------------------------------------------------------------------------
+
+cdef Tensor zeros_for(Edge* edge):
+    cdef Tensor x = new_tensor(edge.dtype, edge.ndim, edge_dims(edge))
+    zero(x)
+    return x
+
+
+cdef object run_rule(Node node, Op op, int i, Tensor g, bint recorded):
+    """The gradient of input i, before it is brought to the input's shape and dtype."""
+    cdef Rule rule = <Rule>op.rules[i]
+    cdef object slope
+    if rule is None:
+        raise RuntimeError(
+            f"backward: {op.name} has no gradient for its argument "
+            f"{op.arguments[0 if op.variadic else i]!r}")
+    if rule.kind == PASS:
+        return g
+    if rule.kind == ZERO:
+        return zeros_for(&node.edges[i])
+    if rule.kind == FUNCTION:
+        return rule.function(*rule_arguments(rule, node, g, recorded))
+    if recorded and "g" in rule.names:
+        return rule.function(*rule_arguments(rule, node, g, True))
+    if recorded:
+        slope = rule.function(*rule_arguments(rule, node, None, True))
+        return apply_binary(<Op>ZMUL, g, slope)
+    return run_tiles(node, rule, g)
+
+
+cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
+    """g times the derivative, as one pass of tiles. The program's inputs are g and what it needs."""
+    cdef PyObject* inputs[MAX_INPUTS]
+    cdef char* pointers[3]
+    cdef bint is_scalar[3]
+    cdef Tensor x, out = new_like(g, g.type)
+    cdef int i, n = 1, dtype = compute_dtype(g.type)
+    cdef const Program* program = rule.program.at(dtype)
+    cdef bint simple = program.n_steps == 1 and g.packed and g.type == dtype
+    inputs[0] = <PyObject*>g
+    pointers[0] = g.data_pointer
+    is_scalar[0] = False
+    for i in range(rule.n_wants):
+        if rule.wants[i] == GRADIENT:
+            continue
+        x = saved_value(node, rule.places[i], False)
+        inputs[n] = <PyObject*>x             # the node keeps it alive
+        if n < 3:
+            pointers[n] = x.data_pointer
+            is_scalar[n] = x.ndim_ == 0 and g.numel_ != 1
+        n += 1
+        simple = simple and x.type == dtype and x.packed and (x.ndim_ == 0 or same_shape(x, g))
+    if simple:
+        for i in range(program.steps[0].loop.arity):
+            if program.steps[0].inputs[i] != i:
+                simple = False
+    if simple:
+        run_loop(&program.steps[0].loop, pointers, is_scalar, out.data_pointer, out.numel_)
+    else:
+        run_program(program, inputs, out)
+    return out
+
+
+cdef object fit(Node node, int i, object grad, bint recorded):
+    """Sums over the dims that were broadcast, and casts to the dtype of the input."""
+    cdef Edge* edge = &node.edges[i]
+    cdef Tensor g
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"backward: the gradient rule of {node.op.name} returned "
+                        f"{type(grad).__name__}, not a Tensor")
+    g = <Tensor>grad
+    if not matches(edge, g):
+        if recorded:
+            g = SUM_TO_SIZE(g, make_size(edge.ndim, edge_dims(edge)))
+        else:
+            g = sum_to(node.op.name, g, edge.ndim, edge_dims(edge))
+    if g.type != edge.dtype:
+        g = TO(g, dtype_object(edge.dtype)) if recorded else cast(g, edge.dtype)
+    return g
+
+
+cdef inline bint matches(Edge* edge, Tensor g) noexcept:
+    cdef const Py_ssize_t* dims = edge_dims(edge)
+    cdef int d
+    if g.ndim_ != edge.ndim:
+        return False
+    for d in range(edge.ndim):
+        if g.dims[d] != dims[d]:
+            return False
+    return True
+
+
+cdef object outgoing(Node node):
+    """The gradient that arrived at a node: a Tensor, or a tuple with None for unused outputs."""
+    cdef int i
+    if node.n_outputs == 1:
+        return <object>node.inline_grad if node.inline_grad != NULL else None
+    if node.grads == NULL:
+        return None
+    return tuple([<object>node.grads[i] if node.grads[i] != NULL else None
+                  for i in range(node.n_outputs)])
+
+
+cdef object run_rules(Node node, object g, bint recorded):
+    """The gradients of all inputs of a node as a tuple, None where none is needed."""
+    cdef Op op = <Op>node.op
+    cdef list grads = []
+    cdef int i
+    joint = run_joint(node, op, g, recorded)
+    for i in range(node.n_edges):
+        if node.edges[i].target == NULL:
+            grads.append(None)
+        else:
+            grad = joint[i] if joint is not None else run_rule(node, op, i, g, recorded)
+            grads.append(None if grad is None else fit(node, i, grad, recorded))
+    return tuple(grads)
+
+
+cdef object run_joint(Node node, Op op, object g, bint recorded):
+    """What a rule for all inputs at once returns; None where the rules are one for each input."""
+    cdef Rule rule = <Rule>op.rules[0]
+    if rule is None or not rule.joint:
+        return None
+    return rule.function(*rule_arguments(rule, node, g, recorded))
+
+
+cdef int run_node(Sweep* sweep, Node node) except -1:
+    """Runs the rules of a node and delivers what they give."""
+    cdef Op op = <Op>node.op
+    cdef object g = outgoing(node), joint = None, grad
+    cdef Node target
+    cdef int i
+    drop_grads(node)
+    if g is not None:
+        joint = run_joint(node, op, g, sweep.create_graph)
+    for i in range(node.n_edges):
+        if node.edges[i].target == NULL:
+            continue
+        target = <Node>node.edges[i].target
+        if not target.needed:
+            continue
+        if g is not None:
+            grad = joint[i] if joint is not None else run_rule(
+                node, op, i, g, sweep.create_graph)
+            if grad is not None:
+                grad = fit(node, i, grad, sweep.create_graph)
+                deliver(sweep, target, node.edges[i].slot, grad)
+                grad = None
+        target.pending -= 1
+        if target.pending == 0:
+            push_ready(&sweep.ready, target)
+    if not sweep.retain_graph:
+        release_saved(node)
+    return 0
+
+
+# ---- the sweep -----------------------------------------------------------------------------------
+
+def run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph, tuple inputs,
+                 bint accumulate_grads):
+    """Sweeps from `roots` with the gradients `grads`.
+
+    Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
+    what leads to them runs; their gradients are accumulated, or returned as a tuple (None where
+    an input is not reached).
+    """
+    global active, next_id
+    cdef Sweep sweep
+    cdef bint before = mode().grad
+    cdef list targets = None, found = None
+    cdef Node node
+    cdef Tensor x
+    sweep.id = next_id
+    next_id += 1
+    sweep.thread = PyThreadState_Get()
+    sweep.retain_graph = retain_graph
+    sweep.create_graph = create_graph
+    sweep.visited = sweep.ready = Nodes(NULL, 0, 0)
+    sweep.displaced = NULL
+    sweep.n_displaced = 0
+    sweep.outer = active
+    active = &sweep
+    mode().grad = create_graph
+    try:
+        for x in roots:
+            discover(&sweep, gradient_edge(x))
+        if inputs is not None:
+            targets = [gradient_edge(x) for x in inputs]
+            found = [None] * len(targets)
+            keep_only_needed(&sweep, targets)
+        for x, g in zip(roots, grads):
+            deliver(&sweep, gradient_edge(x), x.slot, g)
+        g = None
+        for x in roots:
+            node = gradient_edge(x)
+            if node.pending == 0:
+                node.pending = -1            # in the heap once
+                push_ready(&sweep.ready, node)
+        drain(&sweep, inputs, targets, found)
+    finally:
+        mode().grad = before
+        leave(&sweep)
+    if inputs is None:
+        return None
+    if not accumulate_grads:
+        return tuple(found)
+    for x, g in zip(inputs, found):
+        if g is not None:
+            add_gradient(x, g, create_graph)
+    return None
+
+
+cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
+    """x.grad += g, where `g` may be shared with others."""
+    if x.gradient is None:
+        x.gradient = g if create_graph else packed_copy(g, g.type)
+    elif create_graph or not add_to_grad(<Tensor>x.gradient, g):
+        x.gradient = apply_binary(<Op>ADD, x.gradient, g)
+    return 0
+
+
+cdef int drain(Sweep* sweep, tuple inputs, list targets, list found) except -1:
+    """Runs nodes until none is ready."""
+    cdef Node node
+    cdef int k
+    while sweep.ready.n:
+        node = pop_ready(&sweep.ready)
+        if node.hooks is not None:
+            run_hooks(node)
+        if targets is not None:
+            capture(node, inputs, targets, found)
+        if not node.needed:
+            drop_grads(node)
+        elif node.op is accumulate:
+            if inputs is None:
+                accumulate_leaf(sweep, node)
+            drop_grads(node)
+        else:
+            run_node(sweep, node)
+    return 0
+
+
+cdef int capture(Node node, tuple inputs, list targets, list found) except -1:
+    """Notes the gradients of those inputs that this node's outputs are."""
+    cdef Py_ssize_t k
+    cdef PyObject* g
+    for k in range(len(targets)):
+        if targets[k] is node:
+            g = grad_place(node, (<Tensor>inputs[k]).slot)[0]
+            found[k] = None if g == NULL else <object>g
+    return 0
+
+
+cdef int run_hooks(Node node) except -1:
+    """Calls hooks (slot, function) with the gradient of that output; a result replaces it."""
+    cdef PyObject** place
+    for slot, hook in list(node.hooks.values()):
+        place = grad_place(node, slot)
+        if place[0] == NULL:
+            continue
+        changed = hook(<object>place[0])
+        if changed is not None:
+            Py_INCREF(changed)
+            Py_DECREF(<object>place[0])
+            place[0] = <PyObject*>changed
+    return 0
+
+
+def connect_sweep():
+    """Finds the operations that the sweep itself uses."""
+    global ADD, ZMUL, SUM_TO_SIZE, TO
+    ADD, ZMUL = find("add"), find("zmul")
+    SUM_TO_SIZE, TO = find("sum_to_size").function, find("to").function

@@ -1,0 +1,44 @@
+from cpython.object cimport PyObject
+
+from tensorlib._core.dtypes cimport N_DTYPES
+from tensorlib._core.loops cimport Loop
+from tensorlib._core.tensor cimport Tensor
+
+cdef enum:
+    MAX_INPUTS = 5
+    MAX_CONSTANTS = 5
+    MAX_STEPS = 14
+    MAX_SLOTS = MAX_INPUTS + MAX_CONSTANTS + MAX_STEPS
+
+# One loop over a tile: slots are numbered inputs first, then constants, then results of the steps.
+cdef struct Step:
+    Loop loop
+    int inputs[3]
+
+cdef struct Program:
+    int n_inputs
+    int n_constants
+    int n_steps
+    int dtypes[MAX_SLOTS]              # of each slot
+    double constants[MAX_CONSTANTS]
+    Step steps[MAX_STEPS]
+
+cdef class TileProgram:
+    cdef readonly int n_inputs
+    cdef readonly tuple steps          # (loop name, slots) of each step
+    cdef readonly tuple constants
+    cdef readonly tuple boolean_inputs # slots of inputs that are bool whatever the dtype
+    cdef bint ready[N_DTYPES]
+    cdef Program compiled[N_DTYPES]
+    cdef const Program* at(self, int dtype) except NULL
+    cdef int compile(self, int dtype) except -1
+
+cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1
+cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
+                  Py_ssize_t n) except -1
+cdef int copy_into(Tensor target, Tensor source) except -1
+cdef Tensor packed_copy(Tensor x, int dtype)
+cdef Tensor packed(Tensor x)
+cdef Tensor cast(Tensor x, int dtype)
+cdef int zero(Tensor x) except -1
+cdef bint may_overlap(Tensor a, Tensor b) noexcept

@@ -1,0 +1,543 @@
+"""The executor of element-wise work: walks any shapes and strides and runs contiguous loops.
+
+A program is a list of loops. The walker cuts the output into tiles that stay in the L1 cache; for
+each tile it gathers (and casts) what is not contiguous, runs the loops, and scatters the result.
+So casting, broadcasting, strides and threads are dealt with here and nowhere else, and a loop sees
+one contiguous run.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from tensorlib._core.dtypes cimport (
+    BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object,
+)
+from tensorlib._core.loops cimport (
+    Loop, call_loop, find_cast, find_gather, find_loop, find_scatter, loop_id,
+)
+from tensorlib._core.pool cimport parallel_for
+from tensorlib._core.shape cimport MAX_NDIM
+from tensorlib._core.tensor cimport Tensor, new_like, same_shape
+
+cdef enum:
+    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
+    SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
+    GRAIN = 32768            # elements of one parallel chunk
+    RELEASE_GIL = 16384      # elements from which on the GIL is released
+
+
+cdef struct Operand:
+    char* data
+    int dtype
+    bint linear              # contiguous in the walker's order
+    bint scalar              # one element for all
+    Py_ssize_t steps[MAX_NDIM]     # bytes
+
+
+cdef struct Walk:
+    const Program* program
+    int ndim
+    Py_ssize_t dims[MAX_NDIM]
+    Operand operands[MAX_INPUTS + 1]   # the output comes last
+
+
+cdef class TileProgram:
+    """Loops to run in order on each tile, compiled for a dtype when first used.
+
+    `steps` holds (loop name, input slots); slots count the inputs, then the constants, then the
+    steps. With no steps the program copies and casts its input.
+    """
+
+    def __init__(self, int n_inputs, steps, constants=(), boolean_inputs=()):
+        if n_inputs > MAX_INPUTS or len(constants) > MAX_CONSTANTS or len(steps) > MAX_STEPS:
+            raise ValueError(f"TileProgram: too long: {steps}")
+        self.n_inputs = n_inputs
+        self.steps = tuple(steps)
+        self.constants = tuple(constants)
+        self.boolean_inputs = tuple(boolean_inputs)
+
+    cdef const Program* at(self, int dtype) except NULL:
+        """The program for inputs of `dtype`. Raises RuntimeError where a loop is missing."""
+        if not self.ready[dtype]:
+            self.compile(dtype)
+        return &self.compiled[dtype]
+
+    cdef int compile(self, int dtype) except -1:
+        cdef Program* program = &self.compiled[dtype]
+        cdef Loop* loop
+        cdef int i, slot, n_slots = self.n_inputs + len(self.constants)
+        program.n_inputs = self.n_inputs
+        program.n_constants = len(self.constants)
+        program.n_steps = len(self.steps)
+        for i in range(n_slots):
+            program.dtypes[i] = BOOL if i in self.boolean_inputs else dtype
+        for i in range(program.n_constants):
+            program.constants[i] = self.constants[i]
+        for i, (name, slots) in enumerate(self.steps):
+            loop = find_loop(loop_id(name), program.dtypes[slots[-1]])
+            if loop.run == NULL:
+                raise RuntimeError(f"{name}: not implemented for {dtype_object(dtype)}")
+            program.steps[i].loop = loop[0]
+            for slot in range(len(slots)):
+                program.steps[i].inputs[slot] = slots[slot]
+            program.dtypes[n_slots + i] = loop.result
+        self.ready[dtype] = True
+        return 0
+
+
+# ---- the walk ------------------------------------------------------------------------------------
+
+cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1:
+    """out := program(inputs), each input broadcast to the shape of `out`.
+
+    An input either lies exactly where `out` lies or does not overlap it.
+    """
+    cdef Walk walk
+    cdef Py_ssize_t numel = out.numel_
+    if numel == 0:
+        return 0
+    walk.program = program
+    plan(&walk, inputs, out)
+    if numel < RELEASE_GIL:
+        run_range(&walk, 0, numel)
+    else:
+        with nogil:
+            parallel_for(run_range, &walk, numel, GRAIN)
+    return 0
+
+
+cdef void plan(Walk* walk, PyObject** inputs, Tensor out) noexcept:
+    """Binds the operands and merges dims, so that as few and as long runs as possible are left."""
+    cdef int n = walk.program.n_inputs, i
+    cdef bint flat = out.packed
+    cdef Tensor x
+    for i in range(n):
+        x = <Tensor>inputs[i]
+        flat = flat and (x.numel_ == 1 or (x.packed and x.numel_ == out.numel_))
+    if flat:
+        walk.ndim = 1
+        walk.dims[0] = out.numel_
+        for i in range(n):
+            bind(&walk.operands[i], <Tensor>inputs[i])
+            walk.operands[i].scalar = (<Tensor>inputs[i]).numel_ == 1 and out.numel_ != 1
+            walk.operands[i].linear = not walk.operands[i].scalar
+            walk.operands[i].steps[0] = (
+                0 if walk.operands[i].scalar else ITEMSIZE[walk.operands[i].dtype])
+        bind(&walk.operands[n], out)
+        walk.operands[n].linear, walk.operands[n].scalar = True, False
+        walk.operands[n].steps[0] = ITEMSIZE[out.type]
+        return
+    for i in range(n):
+        bind_broadcast(&walk.operands[i], <Tensor>inputs[i], out.ndim_)
+    bind_broadcast(&walk.operands[n], out, out.ndim_)
+    merge_dims(walk, n + 1, out.ndim_, out.dims)
+    for i in range(n + 1):
+        describe(&walk.operands[i], walk.ndim, walk.dims)
+
+
+cdef inline void bind(Operand* operand, Tensor x) noexcept:
+    operand.data = x.data_pointer
+    operand.dtype = x.type
+
+
+cdef void bind_broadcast(Operand* operand, Tensor x, int ndim) noexcept:
+    cdef int d, skipped = ndim - x.ndim_
+    bind(operand, x)
+    for d in range(ndim):
+        operand.steps[d] = (
+            0 if d < skipped or x.dims[d - skipped] == 1
+            else x.steps[d - skipped] * ITEMSIZE[x.type])
+
+
+cdef void merge_dims(Walk* walk, int n, int ndim, const Py_ssize_t* dims) noexcept nogil:
+    """Orders the dims by the steps of the output, drops those of size 1, joins neighbours."""
+    cdef int order[MAX_NDIM]
+    cdef int kept = 0, d, i, place, last
+    cdef Operand* out = &walk.operands[n - 1]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint joins
+    for d in range(ndim):                       # insertion sort, largest step first
+        if dims[d] == 1:
+            continue
+        place = kept
+        while place > 0 and magnitude(out.steps[order[place - 1]]) < magnitude(out.steps[d]):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = d
+        kept += 1
+    for i in range(n):
+        for d in range(kept):
+            steps[d] = walk.operands[i].steps[order[d]]
+        for d in range(kept):
+            walk.operands[i].steps[d] = steps[d]
+    last = -1
+    for d in range(kept):
+        joins = last >= 0
+        if joins:
+            for i in range(n):
+                if walk.operands[i].steps[last] != walk.operands[i].steps[d] * dims[order[d]]:
+                    joins = False
+                    break
+        if not joins:
+            last += 1
+            walk.dims[last] = 1
+        walk.dims[last] *= dims[order[d]]
+        for i in range(n):
+            walk.operands[i].steps[last] = walk.operands[i].steps[d]
+    walk.ndim = last + 1
+    if walk.ndim == 0:
+        walk.ndim = 1
+        walk.dims[0] = 1
+        for i in range(n):
+            walk.operands[i].steps[0] = ITEMSIZE[walk.operands[i].dtype]
+
+
+cdef inline Py_ssize_t magnitude(Py_ssize_t step) noexcept nogil:
+    return -step if step < 0 else step
+
+
+cdef void describe(Operand* operand, int ndim, const Py_ssize_t* dims) noexcept nogil:
+    cdef Py_ssize_t expected = ITEMSIZE[operand.dtype]
+    cdef int d
+    operand.linear = operand.scalar = True
+    for d in range(ndim - 1, -1, -1):
+        operand.linear = operand.linear and operand.steps[d] == expected
+        operand.scalar = operand.scalar and operand.steps[d] == 0
+        expected *= dims[d]
+
+
+cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Runs the elements [begin, end) of the walk's order."""
+    cdef Walk* walk = <Walk*>context
+    cdef char scratch[(MAX_SLOTS + 2) * TILE * 8]
+    cdef Py_ssize_t filled[MAX_INPUTS]
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef int ndim = walk.ndim, inner = walk.ndim - 1, n = walk.program.n_inputs, d, i
+    cdef Py_ssize_t row = walk.dims[inner], room, count, rest
+    cdef bint direct = needs_no_tiles(walk)
+    for i in range(n):
+        filled[i] = 0
+    rest = begin
+    for d in range(ndim - 1, -1, -1):
+        index[d] = rest % walk.dims[d]
+        rest //= walk.dims[d]
+    while begin < end:
+        if row >= SHORT_ROW or ndim == 1:
+            room = row - index[inner]
+            count = min(room, end - begin)
+            if not direct:
+                count = min(count, TILE)
+            for i in range(n + 1):
+                pointers[i] = place(&walk.operands[i], ndim, index)
+                steps[i] = walk.operands[i].steps[inner]
+            run_tile(walk, pointers, steps, filled, scratch, count)
+            advance(walk, index, count)
+        else:
+            count = min(<Py_ssize_t>TILE, end - begin)
+            run_short_rows(walk, index, begin, filled, scratch, count)
+        begin += count
+
+
+cdef bint needs_no_tiles(const Walk* walk) noexcept nogil:
+    """One loop (or a copy) over operands that it can read and write where they are."""
+    cdef const Program* program = walk.program
+    cdef int i, inner = walk.ndim - 1
+    if program.n_steps > 1:
+        return False
+    for i in range(program.n_inputs):
+        if (walk.operands[i].dtype != program.dtypes[i]
+                or walk.operands[i].steps[inner] != ITEMSIZE[walk.operands[i].dtype]):
+            return False
+    return (walk.operands[program.n_inputs].dtype == result_dtype(program)
+            and walk.operands[program.n_inputs].steps[inner] == ITEMSIZE[result_dtype(program)])
+
+
+cdef inline int result_dtype(const Program* program) noexcept nogil:
+    if program.n_steps == 0:
+        return program.dtypes[0]
+    return program.dtypes[program.n_inputs + program.n_constants + program.n_steps - 1]
+
+
+cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* index) noexcept nogil:
+    cdef char* pointer = operand.data
+    cdef int d
+    for d in range(ndim):
+        pointer += index[d] * operand.steps[d]
+    return pointer
+
+
+cdef inline void advance(const Walk* walk, Py_ssize_t* index, Py_ssize_t count) noexcept nogil:
+    """Moves the index on by `count` elements, at most to the start of the next row."""
+    cdef int d = walk.ndim - 1
+    index[d] += count
+    while d > 0 and index[d] == walk.dims[d]:
+        index[d] = 0
+        d -= 1
+        index[d] += 1
+
+
+cdef void run_short_rows(Walk* walk, Py_ssize_t* index, Py_ssize_t begin, Py_ssize_t* filled,
+                         char* scratch, Py_ssize_t count) noexcept nogil:
+    """One tile of several rows: gathers each operand's pieces, runs, scatters the pieces back."""
+    cdef int n = walk.program.n_inputs, inner = walk.ndim - 1, i
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef Py_ssize_t at[MAX_NDIM]
+    cdef char* pieces
+    cdef Py_ssize_t size
+    cdef char gathered[(MAX_INPUTS + 1) * TILE * 8]
+    cdef Operand* operand
+    for i in range(n + 1):
+        operand = &walk.operands[i]
+        size = ITEMSIZE[operand.dtype]
+        pointers[i] = operand.data + (begin * size if operand.linear else 0)
+        steps[i] = 0 if operand.scalar else size
+        if operand.linear or operand.scalar:
+            continue
+        pieces = gathered + i * TILE * 8
+        pointers[i] = pieces
+        if i < n:
+            move_rows(walk, operand, index, at, pieces, count, False)
+    run_tile(walk, pointers, steps, filled, scratch, count)
+    operand = &walk.operands[n]
+    if not operand.linear:
+        move_rows(walk, operand, index, at, pointers[n], count, True)
+    while count:
+        size = min(count, walk.dims[inner] - index[inner])
+        advance(walk, index, size)
+        count -= size
+
+
+cdef void move_rows(const Walk* walk, const Operand* operand, const Py_ssize_t* index,
+                    Py_ssize_t* at, char* pieces, Py_ssize_t count, bint back) noexcept nogil:
+    """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
+    cdef int inner = walk.ndim - 1, d
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length
+    for d in range(walk.ndim):
+        at[d] = index[d]
+    while count:
+        length = min(count, walk.dims[inner] - at[inner])
+        if back:
+            find_scatter(operand.dtype)(
+                pieces, place(operand, walk.ndim, at), operand.steps[inner], length)
+        else:
+            find_gather(operand.dtype)(
+                place(operand, walk.ndim, at), operand.steps[inner], pieces, length)
+        pieces += length * size
+        count -= length
+        advance(walk, at, length)
+
+
+cdef void run_tile(const Walk* walk, char** pointers, const Py_ssize_t* steps, Py_ssize_t* filled,
+                   char* scratch, Py_ssize_t n) noexcept nogil:
+    """Runs the program on n elements; operand i starts at pointers[i] and advances by steps[i]."""
+    cdef const Program* program = walk.program
+    cdef const Step* step
+    cdef char* slots[MAX_SLOTS]
+    cdef char* inputs[3]
+    cdef char* result
+    cdef int i, k, first = program.n_inputs + program.n_constants
+    cdef int dtype = result_dtype(program)
+    cdef const Operand* out = &walk.operands[program.n_inputs]
+    cdef char* target = pointers[program.n_inputs]
+    cdef Py_ssize_t out_step = steps[program.n_inputs]
+    cdef bint direct = out.dtype == dtype and out_step == ITEMSIZE[dtype]
+    if program.n_steps == 0 and direct:
+        convert(walk.operands[0].dtype, dtype, pointers[0], steps[0], target, scratch, n)
+        return
+    for i in range(program.n_inputs):
+        slots[i] = fetch(walk, i, pointers[i], steps[i], filled, scratch, n)
+    for i in range(program.n_constants):
+        slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * TILE * 8
+        splat(program.constants[i], program.dtypes[program.n_inputs + i],
+              slots[program.n_inputs + i], n)
+    if program.n_steps == 0:
+        result = slots[0]
+    else:
+        for i in range(program.n_steps):
+            step = &program.steps[i]
+            for k in range(step.loop.arity):
+                inputs[k] = slots[step.inputs[k]]
+            slots[first + i] = (
+                target if direct and i == program.n_steps - 1
+                else scratch + (first + i) * TILE * 8)
+            call_loop(&step.loop, inputs, slots[first + i], n)
+        result = slots[first + program.n_steps - 1]
+    if direct:
+        return
+    if out.dtype != dtype:
+        if out_step == ITEMSIZE[out.dtype]:
+            find_cast(dtype, out.dtype)(result, target, n)
+            return
+        find_cast(dtype, out.dtype)(result, scratch + MAX_SLOTS * TILE * 8, n)
+        result = scratch + MAX_SLOTS * TILE * 8
+    find_scatter(out.dtype)(result, target, out_step, n)
+
+
+cdef char* fetch(const Walk* walk, int i, char* pointer, Py_ssize_t step, Py_ssize_t* filled,
+                 char* scratch, Py_ssize_t n) noexcept nogil:
+    """The n elements of input i as a contiguous run of the slot's dtype."""
+    cdef int have = walk.operands[i].dtype, want = walk.program.dtypes[i]
+    cdef char* room = scratch + i * TILE * 8
+    if step == ITEMSIZE[have] and have == want:
+        return pointer
+    if walk.operands[i].scalar:
+        if filled[i] >= n:
+            return room
+        filled[i] = n
+    convert(have, want, pointer, step, room, scratch, n)
+    return room
+
+
+cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* scratch,
+                  Py_ssize_t n) noexcept nogil:
+    """target := n elements of dtype `have` at `step` bytes, as a contiguous run of dtype `want`.
+
+    n is at most TILE unless the elements can be copied or cast from where they are.
+    """
+    cdef char* aside = scratch + (MAX_SLOTS + 1) * TILE * 8
+    if have == want:
+        find_gather(have)(pointer, step, target, n)
+    elif step == ITEMSIZE[have]:
+        find_cast(have, want)(pointer, target, n)
+    else:
+        find_gather(have)(pointer, step, aside, n)
+        find_cast(have, want)(aside, target, n)
+
+
+cdef void splat(double value, int dtype, char* room, Py_ssize_t n) noexcept nogil:
+    cdef int64_t whole
+    if dtype == INT64:
+        whole = <int64_t>value
+        find_gather(INT64)(<char*>&whole, 0, room, n)
+    elif dtype == FLOAT64:
+        find_gather(FLOAT64)(<char*>&value, 0, room, n)
+    else:
+        find_cast(FLOAT64, dtype)(<char*>&value, room, 1)
+        find_gather(dtype)(room, 0, room, n)
+
+
+# ---- the flat case -------------------------------------------------------------------------------
+
+cdef struct Flat:
+    const Loop* loop
+    char* inputs[3]
+    char* output
+    bint is_scalar[3]
+    bint has_scalar
+
+
+cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
+                  Py_ssize_t n) except -1:
+    """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
+    cdef Flat flat
+    cdef int i
+    flat.loop = loop
+    flat.output = output
+    flat.has_scalar = False
+    for i in range(loop.arity):
+        flat.inputs[i] = inputs[i]
+        flat.is_scalar[i] = is_scalar[i]
+        flat.has_scalar |= is_scalar[i]
+    if n < RELEASE_GIL:
+        run_flat(&flat, 0, n)
+    else:
+        with nogil:
+            parallel_for(run_flat, &flat, n, GRAIN)
+    return 0
+
+
+cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Flat* flat = <Flat*>context
+    cdef const Loop* loop = flat.loop
+    cdef char splats[3 * TILE * 8]
+    cdef char* pointers[3]
+    cdef Py_ssize_t count = end - begin
+    cdef int i
+    for i in range(loop.arity):
+        pointers[i] = flat.inputs[i] + begin * loop.input_size
+    if flat.has_scalar:
+        count = min(count, <Py_ssize_t>TILE)
+        for i in range(loop.arity):
+            if flat.is_scalar[i]:
+                pointers[i] = splats + i * TILE * 8
+                find_gather(loop.input_dtype)(flat.inputs[i], 0, pointers[i], count)
+    while begin < end:
+        count = min(count, end - begin)
+        call_loop(loop, pointers, flat.output + begin * loop.output_size, count)
+        for i in range(loop.arity):
+            if not flat.is_scalar[i]:
+                pointers[i] += count * loop.input_size
+        begin += count
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+cdef TileProgram copying = TileProgram(1, ())
+
+
+cdef int copy_into(Tensor target, Tensor source) except -1:
+    """target := source, cast and broadcast. They do not overlap, unless they are the same."""
+    cdef PyObject* inputs[1]
+    inputs[0] = <PyObject*>source
+    return run_program(copying.at(target.type), inputs, target)
+
+
+cdef Tensor packed_copy(Tensor x, int dtype):
+    """A new contiguous tensor with the elements of `x` as `dtype`, outside the graph."""
+    cdef Tensor result = new_like(x, dtype)
+    copy_into(result, x)
+    return result
+
+
+cdef Tensor packed(Tensor x):
+    """`x` itself if it is contiguous, else a contiguous copy."""
+    return x if x.packed else packed_copy(x, x.type)
+
+
+cdef Tensor cast(Tensor x, int dtype):
+    """`x` itself if it has this dtype, else a contiguous copy."""
+    return x if x.type == dtype else packed_copy(x, dtype)
+
+
+cdef int zero(Tensor x) except -1:
+    """Sets every element of a contiguous tensor to zero."""
+    cdef Py_ssize_t nbytes = x.numel_ * ITEMSIZE[x.type]
+    memset(x.data_pointer, 0, nbytes)
+    return 0
+
+
+cdef bint may_overlap(Tensor a, Tensor b) noexcept:
+    """Whether the address ranges of two tensors of one storage meet, other than element by element."""
+    cdef char* low_a
+    cdef char* low_b
+    cdef char* high_a
+    cdef char* high_b
+    cdef int d
+    cdef bint alike
+    if a.storage is not b.storage or a.numel_ == 0 or b.numel_ == 0:
+        return False
+    alike = a.data_pointer == b.data_pointer and a.type == b.type and same_shape(a, b)
+    if alike:
+        for d in range(a.ndim_):
+            alike = alike and (a.steps[d] == b.steps[d] or a.dims[d] == 1)
+        if alike:
+            return False
+    extent(a, &low_a, &high_a)
+    extent(b, &low_b, &high_b)
+    return low_a < high_b and low_b < high_a
+
+
+cdef void extent(Tensor x, char** low, char** high) noexcept:
+    cdef Py_ssize_t size = ITEMSIZE[x.type], reach
+    cdef int d
+    low[0] = x.data_pointer
+    high[0] = x.data_pointer + size
+    for d in range(x.ndim_):
+        reach = (x.dims[d] - 1) * x.steps[d] * size
+        if reach > 0:
+            high[0] += reach
+        else:
+            low[0] += reach

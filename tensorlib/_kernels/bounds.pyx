@@ -1,0 +1,58 @@
+"""Loops that bound: clamp and relu.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+
+ctypedef fused real:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+
+cdef inline real larger(real a, real b) noexcept nogil:
+    """the larger of a and b; NaN if either is"""
+    cdef real most = a if a >= b else b
+    return a if a != a else most
+
+
+cdef inline real smaller(real a, real b) noexcept nogil:
+    """the smaller of a and b; NaN if either is"""
+    cdef real least = a if a <= b else b
+    return a if a != a else least
+
+
+cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := min(max(x, low), high); NaN if any is"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = smaller(larger(x[i], low[i]), high[i])
+
+
+cdef void relu_run(const real* x, real* y, Py_ssize_t n) noexcept nogil:
+    """y := max(x, 0); NaN stays"""
+    cdef Py_ssize_t i
+    cdef real zero = 0
+    for i in range(n):
+        y[i] = zero if x[i] < 0 else x[i]
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    dtypes = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+    clamps = (
+        <size_t>&clamp_run[uint8_t], <size_t>&clamp_run[int8_t], <size_t>&clamp_run[int16_t],
+        <size_t>&clamp_run[int32_t], <size_t>&clamp_run[int64_t], <size_t>&clamp_run[float],
+        <size_t>&clamp_run[double])
+    relus = (
+        <size_t>&relu_run[uint8_t], <size_t>&relu_run[int8_t], <size_t>&relu_run[int16_t],
+        <size_t>&relu_run[int32_t], <size_t>&relu_run[int64_t], <size_t>&relu_run[float],
+        <size_t>&relu_run[double])
+    return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
+        ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)]

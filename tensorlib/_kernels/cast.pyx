@@ -1,0 +1,218 @@
+"""Loops of conversion between dtypes: y := x in the dtype of y.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). The half types
+round to nearest even, once, from whatever type. Floating point to integer truncates; what does not
+fit, and NaN, becomes the smallest int32 or int64, as on x86, of which shorter integers keep the
+low bits. Anything to bool is `x != 0`, so NaN is True.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, magnitude
+
+cdef struct half:  # float16
+    uint16_t bits
+
+cdef struct brain:  # bfloat16
+    uint16_t bits
+
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+ctypedef fused source:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    half
+    brain
+    float
+    double
+
+ctypedef fused target:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    half
+    brain
+    float
+    double
+
+
+cdef inline float half_value(uint16_t bits) noexcept nogil:
+    """the float of a float16: its bits as a float are 2**112 too small, subnormals too"""
+    cdef uint32_t wide = bits, rest = (wide & 0x7FFF) << 13
+    cdef float value = from_bits32(rest) * from_bits32(0x77800000)
+    rest = rest | 0x7F800000u if (wide & 0x7C00) == 0x7C00 else bits32(value)
+    return from_bits32(rest | (wide & 0x8000) << 16)
+
+
+cdef inline uint16_t half_bits(float x) noexcept nogil:
+    """the float16 nearest to x, ties to even (after F. Giesen's float_to_half_fast3_rtne)"""
+    cdef uint32_t bits = bits32(x), a = bits & 0x7FFFFFFFu, normal, small, most
+    normal = (a + 0xFFF + ((a >> 13) & 1) - 0x38000000u) >> 13
+    # adding 1/2 leaves the digits of a subnormal float16 in the low bits, rounded
+    small = bits32(from_bits32(a) + from_bits32(0x3F000000)) - 0x3F000000u
+    most = 0x7E00 if a > 0x7F800000u else 0x7C00
+    normal = small if a < 0x38800000u else normal
+    normal = most if a >= 0x47800000u else normal
+    return <uint16_t>(normal | (bits >> 16) & 0x8000)
+
+
+cdef inline uint16_t brain_bits(float x) noexcept nogil:
+    """the bfloat16 nearest to x, ties to even"""
+    cdef uint32_t bits = bits32(x), a = bits & 0x7FFFFFFFu
+    cdef uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return <uint16_t>(0x7FC0 if a > 0x7F800000u else rounded)
+
+
+cdef inline float round_to_odd(double x) noexcept nogil:
+    """x as a float with its last bit set if digits were lost
+
+    Rounding that to a half type is rounding x once: S. Boldo & G. Melquiond, "Emulation of FMA
+    and correctly rounded sums: proved algorithms using rounding to odd", 2008.
+    """
+    cdef float nearest = <float>x
+    cdef double back = nearest
+    cdef uint32_t bits = bits32(nearest), beyond = magnitude(back) > magnitude(x), lost = back != x
+    return from_bits32((bits - beyond) | lost)
+
+
+cdef inline double int64_to_odd(int64_t x) noexcept nogil:
+    """x as a double, likewise: what does not fit into 53 digits leaves its trace in the last"""
+    cdef int64_t sticky = (x & ~<int64_t>1023) | ((x & 1023) != 0) << 10
+    return <double>(x if -(<int64_t>1 << 53) < x < <int64_t>1 << 53 else sticky)
+
+
+cdef inline int32_t truncate_32(floating x) noexcept nogil:
+    cdef floating least = -2147483648.0, most = 2147483648.0
+    return <int32_t>(x if (x > least) & (x < most) else least)
+
+
+cdef inline int64_t truncate_64(floating x) noexcept nogil:
+    cdef floating least = -9223372036854775808.0, most = 9223372036854775808.0
+    return <int64_t>(x if (x > least) & (x < most) else least)
+
+
+cdef inline void put(number x, target* y) noexcept nogil:
+    """y[0] := x"""
+    cdef float single
+    if target is half or target is brain:
+        if number is double:
+            single = round_to_odd(x)
+        elif number is int64_t:
+            single = round_to_odd(int64_to_odd(x))
+        elif number is int32_t:
+            single = round_to_odd(<double>x)
+        else:
+            single = <float>x
+        if target is half:
+            y[0].bits = half_bits(single)
+        else:
+            y[0].bits = brain_bits(single)
+    elif target is float or target is double:
+        y[0] = <target>x
+    elif number is float or number is double:
+        if target is int64_t:
+            y[0] = truncate_64(x)
+        else:
+            y[0] = <target>truncate_32(x)
+    else:
+        y[0] = <target>x
+
+
+cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
+    """y := x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if source is half:
+            put(half_value(x[i].bits), &y[i])
+        elif source is brain:
+            put(from_bits32(<uint32_t>x[i].bits << 16), &y[i])
+        else:
+            put(x[i], &y[i])
+
+
+cdef void cast_bool_run(const source* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x != 0"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if source is half or source is brain:
+            y[i] = (x[i].bits & 0x7FFF) != 0
+        else:
+            y[i] = x[i] != 0
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop; the inputs of bool are bytes"""
+    dtypes = ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+              "float64", "bool")
+    casts = {
+        "uint8": (
+            <size_t>&cast_run[uint8_t, uint8_t], <size_t>&cast_run[uint8_t, int8_t],
+            <size_t>&cast_run[uint8_t, int16_t], <size_t>&cast_run[uint8_t, int32_t],
+            <size_t>&cast_run[uint8_t, int64_t], <size_t>&cast_run[uint8_t, half],
+            <size_t>&cast_run[uint8_t, brain], <size_t>&cast_run[uint8_t, float],
+            <size_t>&cast_run[uint8_t, double], <size_t>&cast_bool_run[uint8_t]),
+        "int8": (
+            <size_t>&cast_run[int8_t, uint8_t], <size_t>&cast_run[int8_t, int8_t],
+            <size_t>&cast_run[int8_t, int16_t], <size_t>&cast_run[int8_t, int32_t],
+            <size_t>&cast_run[int8_t, int64_t], <size_t>&cast_run[int8_t, half],
+            <size_t>&cast_run[int8_t, brain], <size_t>&cast_run[int8_t, float],
+            <size_t>&cast_run[int8_t, double], <size_t>&cast_bool_run[int8_t]),
+        "int16": (
+            <size_t>&cast_run[int16_t, uint8_t], <size_t>&cast_run[int16_t, int8_t],
+            <size_t>&cast_run[int16_t, int16_t], <size_t>&cast_run[int16_t, int32_t],
+            <size_t>&cast_run[int16_t, int64_t], <size_t>&cast_run[int16_t, half],
+            <size_t>&cast_run[int16_t, brain], <size_t>&cast_run[int16_t, float],
+            <size_t>&cast_run[int16_t, double], <size_t>&cast_bool_run[int16_t]),
+        "int32": (
+            <size_t>&cast_run[int32_t, uint8_t], <size_t>&cast_run[int32_t, int8_t],
+            <size_t>&cast_run[int32_t, int16_t], <size_t>&cast_run[int32_t, int32_t],
+            <size_t>&cast_run[int32_t, int64_t], <size_t>&cast_run[int32_t, half],
+            <size_t>&cast_run[int32_t, brain], <size_t>&cast_run[int32_t, float],
+            <size_t>&cast_run[int32_t, double], <size_t>&cast_bool_run[int32_t]),
+        "int64": (
+            <size_t>&cast_run[int64_t, uint8_t], <size_t>&cast_run[int64_t, int8_t],
+            <size_t>&cast_run[int64_t, int16_t], <size_t>&cast_run[int64_t, int32_t],
+            <size_t>&cast_run[int64_t, int64_t], <size_t>&cast_run[int64_t, half],
+            <size_t>&cast_run[int64_t, brain], <size_t>&cast_run[int64_t, float],
+            <size_t>&cast_run[int64_t, double], <size_t>&cast_bool_run[int64_t]),
+        "float16": (
+            <size_t>&cast_run[half, uint8_t], <size_t>&cast_run[half, int8_t],
+            <size_t>&cast_run[half, int16_t], <size_t>&cast_run[half, int32_t],
+            <size_t>&cast_run[half, int64_t], <size_t>&cast_run[half, half],
+            <size_t>&cast_run[half, brain], <size_t>&cast_run[half, float],
+            <size_t>&cast_run[half, double], <size_t>&cast_bool_run[half]),
+        "bfloat16": (
+            <size_t>&cast_run[brain, uint8_t], <size_t>&cast_run[brain, int8_t],
+            <size_t>&cast_run[brain, int16_t], <size_t>&cast_run[brain, int32_t],
+            <size_t>&cast_run[brain, int64_t], <size_t>&cast_run[brain, half],
+            <size_t>&cast_run[brain, brain], <size_t>&cast_run[brain, float],
+            <size_t>&cast_run[brain, double], <size_t>&cast_bool_run[brain]),
+        "float32": (
+            <size_t>&cast_run[float, uint8_t], <size_t>&cast_run[float, int8_t],
+            <size_t>&cast_run[float, int16_t], <size_t>&cast_run[float, int32_t],
+            <size_t>&cast_run[float, int64_t], <size_t>&cast_run[float, half],
+            <size_t>&cast_run[float, brain], <size_t>&cast_run[float, float],
+            <size_t>&cast_run[float, double], <size_t>&cast_bool_run[float]),
+        "float64": (
+            <size_t>&cast_run[double, uint8_t], <size_t>&cast_run[double, int8_t],
+            <size_t>&cast_run[double, int16_t], <size_t>&cast_run[double, int32_t],
+            <size_t>&cast_run[double, int64_t], <size_t>&cast_run[double, half],
+            <size_t>&cast_run[double, brain], <size_t>&cast_run[double, float],
+            <size_t>&cast_run[double, double], <size_t>&cast_bool_run[double]),
+    }
+    casts["bool"] = casts["uint8"]
+    return [("cast", (source_dtype,), target_dtype, address)
+            for source_dtype, addresses in casts.items()
+            for target_dtype, address in zip(dtypes, addresses)]

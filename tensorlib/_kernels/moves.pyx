@@ -1,0 +1,89 @@
+"""Loops that move items whatever their dtype, by size: gather, scatter, where.
+
+    gather   void run(const char* x, Py_ssize_t stride, T* y, Py_ssize_t n)
+    scatter  void run(const T* x, char* y, Py_ssize_t stride, Py_ssize_t n)
+
+The stride is in bytes and may be 0 or negative; the other side is contiguous. `where` is an
+element-wise loop of three inputs (`tensorlib/_kernels/__init__.py`).
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+cdef struct pair:  # complex128
+    double real
+    double imag
+
+ctypedef fused item:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    pair
+
+
+cdef void gather_run(const char* x, Py_ssize_t stride, item* y, Py_ssize_t n) noexcept nogil:
+    """y := the n items at x, x + stride, ..."""
+    cdef Py_ssize_t i
+    cdef item value
+    if stride == sizeof(item):
+        memcpy(y, x, n * sizeof(item))
+    elif stride == 0 and n > 0:
+        value = (<const item*>x)[0]
+        for i in range(n):
+            y[i] = value
+    elif stride == -<Py_ssize_t>sizeof(item):  # a constant stride is vectorised
+        for i in range(n):
+            y[i] = (<const item*>x)[-i]
+    else:
+        for i in range(n):
+            y[i] = (<const item*>(x + i * stride))[0]
+
+
+cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
+    """the n items at y, y + stride, ... := x; the last one stays for stride 0"""
+    cdef Py_ssize_t i
+    if stride == sizeof(item):
+        memcpy(y, x, n * sizeof(item))
+    else:
+        for i in range(n):
+            (<item*>(y + i * stride))[0] = x[i]
+
+
+cdef void where_run(const uint8_t* condition, const item* a, const item* b, item* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := a where condition, else b"""
+    cdef Py_ssize_t i
+    cdef item left, right
+    for i in range(n):
+        left = a[i]  # both are read first: a choice between two loads is not vectorised
+        right = b[i]
+        y[i] = left if condition[i] else right
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    sizes = {
+        "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "bfloat16": 2,
+        "int32": 4, "float32": 4, "int64": 8, "float64": 8, "complex64": 8, "complex128": 16,
+    }
+    gathers = {
+        1: <size_t>&gather_run[uint8_t], 2: <size_t>&gather_run[uint16_t],
+        4: <size_t>&gather_run[uint32_t], 8: <size_t>&gather_run[uint64_t],
+        16: <size_t>&gather_run[pair],
+    }
+    scatters = {
+        1: <size_t>&scatter_run[uint8_t], 2: <size_t>&scatter_run[uint16_t],
+        4: <size_t>&scatter_run[uint32_t], 8: <size_t>&scatter_run[uint64_t],
+        16: <size_t>&scatter_run[pair],
+    }
+    wheres = {
+        1: <size_t>&where_run[uint8_t], 2: <size_t>&where_run[uint16_t],
+        4: <size_t>&where_run[uint32_t], 8: <size_t>&where_run[uint64_t],
+        16: <size_t>&where_run[pair],
+    }
+    return [row for dtype, size in sizes.items() for row in (
+        ("gather", (dtype,), dtype, gathers[size]),
+        ("scatter", (dtype,), dtype, scatters[size]),
+        ("where", ("bool", dtype, dtype), dtype, wheres[size]),
+    )]

@@ -1,0 +1,106 @@
+"""Trigonometric loops: y := f(x), float32 and float64.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). What
+needs libm is looked for in blocks of 1024 elements, which stay in the first-level cache.
+"""
+
+from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath_arc cimport acos, asin, atan, atan2
+from tensorlib._kernels.vecmath_trig cimport (
+    cos, cos_far, is_far, sin, sin_far, tan, tan_far)
+
+
+cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef bint found = False
+    for i in range(start, stop):
+        found |= is_far(x[i])
+    return found
+
+
+cdef void sin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := sin(x)"""
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_far(x, start, stop):
+            for i in range(start, stop):
+                y[i] = sin_far(x[i]) if is_far(x[i]) else sin(x[i])
+        else:
+            for i in range(start, stop):
+                y[i] = sin(x[i])
+
+
+cdef void cos_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := cos(x)"""
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_far(x, start, stop):
+            for i in range(start, stop):
+                y[i] = cos_far(x[i]) if is_far(x[i]) else cos(x[i])
+        else:
+            for i in range(start, stop):
+                y[i] = cos(x[i])
+
+
+cdef void tan_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := tan(x)"""
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_far(x, start, stop):
+            for i in range(start, stop):
+                y[i] = tan_far(x[i]) if is_far(x[i]) else tan(x[i])
+        else:
+            for i in range(start, stop):
+                y[i] = tan(x[i])
+
+
+cdef void asin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := asin(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = asin(x[i])
+
+
+cdef void acos_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := acos(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = acos(x[i])
+
+
+cdef void atan_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := atan(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = atan(x[i])
+
+
+cdef void atan2_run(const floating* a, const floating* b, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := the angle of (b, a)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = atan2(a[i], b[i])
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("sin", <size_t>&sin_run[float], <size_t>&sin_run[double]),
+        ("cos", <size_t>&cos_run[float], <size_t>&cos_run[double]),
+        ("tan", <size_t>&tan_run[float], <size_t>&tan_run[double]),
+        ("asin", <size_t>&asin_run[float], <size_t>&asin_run[double]),
+        ("acos", <size_t>&acos_run[float], <size_t>&acos_run[double]),
+        ("atan", <size_t>&atan_run[float], <size_t>&atan_run[double]),
+    ]
+    rows = [row for name, single, double_ in loops for row in (
+        (name, ("float32",), "float32", single),
+        (name, ("float64",), "float64", double_),
+    )]
+    return rows + [
+        ("atan2", ("float32",) * 2, "float32", <size_t>&atan2_run[float]),
+        ("atan2", ("float64",) * 2, "float64", <size_t>&atan2_run[double]),
+    ]

@@ -1,0 +1,160 @@
+"""Loops of one exact operation: y := f(x), float32 and float64; predicates give bool.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
+"""
+
+from libc.math cimport ceil as libm_ceil, ceilf, floor as libm_floor, floorf
+from libc.math cimport trunc as libm_trunc, truncf
+from libc.stdint cimport uint8_t
+
+from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, round_even, sqrt
+
+
+cdef inline floating floor(floating x) noexcept nogil:
+    if floating is float:
+        return floorf(x)
+    else:
+        return libm_floor(x)
+
+
+cdef inline floating ceil(floating x) noexcept nogil:
+    if floating is float:
+        return ceilf(x)
+    else:
+        return libm_ceil(x)
+
+
+cdef inline floating trunc(floating x) noexcept nogil:
+    if floating is float:
+        return truncf(x)
+    else:
+        return libm_trunc(x)
+
+
+cdef void neg_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := -x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = -x[i]
+
+
+cdef void abs_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := |x|"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = magnitude(x[i])
+
+
+cdef void sign_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := -1, 0 or 1 by the sign of x; 0 for NaN"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>((x[i] > 0) - (x[i] < 0))
+
+
+cdef void sqrt_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := sqrt(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = sqrt(x[i])
+
+
+cdef void rsqrt_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := 1 / sqrt(x)"""
+    cdef Py_ssize_t i
+    cdef floating one = 1
+    for i in range(n):
+        y[i] = one / sqrt(x[i])
+
+
+cdef void square_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x * x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] * x[i]
+
+
+cdef void reciprocal_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := 1 / x"""
+    cdef Py_ssize_t i
+    cdef floating one = 1
+    for i in range(n):
+        y[i] = one / x[i]
+
+
+cdef void floor_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := floor(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = floor(x[i])
+
+
+cdef void ceil_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := ceil(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = ceil(x[i])
+
+
+cdef void round_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x rounded to an integer, halves to even"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = round_even(x[i])
+
+
+cdef void trunc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := trunc(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = trunc(x[i])
+
+
+cdef void isnan_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x is NaN"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] != x[i]
+
+
+cdef void isinf_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := |x| is infinite"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = magnitude(x[i]) == infinity(x[i])
+
+
+cdef void isfinite_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x is neither NaN nor infinite"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = magnitude(x[i]) < infinity(x[i])
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
+        ("abs", <size_t>&abs_run[float], <size_t>&abs_run[double]),
+        ("sign", <size_t>&sign_run[float], <size_t>&sign_run[double]),
+        ("sqrt", <size_t>&sqrt_run[float], <size_t>&sqrt_run[double]),
+        ("rsqrt", <size_t>&rsqrt_run[float], <size_t>&rsqrt_run[double]),
+        ("square", <size_t>&square_run[float], <size_t>&square_run[double]),
+        ("reciprocal", <size_t>&reciprocal_run[float], <size_t>&reciprocal_run[double]),
+        ("floor", <size_t>&floor_run[float], <size_t>&floor_run[double]),
+        ("ceil", <size_t>&ceil_run[float], <size_t>&ceil_run[double]),
+        ("round", <size_t>&round_run[float], <size_t>&round_run[double]),
+        ("trunc", <size_t>&trunc_run[float], <size_t>&trunc_run[double]),
+    ]
+    predicates = [
+        ("isnan", <size_t>&isnan_run[float], <size_t>&isnan_run[double]),
+        ("isinf", <size_t>&isinf_run[float], <size_t>&isinf_run[double]),
+        ("isfinite", <size_t>&isfinite_run[float], <size_t>&isfinite_run[double]),
+    ]
+    return [row for name, single, double_ in loops for row in (
+        (name, ("float32",), "float32", single),
+        (name, ("float64",), "float64", double_),
+    )] + [row for name, single, double_ in predicates for row in (
+        (name, ("float32",), "bool", single),
+        (name, ("float64",), "bool", double_),
+    )]

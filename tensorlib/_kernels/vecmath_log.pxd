@@ -1,0 +1,131 @@
+"""Logarithms: log, log1p, log2, log10, by the scheme of fdlibm's e_log.c.
+
+x = 2**k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); with s = f / (2 + f),
+log(1 + f) = f - f**2 / 2 + s * (f**2 / 2 + R), R = log((1 + s) / (1 - s)) / s - 2.
+"""
+
+from tensorlib._kernels.vecmath cimport (
+    bits32, bits64, floating, from_bits32, from_bits64, infinity, nan, poly4, poly7,
+    uint32_t, uint64_t)
+
+
+cdef inline floating log_split(floating x, floating* k) noexcept nogil:
+    """m in [sqrt(1/2), sqrt(2)) with x = 2**k * m, for finite x > 0, subnormal too"""
+    cdef uint32_t b32
+    cdef uint64_t b64
+    cdef bint subnormal
+    cdef floating lift, magic
+    # the exponent joins the bits of 2**23 (2**52), which makes a number of it by one subtraction:
+    # int64 to double has no instruction before AVX-512
+    if floating is float:
+        subnormal = x < <float>1.17549435e-38
+        lift = 8388608.0
+        magic = 8388608.0 + 127
+        b32 = bits32(x * lift if subnormal else x) + (0x3F800000u - 0x3F3504F3u)
+        k[0] = from_bits32((b32 >> 23) | 0x4B000000u) - magic
+        k[0] = k[0] - <float>23 if subnormal else k[0]
+        return from_bits32((b32 & 0x007FFFFFu) + 0x3F3504F3u)
+    else:
+        subnormal = x < 2.2250738585072014e-308
+        lift = 4503599627370496.0
+        magic = 4503599627370496.0 + 1023
+        b64 = bits64(x * lift if subnormal else x) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu)
+        k[0] = from_bits64((b64 >> 52) | 0x4330000000000000u) - magic
+        k[0] = k[0] - 52 if subnormal else k[0]
+        return from_bits64((b64 & 0x000FFFFFFFFFFFFFu) + 0x3FE6A09E667F3BCDu)
+
+
+cdef inline floating log_series(floating z) noexcept nogil:
+    """R of the module's docstring for z = s**2 in [0, 0.0295]"""
+    if floating is float:  # 2**-37.6
+        return z * poly4[float](z, 0.23584968, 0.2853717, 0.40000337, 0.6666666)
+    else:  # 2**-59.5
+        return z * poly7(
+            z, 0.14799063930476122, 0.15313755762475287, 0.18183575173932534,
+            0.22222198378157346, 0.28571428744145855, 0.3999999999940746, 0.6666666666666735)
+
+
+cdef inline floating log_edges(floating x, floating y) noexcept nogil:
+    """y, or what a logarithm gives where x is not finite and positive"""
+    y = y if x < infinity(x) else x
+    y = -infinity(x) if x == 0 else y
+    return nan(x) if x < 0 else y
+
+
+cdef inline floating log_combine(floating k, floating f, floating tail) noexcept nogil:
+    """k * ln(2) + log(1 + f) + tail"""
+    cdef floating half = 0.5, two = 2, ln2_high, ln2_low, s, hfsq
+    if floating is float:
+        ln2_high = 6.9313812256e-01
+        ln2_low = 9.0580006145e-06
+    else:
+        ln2_high = 6.93147180369123816490e-01
+        ln2_low = 1.90821492927058770002e-10
+    s = f / (two + f)
+    hfsq = half * f * f
+    return k * ln2_high - ((hfsq - (s * (hfsq + log_series(s * s)) + (k * ln2_low + tail))) - f)
+
+
+cdef inline floating log(floating x) noexcept nogil:
+    cdef floating zero = 0, one = 1, k, m = log_split(x, &k)
+    return log_edges(x, log_combine(k, m - one, zero))
+
+
+cdef inline floating log1p(floating x) noexcept nogil:
+    """log(u) + (x - (u - 1)) / u for u = 1 + x; near 0 the series takes x itself"""
+    cdef floating zero = 0, one = 1, u = one + x, k, m, lost
+    m = log_split(u, &k)
+    lost = (one - (u - x) if x > one else x - (u - one)) / u
+    lost = zero if k == 0 else lost
+    m = log_combine(k, x if k == 0 else m - one, lost)
+    m = m if x < infinity(x) else x
+    m = -infinity(x) if x == -one else m
+    m = nan(x) if x < -one else m
+    return x if x == 0 else m  # the sum loses the sign of -0
+
+
+cdef inline floating log_parts(floating f, floating* low) noexcept nogil:
+    """high + low = log(1 + f), high with few digits (fdlibm's e_log2.c)"""
+    cdef floating half = 0.5, two = 2, s = f / (two + f), hfsq = half * f * f, high
+    if floating is float:
+        high = from_bits32(bits32(f - hfsq) & 0xFFFFF000u)
+    else:
+        high = from_bits64(bits64(f - hfsq) & 0xFFFFFFFF00000000u)
+    low[0] = ((f - high) - hfsq) + s * (hfsq + log_series(s * s))
+    return high
+
+
+cdef inline floating log2(floating x) noexcept nogil:
+    cdef floating one = 1, k, high, low, m = log_split(x, &k), total, factor_high, factor_low
+    if floating is float:  # 1 / ln(2)
+        factor_high = 1.4428710938e+00
+        factor_low = -1.7605285393e-04
+    else:
+        factor_high = 1.44269504072144627571e+00
+        factor_low = 1.67517131648865118353e-10
+    high = log_parts(m - one, &low)
+    low = (low + high) * factor_low + low * factor_high
+    high = high * factor_high
+    total = k + high
+    return log_edges(x, (low + ((k - total) + high)) + total)
+
+
+cdef inline floating log10(floating x) noexcept nogil:
+    cdef floating one = 1, k, high, low, m = log_split(x, &k), total, base
+    cdef floating factor_high, factor_low, log10_2_high, log10_2_low
+    if floating is float:  # 1 / ln(10) and log10(2)
+        factor_high = 4.3432617188e-01
+        factor_low = -3.1689971365e-05
+        log10_2_high = 3.0102920532e-01
+        log10_2_low = 7.9034151668e-07
+    else:
+        factor_high = 4.34294481878168880939e-01
+        factor_low = 2.50829467116452752298e-11
+        log10_2_high = 3.01029995663611771306e-01
+        log10_2_low = 3.69423907715893078616e-13
+    high = log_parts(m - one, &low)
+    low = k * log10_2_low + (low + high) * factor_low + low * factor_high
+    high = high * factor_high
+    base = k * log10_2_high
+    total = base + high
+    return log_edges(x, (low + ((base - total) + high)) + total)

@@ -1,0 +1,174 @@
+"""Trigonometry: sin, cos, tan, within a bound that `is_far` tells.
+
+The argument is reduced by a multiple n of pi/2 in as many parts as leave the remainder exact to
+more than its own digits (Cody & Waite). Float reduces in double. Beyond the bound a loop calls
+`sin_far` and its like, element by element: libm with the reduction of Payne & Hanek.
+"""
+
+from libc.math cimport (
+    cos as libm_cos, cosf as libm_cosf, sin as libm_sin, sinf as libm_sinf, tan as libm_tan,
+    tanf as libm_tanf)
+
+from tensorlib._kernels.vecmath cimport (
+    bits32, bits64, floating, from_bits32, from_bits64, magnitude, poly3, poly4, poly5, poly6,
+    product_error, uint32_t, uint64_t)
+
+
+cdef inline bint is_far(floating x) noexcept nogil:
+    """whether sin, cos and tan reduce x inexactly; infinity and NaN come out right as they are"""
+    if floating is float:
+        return (bits32(x) & 0x7FFFFFFFu) - 0x4B000000u < 0x7F800000u - 0x4B000000u  # 2**23
+    else:
+        return ((bits64(x) & 0x7FFFFFFFFFFFFFFFu) - 0x4130000000000000u  # 2**20
+                < 0x7FF0000000000000u - 0x4130000000000000u)
+
+
+cdef inline double reduce_float(double x, uint64_t* quadrant) noexcept nogil:
+    """x - n * pi/2; the low bits of `quadrant` are those of n"""
+    cdef double magic = 6755399441055744.0
+    cdef double shifted = x * 0.6366197723675814 + magic
+    cdef double n = shifted - magic
+    quadrant[0] = bits64(shifted)
+    # 29 bits of pi/2, and the next 53: n * the first is exact for n < 2**24
+    return (x - n * 1.570796325802803) - n * 9.920935796805404e-10
+
+
+cdef inline double reduce_double(double x, uint64_t* quadrant, double* tail) noexcept nogil:
+    """r with r + tail = x - n * pi/2; the low bits of `quadrant` are those of n"""
+    cdef double magic = 6755399441055744.0
+    cdef double shifted = x * 0.6366197723675814 + magic
+    cdef double n = shifted - magic
+    cdef double a, b, c, lost_b, lost_c, part, whole
+    quadrant[0] = bits64(shifted)
+    # fdlibm's parts of pi/2: 33 digits thrice, so that the products are exact for n < 2**20
+    a = x - n * 1.57079632673412561417e+00
+    part = n * 6.07710050630396597660e-11
+    b = a - part
+    whole = b - a
+    lost_b = (a - (b - whole)) - (part + whole)
+    part = n * 2.02226624871116645580e-21
+    c = b - part
+    whole = c - b
+    lost_c = (b - (c - whole)) - (part + whole)
+    part = (lost_b + lost_c) - n * 8.47842766036889956997e-32
+    a = c + part
+    tail[0] = (c - a) + part
+    return a
+
+
+cdef inline double sin_series(double z) noexcept nogil:
+    """(sin(r) / r - 1 + r**2 / 6) / r**4 for z = r**2, |r| <= pi/4; error 2**-58"""
+    return poly5(z, 1.5896503221436504e-10, -2.5050753228755377e-08, 2.755731366178656e-06,
+                 -0.00019841269829724286, 0.008333333333322314)
+
+
+cdef inline double cos_series(double z) noexcept nogil:
+    """(cos(r) - 1 + r**2 / 2) / r**4 for z = r**2, |r| <= pi/4; error 2**-64"""
+    return poly6(z, -1.135945387382346e-11, 2.0875719661492695e-09, -2.755731432680809e-07,
+                 2.480158728939771e-05, -0.0013888888888873995, 0.0416666666666666)
+
+
+cdef inline double sin_parts(double r, double tail, double* low) noexcept nogil:
+    """high + low = sin(r + tail) for |r| <= pi/4"""
+    cdef double z = r * r, rest, high
+    rest = tail * (1.0 - 0.5 * z) + z * r * (-0.16666666666666632 + z * sin_series(z))
+    high = r + rest
+    low[0] = (r - high) + rest
+    return high
+
+
+cdef inline double cos_parts(double r, double tail, double* low) noexcept nogil:
+    """high + low = cos(r + tail) for |r| <= pi/4"""
+    cdef double z = r * r, half = 0.5 * z, base = 1.0 - half, rest, high
+    rest = ((1.0 - base) - half) + (z * z * cos_series(z) - r * tail)
+    high = base + rest
+    low[0] = (base - high) + rest
+    return high
+
+
+cdef inline floating sin_shifted(floating x, uint64_t quarters) noexcept nogil:
+    """sin(x + quarters * pi/2), for x not far"""
+    cdef uint64_t quadrant
+    cdef double tail, low, sine, cosine
+    cdef float r, z, s, c
+    if floating is float:
+        r = <float>reduce_float(x, &quadrant)
+        quadrant += quarters
+        z = r * r
+        # errors 2**-28 and 2**-33
+        s = r + r * z * poly3[float](z, -0.00019516659, 0.008332173, -0.16666655)
+        c = z * z * poly3[float](z, 2.4437759e-05, -0.0013887362, 0.041666646)
+        c = <float>1 - (z * <float>0.5 - c)
+        s = c if quadrant & 1 else s
+        return from_bits32(bits32(s) ^ (<uint32_t>(quadrant & 2) << 30))
+    else:
+        x = reduce_double(x, &quadrant, &tail)
+        quadrant += quarters
+        sine = sin_parts(x, tail, &low)
+        cosine = cos_parts(x, tail, &low)
+        sine = cosine if quadrant & 1 else sine
+        return from_bits64(bits64(sine) ^ ((quadrant & 2) << 62))
+
+
+cdef inline floating sin(floating x) noexcept nogil:
+    """for x not far"""
+    return x if x == 0 else sin_shifted(x, 0)
+
+
+cdef inline floating cos(floating x) noexcept nogil:
+    """for x not far"""
+    return sin_shifted(x, 1)
+
+
+cdef inline floating tan(floating x) noexcept nogil:
+    """sin / cos, for x not far; double divides them with their low parts"""
+    cdef uint64_t quadrant
+    cdef double r, z, tail, sine, cosine, sine_low, cosine_low, quotient, product, swap
+    cdef bint odd
+    if floating is float:
+        r = reduce_float(x, &quadrant)
+        z = r * r
+        # errors 2**-37 and 2**-43
+        sine = r + r * z * poly4(z, 2.718237297177656e-06, -0.00019839327127744942,
+                                 0.008333329362189772, -0.16666666641424133)
+        cosine = 1.0 - 0.5 * z + z * z * poly4(z, -2.7209558741934864e-07, 2.479951191594858e-05,
+                                               -0.0013888883723311568, 0.0416666666224871)
+        odd = quadrant & 1
+        return x if x == 0 else <float>((-cosine if odd else sine) / (sine if odd else cosine))
+    else:
+        r = reduce_double(x, &quadrant, &tail)
+        sine = sin_parts(r, tail, &sine_low)
+        cosine = cos_parts(r, tail, &cosine_low)
+        odd = quadrant & 1
+        swap = -cosine if odd else sine
+        cosine = sine if odd else cosine
+        sine = swap
+        swap = -cosine_low if odd else sine_low
+        cosine_low = sine_low if odd else cosine_low
+        sine_low = swap
+        quotient = sine / cosine
+        product = quotient * cosine
+        tail = ((sine - product) - product_error(quotient, cosine, product)) + sine_low
+        quotient = quotient + (tail - quotient * cosine_low) / cosine
+        return x if magnitude(x) < 1e-150 else quotient  # the error of the product underflows
+
+
+cdef inline floating sin_far(floating x) noexcept nogil:
+    if floating is float:
+        return libm_sinf(x)
+    else:
+        return libm_sin(x)
+
+
+cdef inline floating cos_far(floating x) noexcept nogil:
+    if floating is float:
+        return libm_cosf(x)
+    else:
+        return libm_cos(x)
+
+
+cdef inline floating tan_far(floating x) noexcept nogil:
+    if floating is float:
+        return libm_tanf(x)
+    else:
+        return libm_tan(x)

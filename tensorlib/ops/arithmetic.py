@@ -1,0 +1,268 @@
+"""Functions of two and three tensors, element by element, with broadcasting."""
+
+import numpy as np
+
+from tensorlib.ops.declare import alias, elementwise, publish
+from tensorlib.ops.samples import pairs
+
+inf, nan = float("inf"), float("nan")
+
+
+# ---- the four operations -------------------------------------------------------------------------
+
+@elementwise(reference=np.add, samples=pairs(), public=False)
+def add(input, other):
+    """Sum of the elements of both, with broadcasting."""
+
+
+@add.deriv("input")
+def add_deriv_input():
+    return 1
+
+
+@add.deriv("other")
+def add_deriv_other():
+    return 1
+
+
+@elementwise(reference=np.subtract, samples=pairs(), public=False)
+def sub(input, other):
+    """Difference of the elements of both, with broadcasting."""
+
+
+@sub.deriv("input")
+def sub_deriv_input():
+    return 1
+
+
+@sub.deriv("other")
+def sub_deriv_other():
+    return -1
+
+
+@elementwise(reference=np.multiply, samples=pairs())
+def mul(input, other):
+    """Product of the elements of both, with broadcasting."""
+
+
+@mul.deriv("input")
+def mul_deriv_input(other):
+    return other
+
+
+@mul.deriv("other")
+def mul_deriv_other(input):
+    return input
+
+
+@elementwise(reference=np.divide, samples=pairs(other_low=0.5), to_float=True, public=False)
+def div(input, other):
+    """Quotient of the elements of both, with broadcasting."""
+
+
+@div.deriv("input")
+def div_deriv_input(other):
+    return 1 / other
+
+
+@div.deriv("other")
+def div_deriv_other(other, out):
+    return -out / other
+
+
+@elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), divides=True)
+def floor_divide(input, other):
+    """Quotient of the elements of both, rounded down.
+
+    Gradient: zero. Raises: ZeroDivisionError for an integer division by zero.
+    """
+
+
+@elementwise(reference=lambda a, b: np.trunc(a / b), samples=pairs(other_low=0.5), public=False,
+             method=False, divides=True)
+def div_trunc(input, other):
+    """Quotient of the elements of both, rounded towards zero: see `div`."""
+
+
+@floor_divide.deriv("input")
+@floor_divide.deriv("other")
+@div_trunc.deriv("input")
+@div_trunc.deriv("other")
+def rounded_division_deriv():
+    return 0
+
+
+@elementwise(reference=np.remainder, samples=pairs(other_low=0.5), divides=True)
+def remainder(input, other):
+    """input - other * floor(input / other): the remainder with the sign of `other`."""
+
+
+@remainder.deriv("input")
+def remainder_deriv_input():
+    return 1
+
+
+@remainder.deriv("other")
+def remainder_deriv_other(input, other):
+    return -(input / other).floor()
+
+
+@elementwise(reference=np.fmod, samples=pairs(other_low=0.5), divides=True)
+def fmod(input, other):
+    """input - other * trunc(input / other): the remainder with the sign of `input`."""
+
+
+@fmod.deriv("input")
+def fmod_deriv_input():
+    return 1
+
+
+@fmod.deriv("other")
+def fmod_deriv_other(input, other):
+    return -(input / other).trunc()
+
+
+@elementwise(reference=np.power, samples=pairs(low=0.3, other_low=-2.0))
+def pow(input, exponent):
+    """`input` to the power of `exponent`, with broadcasting.
+
+    Gradient: with respect to `input` 0 where the exponent is 0; with respect to `exponent` 0 where
+    the base is 0 and the exponent is not negative.
+    """
+
+
+@pow.deriv("input")
+def pow_deriv_input(input, exponent):
+    return (exponent * input ** (exponent - 1)).where(exponent != 0, exponent)
+
+
+@pow.deriv("exponent")
+def pow_deriv_exponent(input, exponent, out):
+    return (out * input.log()).where((input != 0).logical_or(exponent < 0), out * 0)
+
+
+@elementwise(reference=np.arctan2, samples=pairs(low=0.3), to_float=True)
+def atan2(input, other):
+    """The angle of the point (x = other, y = input), in (-pi, pi].
+
+    Units: radians.
+    """
+
+
+@atan2.deriv("input")
+def atan2_deriv_input(input, other):
+    return other / (input * input + other * other)
+
+
+@atan2.deriv("other")
+def atan2_deriv_other(input, other):
+    return -input / (input * input + other * other)
+
+
+# ---- the larger and the smaller ------------------------------------------------------------------
+
+@elementwise(reference=np.maximum, samples=pairs(apart=0.1))
+def maximum(input, other):
+    """The larger of both elements; NaN if either is.
+
+    Gradient: half to each where they are equal.
+    """
+
+
+@elementwise(reference=np.minimum, samples=pairs(apart=0.1))
+def minimum(input, other):
+    """The smaller of both elements; NaN if either is.
+
+    Gradient: half to each where they are equal.
+    """
+
+
+@maximum.deriv("input")
+def maximum_deriv_input(input, other):
+    return 0.5 + 0.5 * (input - other).sign()
+
+
+@maximum.deriv("other")
+def maximum_deriv_other(input, other):
+    return 0.5 - 0.5 * (input - other).sign()
+
+
+@minimum.deriv("input")
+def minimum_deriv_input(input, other):
+    return 0.5 - 0.5 * (input - other).sign()
+
+
+@minimum.deriv("other")
+def minimum_deriv_other(input, other):
+    return 0.5 + 0.5 * (input - other).sign()
+
+
+@elementwise(reference=lambda g, slope: np.where(g == 0, g, g * slope), samples=pairs(low=0.3),
+             public=False, method=False)
+def zmul(g, slope):
+    """g * slope, but 0 where g is 0: how a gradient meets a derivative that may be infinite or NaN."""
+
+
+@zmul.deriv("g")
+def zmul_deriv_g(slope):
+    return slope
+
+
+@zmul.deriv("slope")
+def zmul_deriv_slope(g):
+    return g
+
+
+# ---- functions with more arguments than their operation ------------------------------------------
+
+def scaled(name, operation):
+    """`add` and `sub` with their factor `alpha`, and their in-place methods."""
+    inplace = operation.inplace
+
+    def function(input, other, *, alpha=1, out=None):
+        return operation(input, other if alpha == 1 else mul(other, alpha), out=out)
+
+    def method(self, other, *, alpha=1):
+        return inplace(self, other if alpha == 1 else mul(other, alpha))
+
+    publish(name, function, operation.__doc__ + "\n\n    `other` is first multiplied by `alpha`.\n")
+    publish(name + "_", method, f"In-place form of `{name}`.", public=False)
+    function.op = operation.op
+    return function
+
+
+def rounded(function_of):
+    """`div` or `div_` with its `rounding_mode`: None, "floor" or "trunc"."""
+    def function(input, other, *, rounding_mode=None, **out):
+        if rounding_mode not in function_of:
+            raise RuntimeError(
+                f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
+        return function_of[rounding_mode](input, other, **out)
+    return function
+
+
+_add, _sub, _div = add, sub, div
+add = scaled("add", _add)
+sub = scaled("sub", _sub)
+div = publish("div", rounded({None: _div, "floor": floor_divide, "trunc": div_trunc}),
+              _div.__doc__ + """
+    rounding_mode: None for the true quotient, "floor" or "trunc" to round it down or towards zero.
+
+    Raises: RuntimeError for another mode, ZeroDivisionError for a rounded integer division by zero.
+    """)
+div.op = _div.op
+publish("div_", rounded({None: _div.inplace, "floor": floor_divide.inplace,
+                         "trunc": div_trunc.inplace}), "In-place form of `div`.", public=False)
+
+
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input."""
+    return sub(other, input, alpha=alpha)
+
+
+publish("rsub", rsub, rsub.__doc__)
+
+for _name, _function in {
+    "subtract": sub, "multiply": mul, "divide": div, "true_divide": div, "arctan2": atan2,
+}.items():
+    alias(_name, _function)

@@ -1,0 +1,78 @@
+"""Conversions between dtypes and the methods named after them."""
+
+
+from tensorlib._core import layout
+from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.tensor import Tensor, device
+from tensorlib.ops.declare import op, publish
+from tensorlib.ops.samples import given
+
+
+@op(linear=True, public=False, method=False, reference=lambda x, d: x, samples=given(((2, 3),)))
+def to(input: Tensor, dtype, copy=False):
+    """The elements as another dtype: `input` itself if it has it already, unless `copy`."""
+    return layout.to_dtype(input, dtype, copy)
+
+
+@to.vjp("input")
+def to_vjp(g, input_dtype):
+    return convert(g, input_dtype)
+
+
+convert = to
+
+
+def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, memory_format=None):
+    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu", dtype)`.
+
+    The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
+    TypeError.
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype = arg.dtype
+        elif isinstance(arg, bool):
+            copy = copy or arg
+        elif isinstance(arg, str) or type(arg).__name__ == "device":
+            check_device(arg)
+        elif arg is not None:
+            dtype = arg
+    if device is not None:
+        check_device(device)
+    if dtype is None:
+        dtype = self.dtype
+    return convert(self, dtype, copy)
+
+
+def check_device(name):
+    """Raises RuntimeError unless `name` is the CPU."""
+    device(name)
+
+
+def type_method(name, target, doc):
+    def method(self):
+        return convert(self, target)
+    publish(name, method, doc, public=False)
+
+
+publish("to", to, to.__doc__, public=False)
+for _name, _target in {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
+    "int": "int32", "long": "int64", "short": "int16", "char": "int8", "byte": "uint8",
+    "bool": "bool",
+}.items():
+    type_method(_name, BY_NAME[_target], f"The elements as {_target}.")
+
+
+def type_as(self, other):
+    """The elements as the dtype of `other`."""
+    return convert(self, other.dtype)
+
+
+def cpu(self):
+    """The tensor itself: it is on the CPU."""
+    return self
+
+
+for _function in (type_as, cpu):
+    publish(_function.__name__, _function, _function.__doc__, public=False)

@@ -1,0 +1,155 @@
+"""Declaring operations: the decorators that make one visible block into a registered operation.
+
+`@elementwise` is for operations that a loop does element by element, `@op` for all others,
+`@composite` for functions made of operations, which need no rule of their own. From the declaration
+follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
+"""
+
+from tensorlib._core.op import Op, find
+from tensorlib._core.operators import (
+    make_binary,
+    make_general,
+    make_inplace,
+    make_nary,
+    make_unary,
+)
+from tensorlib._core.tensor import Tensor, attach
+from tensorlib.ops.trace import trace
+
+FUNCTIONS = {}  # every public function by name, in the order of declaration
+
+_MAKERS = {1: make_unary, 2: make_binary}
+
+
+class Tensors:
+    """The annotation of a parameter that is a sequence of tensors."""
+
+
+def publish(name, function, doc, method=True, public=True):
+    """Makes `function` the public function, and by default the method, of this name."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "tensorlib"
+    function.__doc__ = doc
+    if public:
+        FUNCTIONS[name] = function
+    if method:
+        attach(name, function)
+    return function
+
+
+def alias(name, function, method=True):
+    """Publishes an operation under a second name of PyTorch's."""
+    FUNCTIONS[name] = function
+    if method:
+        attach(name, function)
+        inplace = getattr(Tensor, function.__name__ + "_", None)
+        if inplace is not None:
+            attach(name + "_", inplace)
+
+
+def _parameters(function):
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, boolean=(),
+                divides=False, differentiable=True, public=True, method=True, inplace=True, **testing):
+    """Declares an operation that the loop `kernel` (its own name by default) does element by element.
+
+    to_float: integers are computed as the default float. boolean: arguments that are bool. divides:
+    an integer zero as the last argument raises ZeroDivisionError.
+    reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at.
+    """
+    def decorate(function):
+        name, arguments = function.__name__, _parameters(function)
+        record = Op(
+            name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
+            divides=divides,
+            boolean_inputs=tuple(arguments.index(a) for a in boolean),
+            differentiable=differentiable, linearity="deriv" if differentiable else "",
+            testing={"reference": reference, "samples": samples, "edges": edges, **testing})
+        made = _MAKERS.get(len(arguments), make_nary)(record)
+        publish(name, made, function.__doc__, method, public)
+        made.inplace = make_inplace(record)
+        publish(name + "_", made.inplace, f"In-place form of `{name}`.", method and inplace,
+                public=False)
+        made.op = record
+        record.function = made
+        made.deriv = _deriv_of(record)
+        return made
+    return decorate
+
+
+def _deriv_of(record):
+    """The decorator `NAME.deriv`, for one argument or (unary operations) without a name."""
+    def deriv(argument=None, *, fused=None):
+        def decorate(formula):
+            which = record.arguments[0] if argument is None or callable(argument) else argument
+            booleans = {record.arguments[i] for i in record.boolean_inputs}
+            program, constant = trace(formula, booleans, fused)
+            record.add_rule(which, formula, program, constant)
+            return formula
+        return decorate(argument) if callable(argument) else decorate
+    return deriv
+
+
+def op(*, reference, samples, linear=False, multilinear=False, view=False, differentiable=True,
+       outputs=("out",), public=True, method=True, name=None, **testing):
+    """Declares an operation by its forward function on tensors outside the graph.
+
+    Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them; the
+    rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
+    follows. view: the result looks at the input's storage.
+    """
+    def decorate(forward):
+        called = name or forward.__name__
+        record = _record(called, forward, linear, multilinear, view, differentiable, outputs,
+                         {"reference": reference, "samples": samples, **testing})
+        made = publish(called, make_general(record), forward.__doc__, method, public)
+        made.op = record
+        record.function = made
+
+        def vjp(argument=None):
+            def add(rule):
+                record.add_rule(None if callable(argument) else argument, rule)
+                return rule
+            return add(argument) if callable(argument) else add
+
+        made.vjp = vjp
+        made.jvp = record.add_tangent
+        return made
+    return decorate
+
+
+def _record(name, forward, linear, multilinear, view, differentiable, outputs, testing):
+    annotations = forward.__annotations__
+    parameters = _parameters(forward)
+    arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
+    attributes = parameters[len(arguments):]
+    code = forward.__code__
+    defaults = dict(zip(reversed(parameters[: code.co_argcount]), reversed(forward.__defaults__ or ())))
+    defaults.update(forward.__kwdefaults__ or {})
+    return Op(
+        name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes], outputs,
+        forward=forward, variadic=Tensors in annotations.values(), is_view=view,
+        differentiable=differentiable,
+        linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
+
+
+def composite(*, reference, samples, method=True, public=True, **testing):
+    """Declares a function made of operations; its gradient is theirs."""
+    def decorate(function):
+        name = function.__name__
+        parameters = _parameters(function)
+        record = Op(
+            name, function.__doc__, parameters[:1], parameters[1:], (None,) * len(parameters),
+            forward=function, linearity="composite",
+            testing={"reference": reference, "samples": samples, **testing})
+        publish(name, function, function.__doc__, method, public)
+        function.op = record
+        record.function = function
+        return function
+    return decorate
+
+
+__all__ = ["FUNCTIONS", "Tensors", "alias", "composite", "elementwise", "find", "op", "publish"]

@@ -1,0 +1,396 @@
+"""Functions of one tensor, element by element."""
+
+import math
+
+import numpy as np
+
+from tensorlib.ops.declare import alias, elementwise
+from tensorlib.ops.samples import reals
+
+inf, nan = float("inf"), float("nan")
+EDGES = (0.0, -0.0, 1.0, -1.0, inf, -inf, nan)
+
+
+# ---- sign and size -------------------------------------------------------------------------------
+
+@elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES)
+def neg(input):
+    """The negative of each element."""
+
+
+@neg.deriv
+def neg_deriv():
+    return -1
+
+
+@elementwise(reference=np.abs, samples=reals(0.1, 3), edges=EDGES)
+def abs(input):
+    """The absolute value of each element.
+
+    Gradient: sign(input), so 0 at 0.
+    """
+
+
+@abs.deriv
+def abs_deriv(input):
+    return input.sign()
+
+
+@elementwise(reference=lambda x: np.where(np.isnan(x), 0, np.sign(x)), samples=reals(0.1, 3),
+             edges=EDGES)
+def sign(input):
+    """-1, 0 or 1 by the sign of each element; 0 for NaN.
+
+    Gradient: zero.
+    """
+
+
+@sign.deriv
+def sign_deriv():
+    return 0
+
+
+# ---- powers --------------------------------------------------------------------------------------
+
+@elementwise(reference=np.sqrt, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+def sqrt(input):
+    """The square root of each element; NaN for negative ones.
+
+    Gradient: 1 / (2 sqrt(input)); infinite at 0, unless the incoming gradient is 0 there.
+    """
+
+
+@sqrt.deriv
+def sqrt_deriv(out):
+    return 0.5 / out
+
+
+@elementwise(reference=lambda x: 1 / np.sqrt(x), samples=reals(0.1, 4), edges=(1.0, 4.0, inf, nan),
+             to_float=True)
+def rsqrt(input):
+    """The reciprocal of the square root of each element."""
+
+
+@rsqrt.deriv
+def rsqrt_deriv(out):
+    return -0.5 * (out * out * out)
+
+
+@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES)
+def square(input):
+    """The square of each element."""
+
+
+@square.deriv
+def square_deriv(input):
+    return 2 * input
+
+
+@elementwise(reference=np.reciprocal, samples=reals(0.2, 3), edges=(1.0, -1.0, inf, nan),
+             to_float=True)
+def reciprocal(input):
+    """One over each element."""
+
+
+@reciprocal.deriv
+def reciprocal_deriv(out):
+    return -(out * out)
+
+
+# ---- exponentials and logarithms -----------------------------------------------------------------
+
+@elementwise(reference=np.exp, samples=reals(-3, 3), edges=EDGES + (89.0, -104.0), to_float=True)
+def exp(input):
+    """e to the power of each element."""
+
+
+@exp.deriv
+def exp_deriv(out):
+    return out
+
+
+@elementwise(reference=np.expm1, samples=reals(-3, 3), edges=EDGES + (1e-9,), to_float=True)
+def expm1(input):
+    """e to the power of each element, minus 1; exact for small elements."""
+
+
+@expm1.deriv
+def expm1_deriv(out):
+    return out + 1
+
+
+@elementwise(reference=np.exp2, samples=reals(-3, 3), edges=EDGES, to_float=True)
+def exp2(input):
+    """2 to the power of each element."""
+
+
+@exp2.deriv
+def exp2_deriv(out):
+    return out * 0.6931471805599453
+
+
+@elementwise(reference=np.log, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+def log(input):
+    """The natural logarithm of each element; -inf at 0, NaN below."""
+
+
+@log.deriv
+def log_deriv(input):
+    return 1 / input
+
+
+@elementwise(reference=np.log1p, samples=reals(-0.5, 3), edges=EDGES + (1e-9,), to_float=True)
+def log1p(input):
+    """The natural logarithm of 1 + each element; exact for small elements."""
+
+
+@log1p.deriv
+def log1p_deriv(input):
+    return 1 / (input + 1)
+
+
+@elementwise(reference=np.log2, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+def log2(input):
+    """The base-2 logarithm of each element."""
+
+
+@log2.deriv
+def log2_deriv(input):
+    return 1 / (input * 0.6931471805599453)
+
+
+@elementwise(reference=np.log10, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+def log10(input):
+    """The base-10 logarithm of each element."""
+
+
+@log10.deriv
+def log10_deriv(input):
+    return 1 / (input * 2.302585092994046)
+
+
+# ---- trigonometry --------------------------------------------------------------------------------
+
+@elementwise(reference=np.sin, samples=reals(-4, 4), edges=EDGES + (1e5, 1e22), to_float=True)
+def sin(input):
+    """The sine of each element.
+
+    Units: radians.
+    """
+
+
+@sin.deriv
+def sin_deriv(input):
+    return input.cos()
+
+
+@elementwise(reference=np.cos, samples=reals(-4, 4), edges=EDGES + (1e5, 1e22), to_float=True)
+def cos(input):
+    """The cosine of each element.
+
+    Units: radians.
+    """
+
+
+@cos.deriv
+def cos_deriv(input):
+    return -input.sin()
+
+
+@elementwise(reference=np.tan, samples=reals(-1.2, 1.2), edges=EDGES + (1e5,), to_float=True)
+def tan(input):
+    """The tangent of each element.
+
+    Units: radians.
+    """
+
+
+@tan.deriv
+def tan_deriv(out):
+    return out * out + 1
+
+
+@elementwise(reference=np.arcsin, samples=reals(-0.9, 0.9), edges=EDGES, to_float=True)
+def asin(input):
+    """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1].
+
+    Units: radians.
+    """
+
+
+@asin.deriv
+def asin_deriv(input):
+    return ((1 - input) * (1 + input)).rsqrt()
+
+
+@elementwise(reference=np.arccos, samples=reals(-0.9, 0.9), edges=EDGES, to_float=True)
+def acos(input):
+    """The arccosine of each element, in [0, pi]; NaN outside [-1, 1].
+
+    Units: radians.
+    """
+
+
+@acos.deriv
+def acos_deriv(input):
+    return -((1 - input) * (1 + input)).rsqrt()
+
+
+@elementwise(reference=np.arctan, samples=reals(-3, 3), edges=EDGES, to_float=True)
+def atan(input):
+    """The arctangent of each element, in [-pi/2, pi/2].
+
+    Units: radians.
+    """
+
+
+@atan.deriv
+def atan_deriv(input):
+    return 1 / (input * input + 1)
+
+
+# ---- hyperbolic functions and their kin ----------------------------------------------------------
+
+@elementwise(reference=np.sinh, samples=reals(-3, 3), edges=EDGES, to_float=True)
+def sinh(input):
+    """The hyperbolic sine of each element."""
+
+
+@sinh.deriv
+def sinh_deriv(input):
+    return input.cosh()
+
+
+@elementwise(reference=np.cosh, samples=reals(-3, 3), edges=EDGES, to_float=True)
+def cosh(input):
+    """The hyperbolic cosine of each element."""
+
+
+@cosh.deriv
+def cosh_deriv(input):
+    return input.sinh()
+
+
+@elementwise(reference=np.tanh, samples=reals(-3, 3), edges=EDGES + (1e4, 1e-9), to_float=True)
+def tanh(input):
+    """The hyperbolic tangent of each element."""
+
+
+@tanh.deriv(fused="tanh_backward")
+def tanh_deriv(out):
+    return 1 - out * out
+
+
+@elementwise(reference=lambda x: 0.5 * (1 + np.tanh(0.5 * x)), samples=reals(-4, 4),
+             edges=EDGES + (1e4,), to_float=True)
+def sigmoid(input):
+    """1 / (1 + exp(-input)) for each element."""
+
+
+@sigmoid.deriv(fused="sigmoid_backward")
+def sigmoid_deriv(out):
+    return out * (1 - out)
+
+
+@elementwise(reference=lambda x: np.maximum(x, 0), samples=reals(0.1, 3),
+             edges=(0.0, 1.0, -1.0, inf, -inf, nan))
+def relu(input):
+    """The larger of each element and 0.
+
+    Gradient: 1 above 0 and 0 elsewhere, at 0 too.
+    """
+
+
+@relu.deriv(fused="relu_backward")
+def relu_deriv(out):
+    return out.sign()
+
+
+@elementwise(reference=np.vectorize(math.erf, otypes=[float]), samples=reals(-3, 3),
+             edges=EDGES, to_float=True)
+def erf(input):
+    """The error function of each element."""
+
+
+@erf.deriv
+def erf_deriv(input):
+    return (-(input * input)).exp() * 1.1283791670955126    # 2 / sqrt(pi)
+
+
+@elementwise(reference=np.vectorize(math.erfc, otypes=[float]), samples=reals(-3, 3),
+             edges=EDGES, to_float=True)
+def erfc(input):
+    """One minus the error function of each element, exact where that is small."""
+
+
+@erfc.deriv
+def erfc_deriv(input):
+    return (-(input * input)).exp() * -1.1283791670955126
+
+
+# ---- rounding: the gradient is zero --------------------------------------------------------------
+
+@elementwise(reference=np.floor, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,))
+def floor(input):
+    """The largest whole number not above each element.
+
+    Gradient: zero.
+    """
+
+
+@elementwise(reference=np.ceil, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,))
+def ceil(input):
+    """The smallest whole number not below each element.
+
+    Gradient: zero.
+    """
+
+
+@elementwise(reference=np.rint, samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5))
+def round(input):
+    """The nearest whole number to each element, halves to even.
+
+    Gradient: zero.
+    """
+
+
+@elementwise(reference=np.trunc, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,))
+def trunc(input):
+    """Each element without its fraction.
+
+    Gradient: zero.
+    """
+
+
+@floor.deriv
+@ceil.deriv
+@round.deriv
+@trunc.deriv
+def rounding_deriv():
+    return 0
+
+
+# ---- predicates ----------------------------------------------------------------------------------
+
+@elementwise(reference=np.isnan, samples=reals(-1, 1), edges=EDGES, differentiable=False,
+             inplace=False)
+def isnan(input):
+    """Whether each element is NaN, as bool."""
+
+
+@elementwise(reference=np.isinf, samples=reals(-1, 1), edges=EDGES, differentiable=False,
+             inplace=False)
+def isinf(input):
+    """Whether each element is infinite, as bool."""
+
+
+@elementwise(reference=np.isfinite, samples=reals(-1, 1), edges=EDGES, differentiable=False,
+             inplace=False)
+def isfinite(input):
+    """Whether each element is neither infinite nor NaN, as bool."""
+
+
+for _name, _function in {
+    "negative": neg, "absolute": abs, "arcsin": asin, "arccos": acos, "arctan": atan, "fix": trunc,
+}.items():
+    alias(_name, _function)

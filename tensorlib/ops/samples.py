@@ -1,0 +1,73 @@
+"""Sample inputs of operations: what the tests that follow from a declaration try it with.
+
+A generator takes a NumPy random generator and yields samples `(arguments, keywords)`, where arguments
+are float64 arrays (or integers and attributes) that the tests lay out and cast as they need.
+"""
+
+import numpy as np
+
+SHAPES = ((), (1,), (5,), (3, 4), (0, 3), (2, 1, 3))
+PAIRS = (((), ()), ((4,), (4,)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((2, 3), ()), ((0, 2), (2,)))
+
+
+def reals(low, high, shapes=SHAPES):
+    """One real argument, uniform in [low, high)."""
+    def generate(rng):
+        for shape in shapes:
+            yield (rng.uniform(low, high, shape),), {}
+    return generate
+
+
+def pairs(low=-3.0, high=3.0, other_low=None, other_high=None, apart=0.0):
+    """Two real arguments that broadcast; `apart` is how far from each other their values stay."""
+    def generate(rng):
+        for shape, other_shape in PAIRS:
+            a = rng.uniform(low, high, shape)
+            b = rng.uniform(low if other_low is None else other_low,
+                            high if other_high is None else other_high, other_shape)
+            if apart and a.size and b.size:
+                b = b + apart * 1.5 * (np.abs(b - a.ravel()[0]) < apart)
+            yield (a, b), {}
+    return generate
+
+
+def triples(boolean=False):
+    """Three arguments that broadcast: a condition (or a real) and two reals."""
+    def generate(rng):
+        for shape, other_shape in PAIRS:
+            first = rng.uniform(-3, 3, shape)
+            low = rng.uniform(-2.0, -0.5, other_shape)
+            yield (first > 0 if boolean else first, low, rng.uniform(0.5, 2.0, shape)), {}
+    return generate
+
+
+def booleans(n):
+    """n bool arguments that broadcast."""
+    def generate(rng):
+        for shapes in PAIRS:
+            yield tuple(rng.random(shapes[i]) < 0.5 for i in range(n)), {}
+    return generate
+
+
+def integers(n, low=-8, high=8):
+    """n integer arguments that broadcast, in [low, high)."""
+    def generate(rng):
+        for shapes in PAIRS:
+            yield tuple(rng.integers(low, high, shapes[i]) for i in range(n)), {}
+    return generate
+
+
+def given(*cases):
+    """One real tensor of the shape that each case begins with, then the case's attributes."""
+    def generate(rng):
+        for shape, *attributes in cases:
+            yield (rng.uniform(-2, 2, shape), *attributes), {}
+    return generate
+
+
+def given_sequences(*cases):
+    """Pairs of (shapes of a sequence of tensors, dim)."""
+    def generate(rng):
+        for shapes, dim in zip(cases[::2], cases[1::2]):
+            yield (tuple(rng.uniform(-2, 2, shape) for shape in shapes),), {"dim": dim}
+    return generate

@@ -1,0 +1,169 @@
+"""`assert_close`: compares Tensors, arrays, numbers and nests of them, and says how they differ."""
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+import tensorlib as tl
+from tensorlib.testing.tolerances import dtype_name, tolerance
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_dtype: bool = True,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """None where `actual` is close to `expected`; otherwise an AssertionError that says how not.
+
+    Close means |actual - expected| <= atol + rtol * |expected| for every element. Without rtol and
+    atol, both come from the dtype (`tolerances.DEFAULTS`): integers and bools must be equal, and
+    two dtypes take the wider tolerance. Infinities are close to themselves only, NaN to nothing
+    unless `equal_nan`.
+
+    Tensors, NumPy arrays and numbers may be mixed; a sequence of numbers may stand for an array.
+    Sequences and mappings are compared item by item. Only what carries a dtype has it checked.
+    `msg` replaces the message, or is called with it and returns another.
+
+    Raises: AssertionError for a difference, ValueError where only one of rtol and atol is given,
+    TypeError for what is none of the above.
+
+    >>> import tensorlib
+    >>> assert_close(tensorlib.tensor([1.0, 2.0]), [1.0, 2.0 + 1e-7])
+    >>> assert_close({"a": (1, 2.0)}, {"a": (1, 2.5)}, rtol=0.0, atol=0.5)
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError(
+            f"assert_close: got rtol={rtol} and atol={atol}; give both of them or neither"
+        )
+    given = None if rtol is None else {"rtol": rtol, "atol": atol}
+    difference = _compare(actual, expected, given, equal_nan, check_dtype, path="")
+    if difference is None:
+        return
+    __tracebackhide__ = True
+    if callable(msg):
+        difference = msg(difference)
+    elif msg is not None:
+        difference = msg
+    raise AssertionError(difference)
+
+
+def _compare(actual, expected, given, equal_nan, check_dtype, path):
+    """A text that says how two nests differ, or None."""
+    options = given, equal_nan, check_dtype
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if actual.keys() != expected.keys():
+            missing = sorted(map(repr, expected.keys() - actual.keys()))
+            extra = sorted(map(repr, actual.keys() - expected.keys()))
+            return _at(path, "The keys of the mappings do not match!\n\n"
+                             f"Missing: {', '.join(missing) or 'none'}\n"
+                             f"Unexpected: {', '.join(extra) or 'none'}")
+        pairs = ((key, actual[key], expected[key]) for key in expected)
+    elif _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            return _at(path, "The lengths of the sequences do not match: "
+                             f"{len(actual)} != {len(expected)}")
+        pairs = zip(range(len(expected)), actual, expected)
+    else:
+        return _compare_leaves(actual, expected, *options, path)
+    differences = (_compare(a, e, *options, f"{path}[{key!r}]") for key, a, e in pairs)
+    return next((text for text in differences if text is not None), None)
+
+
+def _compare_leaves(actual, expected, given, equal_nan, check_dtype, path):
+    actual_values, actual_dtype = _values(actual, path)
+    expected_values, expected_dtype = _values(expected, path)
+    if actual_values.shape != expected_values.shape:
+        return _at(path, "The shapes do not match: "
+                         f"{actual_values.shape} != {expected_values.shape}")
+    if check_dtype and None not in (actual_dtype, expected_dtype):
+        if actual_dtype != expected_dtype:
+            return _at(path, f"The dtypes do not match: {actual_dtype} != {expected_dtype}")
+    if given is None:
+        given = _widest(
+            actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype
+        )
+    return _compare_values(actual_values, expected_values, **given, equal_nan=equal_nan, path=path)
+
+
+def _compare_values(actual, expected, rtol, atol, equal_nan, path):
+    with np.errstate(all="ignore"):
+        close = actual == expected
+        absolute = np.abs(_wide(actual) - _wide(expected))
+        magnitude = np.abs(_wide(expected))
+        if rtol or atol:
+            close = close | (np.isfinite(magnitude) & (absolute <= atol + rtol * magnitude))
+        if equal_nan:
+            close = close | ((actual != actual) & (expected != expected))
+        if close.all():
+            return None
+        relative = absolute / magnitude
+    kind = "exactly equal" if rtol == atol == 0 else "close"
+    if actual.ndim == 0:
+        return _at(path, f"Scalars are not {kind}!\n\n"
+                         f"Expected {expected[()]} but got {actual[()]}.\n"
+                         f"Absolute difference: {absolute[()]} (up to {atol} allowed)\n"
+                         f"Relative difference: {relative[()]} (up to {rtol} allowed)")
+    wrong = np.count_nonzero(~close)
+    first = tuple(int(i) for i in np.argwhere(~close)[0])
+    return _at(path, f"Tensors are not {kind}!\n\n"
+                     f"Mismatched elements: {wrong} / {close.size} ({wrong / close.size:.1%})\n"
+                     f"Greatest absolute difference: {_greatest(absolute, close, atol)}\n"
+                     f"Greatest relative difference: {_greatest(relative, close, rtol)}\n"
+                     f"First mismatch: expected {expected[first]} but got {actual[first]} "
+                     f"at index {first}")
+
+
+def _greatest(difference, close, allowed):
+    """The largest difference of the mismatched elements, where NaN is largest of all."""
+    ranked = np.where(close, -np.inf, np.where(np.isnan(difference), np.inf, difference))
+    index = np.unravel_index(ranked.argmax(), ranked.shape)
+    index = tuple(int(i) for i in index)
+    return f"{difference[index]} at index {index} (up to {allowed} allowed)"
+
+
+def _values(value, path):
+    """A NumPy array of the values of a leaf, and its dtype's name, or None where it has none."""
+    if isinstance(value, tl.Tensor):
+        name = dtype_name(value.dtype)
+        value = value.detach()
+        if name == "bfloat16":  # NumPy has no such dtype; every bfloat16 is a float32
+            value = value.to(tl.float32)
+        return value.numpy(), name
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value), dtype_name(value.dtype)
+    if isinstance(value, Number):
+        return np.asarray(value), None
+    if _is_sequence(value):
+        array = np.asarray(value)
+        if array.dtype.kind in "biufc":
+            return array, None
+    at = f" at {path}" if path else ""
+    raise TypeError(
+        f"assert_close: got {type(value).__name__}{at}; it takes Tensors, NumPy arrays, numbers, "
+        "and sequences and mappings of them"
+    )
+
+
+def _wide(values):
+    """Values as float64 or complex128, in which differences neither wrap around nor overflow."""
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _widest(*dtypes):
+    both = [tolerance(dtype) for dtype in dtypes]
+    return {name: max(each[name] for each in both) for name in ("rtol", "atol")}
+
+
+def _is_sequence(value):
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _at(path, text):
+    return f"{text}\n\nThe difference is at item {path}" if path else text

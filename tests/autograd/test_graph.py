@@ -1,0 +1,188 @@
+"""The graph that operations record: leaves, nodes, their names and their links."""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.testing import assert_close
+
+
+def leaf(*values):
+    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
+
+
+def test_what_a_user_makes_is_a_leaf():
+    for x in (tl.ones(2), leaf(1.0), tl.ones(2).tanh(), leaf(1.0).detach()):
+        assert x.is_leaf
+        assert x.grad_fn is None
+
+
+def test_results_that_require_grad_are_no_leaves():
+    y = leaf(1.0).tanh()
+    assert y.requires_grad
+    assert not y.is_leaf
+    assert y.grad_fn is not None
+
+
+def test_one_input_that_requires_grad_is_enough():
+    a, x = tl.ones(1, dtype=tl.float64), leaf(2.0)
+    assert not (a * a).requires_grad
+    assert (a * x).requires_grad and (x * a).requires_grad
+    assert not (a > x).requires_grad
+
+
+@pytest.mark.parametrize(
+    "operation, name",
+    [
+        (lambda x: x.tanh(), "TanhBackward"),
+        (lambda x: x * x, "MulBackward"),
+        (lambda x: x + 1, "AddBackward"),
+        (lambda x: x - 2, "SubBackward"),
+        (lambda x: x.exp(), "ExpBackward"),
+        (lambda x: x.sum(), "SumBackward"),
+        (lambda x: -x, "NegBackward"),
+    ],
+)
+def test_nodes_are_named_for_their_operation(operation, name):
+    node = operation(leaf(1.0, 2.0)).grad_fn
+    assert node.name() == name
+    assert name in repr(node)
+
+
+def test_next_functions_lead_to_the_inputs():
+    x, w = leaf(1.0), leaf(2.0)
+    hidden = x.exp()
+    node = (hidden * w).grad_fn
+    (first, first_output), (second, second_output) = node.next_functions
+    assert first.name() == "ExpBackward"
+    assert second.name().endswith("AccumulateGrad")
+    assert second.variable is w
+    assert (first_output, second_output) == (0, 0)
+    ((below, _),) = first.next_functions
+    assert below.variable is x
+
+
+def test_an_input_without_gradient_has_no_next_function():
+    node = (leaf(1.0) * tl.ones(1, dtype=tl.float64)).grad_fn
+    assert [following is None for following, _ in node.next_functions] == [False, True]
+    assert node.next_functions[1] == (None, 0)
+
+
+def test_gradients_that_fan_in_are_summed():
+    x = leaf(3.0)
+    (x * x + x * 5 + x).sum().backward()
+    assert_close(x.grad, [2 * 3.0 + 5 + 1])
+
+
+def test_a_value_used_by_many_sums_all_of_them():
+    x = leaf(0.5, -1.0)
+    hidden = x.exp()
+    sum((hidden * k).sum() for k in range(100)).backward()
+    assert_close(x.grad, x.detach().exp() * sum(range(100)))
+
+
+def test_a_diamond_visits_its_top_once():
+    """Without counting dependents, n diamonds in a row would cost 2^n visits."""
+    x = leaf(1.0)
+    y = x
+    for _ in range(60):
+        y = y * 0.5 + y * 0.5
+    y.sum().backward()
+    assert_close(x.grad, [1.0])
+
+
+def test_fan_in_does_not_write_into_a_gradient_that_others_hold():
+    a, b = leaf(1.0), leaf(2.0)
+    total = a + b  # both get the same incoming gradient
+    (total.sum() + a.sum()).backward()
+    assert_close(a.grad, [2.0])
+    assert_close(b.grad, [1.0])
+
+
+def test_the_gradient_passed_in_is_left_as_it_was():
+    x, g = leaf(1.0, 2.0), tl.tensor([3.0, 4.0], dtype=tl.float64)
+    (x + x).backward(g)
+    x.grad.add_(1)
+    assert_close(g, [3.0, 4.0])
+
+
+@pytest.mark.parametrize("view", [lambda x: x.t(), lambda x: x[0], lambda x: x.reshape(-1)])
+def test_gradients_flow_through_views(view):
+    x = tl.ones(2, 3, dtype=tl.float64, requires_grad=True)
+    y = view(x)
+    (y * y).sum().backward()
+    expected = tl.zeros(2, 3, dtype=tl.float64)
+    view(expected).copy_(2 * tl.ones(y.shape, dtype=tl.float64))
+    assert_close(x.grad, expected)
+
+
+def test_in_place_on_a_view_reaches_its_base():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 1
+    y[1].mul_(10)
+    y.sum().backward()
+    assert_close(y, [1.0, 20.0, 3.0])
+    assert_close(x.grad, [1.0, 10.0, 1.0])
+
+
+def test_in_place_on_a_base_reaches_its_view():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    first = y[0]
+    y.mul_(3)
+    first.backward()
+    assert_close(x.grad, [3.0, 0.0])
+
+
+def test_in_place_operations_enter_the_graph():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y += x
+    y *= 3
+    y.sum().backward()
+    assert_close(x.grad, [9.0, 9.0])
+
+
+def test_detach_shares_memory_but_not_the_graph():
+    x = leaf(1.0, 2.0)
+    y = x.detach()
+    assert not y.requires_grad and y.is_leaf
+    assert y.data_ptr() == x.data_ptr()
+    (x * x.detach()).sum().backward()
+    assert_close(x.grad, [1.0, 2.0])
+
+
+def test_requires_grad_can_be_switched_on_leaves():
+    x = tl.ones(2)
+    assert x.requires_grad_() is x
+    assert x.requires_grad
+    x.requires_grad = False
+    assert not (x * 2).requires_grad
+    assert not x.requires_grad_(False).requires_grad
+
+
+def test_retain_grad_keeps_the_gradient_of_a_result():
+    x = leaf(2.0)
+    y, z = x * 3, x * 4
+    y.retain_grad()
+    (y * y + z).sum().backward()
+    assert_close(y.grad, [12.0])
+    assert y.retains_grad and not z.retains_grad
+
+
+def test_a_gradient_can_be_set_and_cleared():
+    x = leaf(1.0, 2.0)
+    x.grad = tl.ones(2, dtype=tl.float64)
+    (x * 2).sum().backward()
+    assert_close(x.grad, [3.0, 3.0])
+    x.grad = None
+    assert x.grad is None
+
+
+def test_broadcast_inputs_get_gradients_of_their_own_shape():
+    a = tl.ones(3, 1, dtype=tl.float64, requires_grad=True)
+    b = tl.ones(4, dtype=tl.float64, requires_grad=True)
+    c = tl.ones((), dtype=tl.float64, requires_grad=True)
+    (a * b * c).sum().backward()
+    assert_close(a.grad, [[4.0]] * 3)
+    assert_close(b.grad, [3.0] * 4)
+    assert_close(c.grad, 12.0)

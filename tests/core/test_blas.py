@@ -1,0 +1,100 @@
+import ctypes
+import itertools
+import os
+
+import numpy as np
+import pytest
+from capi import c_function
+
+from tensorlib._core import blas, pool
+
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+          "float64")
+
+
+class MatmulArgs(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in "aby"] + [
+        (name, ctypes.c_ssize_t)
+        for name in ("batch", "m", "k", "n", "a_batch", "b_batch", "y_batch",
+                     "a_row", "a_col", "b_row", "b_col", "y_row", "y_col")]
+
+
+matmul_run = c_function(blas, "matmul_run", ctypes.c_int, ctypes.c_int, ctypes.POINTER(MatmulArgs))
+
+
+@pytest.fixture(autouse=True)
+def restore_threads():
+    before = pool.get_num_threads()
+    yield
+    pool.set_num_threads(before)
+
+
+def product(a, b):
+    """a @ b for stacks of matrices (B, M, K) and (B, K, N)."""
+    y = np.full((len(a), a.shape[1], b.shape[2]), 77, a.dtype)
+    args = MatmulArgs(a.ctypes.data, b.ctypes.data, y.ctypes.data, len(a), *a.shape[1:],
+                      b.shape[2], a.strides[0], b.strides[0], y.strides[0],
+                      *a.strides[1:], *b.strides[1:], *y.strides[1:])
+    assert matmul_run(DTYPES.index(a.dtype.name), ctypes.byref(args)) == 0
+    return y
+
+
+def operand(rng, dtype, batch, rows, cols, transposed):
+    shape = (batch, cols, rows) if transposed else (batch, rows, cols)
+    x = rng.integers(-5, 5, shape) if np.dtype(dtype).kind == "i" else rng.standard_normal(shape)
+    x = x.astype(dtype)
+    return x.transpose(0, 2, 1) if transposed else x
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
+                                   (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
+                                   (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530)])
+@pytest.mark.parametrize("ta, tb", list(itertools.product((False, True), repeat=2)))
+def test_products_equal_numpy(dtype, shape, ta, tb):
+    batch, m, k, n = shape
+    rng = np.random.default_rng(0)
+    a, b = operand(rng, dtype, batch, m, k, ta), operand(rng, dtype, batch, k, n, tb)
+    wide = "float64" if np.dtype(dtype).kind == "f" else dtype
+    wanted = np.matmul(a.astype(wide), b.astype(wide))
+    tolerance = {"float32": 1e-3, "float64": 1e-11}.get(dtype, 0)
+    np.testing.assert_allclose(product(a, b), wanted, atol=tolerance, rtol=0)
+
+
+def test_a_broadcast_operand_has_batch_stride_0():
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((70, 30, 40)), rng.standard_normal((40, 50))
+    np.testing.assert_allclose(product(a, np.broadcast_to(b, (70, 40, 50))), a @ b, rtol=1e-12)
+
+
+# Among them shapes where OpenBLAS gives other bits with two threads of its own than with one.
+@pytest.mark.parametrize("shape", [(1, 2, 1000, 2000), (1, 7, 1000, 257), (1, 33, 64, 257),
+                                   (1, 2000, 1000, 1), (1, 1, 1000, 2000), (1, 16, 257, 257),
+                                   (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_do_not_depend_on_threads(shape, dtype):
+    batch, m, k, n = shape
+    rng = np.random.default_rng(2)
+    for ta, tb in itertools.product((False, True), repeat=2):
+        a, b = operand(rng, dtype, batch, m, k, ta), operand(rng, dtype, batch, k, n, tb)
+        results = []
+        for threads in (1, 2, 5):
+            pool.set_num_threads(threads)
+            results.append(product(a, b).tobytes())
+        assert len(set(results)) == 1
+
+
+def test_a_dtype_without_a_loop_is_refused():
+    args = MatmulArgs(batch=1, m=1, k=1, n=1)
+    assert matmul_run(DTYPES.index("bfloat16"), ctypes.byref(args)) == -1
+
+
+def test_the_blas_is_found_and_gets_its_threads_back():
+    info = blas.blas_info()
+    if info["threads"] is None:
+        pytest.skip("NumPy's BLAS is not one that can be asked")
+    assert os.path.exists(info["path"]) and info["name"] in ("openblas", "mkl")
+    pool.set_num_threads(2)
+    assert blas.blas_info()["threads"] == 2
+    product(np.ones((1, 300, 300), "f"), np.ones((1, 300, 300), "f"))
+    assert blas.blas_info()["threads"] == 2

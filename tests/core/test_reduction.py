@@ -1,0 +1,156 @@
+import ctypes
+import math
+
+import numpy as np
+import pytest
+from capi import c_function
+
+from tensorlib._core import pool, reduction
+
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+          "float64")
+KINDS = ("sum", "prod", "squares", "any", "all", "max", "min", "argmax", "argmin")
+SIZE = ctypes.c_ssize_t
+POINTER = ctypes.c_void_p
+reduce_run = c_function(reduction, "reduce_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
+                        POINTER, POINTER, SIZE, SIZE, SIZE)
+squares_run = c_function(reduction, "squares_run", ctypes.c_int, ctypes.c_int, POINTER, POINTER,
+                         POINTER, SIZE, SIZE, SIZE)
+index_run = c_function(reduction, "index_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
+                       POINTER, POINTER, POINTER, SIZE, SIZE, SIZE)
+
+SHAPES = [(1, 1, 1), (1, 7, 1), (5, 3, 1), (3, 64, 1), (2, 65, 1), (3, 1000, 1), (2, 9000, 1),
+          (1, 5, 3), (2, 40, 3), (1, 1000, 7), (3, 33, 64), (2, 70, 65), (1, 100, 130),
+          (1, 65, 600), (2, 5, 1100), (1, 1, 5000), (0, 4, 4), (4, 4, 0)]
+# Large enough to be cut along outer, inner and n.
+LARGE = [(40, 9000, 1), (1, 20, 20000), (1, 300_001, 1), (2, 150_003, 1), (1, 60_001, 5),
+         (3, 1000, 100), (3, 10, 9000)]
+
+
+@pytest.fixture(autouse=True)
+def restore_threads():
+    before = pool.get_num_threads()
+    yield
+    pool.set_num_threads(before)
+
+
+def reduced(kind, x, c=None):
+    outer, n, inner = x.shape
+    y = np.zeros((outer, inner), x.dtype)
+    dtype = DTYPES.index(x.dtype.name)
+    if kind == "squares":
+        code = squares_run(dtype, x.ctypes.data, c.ctypes.data, y.ctypes.data, outer, n, inner)
+    elif kind.startswith("arg"):
+        at = np.full((outer, inner), -1, np.int64)
+        code = index_run(KINDS.index(kind), dtype, x.ctypes.data, y.ctypes.data, at.ctypes.data,
+                         outer, n, inner)
+        assert code == 0
+        return y, at
+    else:
+        code = reduce_run(KINDS.index(kind), dtype, x.ctypes.data, y.ctypes.data, outer, n, inner)
+    assert code == 0
+    return y
+
+
+def sample(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype.startswith("float"):
+        return rng.standard_normal(shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return rng.integers(max(info.min, -1000), min(info.max, 1000), shape, endpoint=True).astype(
+        dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES + LARGE)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_sum_and_squares(shape, dtype):
+    x = sample(shape, dtype)
+    if dtype == "int64":
+        np.testing.assert_array_equal(reduced("sum", x), x.sum(1))
+        return
+    exact = x.astype("longdouble")
+    eps = np.finfo(dtype).eps
+    bound = (math.log2(max(2, shape[1])) + 32) * eps
+    error = np.abs(reduced("sum", x) - exact.sum(1))
+    assert (error <= bound * np.abs(exact).sum(1)).all()
+    c = np.ascontiguousarray(x.mean(1))
+    wanted = ((exact - c[:, None]) ** 2).sum(1)
+    assert (np.abs(reduced("squares", x, c) - wanted) <= 2 * bound * wanted).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_prod(shape, dtype):
+    signs = np.where(sample(shape, "bool"), 1, -1)
+    x = (signs * (np.exp(sample(shape, "float64") / 16) if dtype != "int64" else 3)).astype(dtype)
+    wanted = x.prod(1)
+    np.testing.assert_allclose(reduced("prod", x), wanted, rtol=0 if dtype == "int64" else 1e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES + LARGE[:4])
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d not in ("float16", "bfloat16")])
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_extremes_and_their_first_index(shape, dtype, kind):
+    x = sample(shape, dtype)
+    np.testing.assert_array_equal(reduced(kind, x), getattr(x, kind)(1))
+    value, at = reduced("arg" + kind, x)
+    np.testing.assert_array_equal(value, getattr(x, kind)(1))
+    np.testing.assert_array_equal(at, getattr(x, "arg" + kind)(1))
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s[0] * s[2]] + LARGE)
+@pytest.mark.parametrize("kind", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nan_is_the_greatest_and_the_least(shape, kind, dtype):
+    x = sample(shape, dtype)
+    x[:, [shape[1] // 2, -1], :: 2] = np.nan
+    np.testing.assert_array_equal(reduced(kind, x), getattr(x, kind)(1))
+    value, at = reduced("arg" + kind, x)
+    np.testing.assert_array_equal(value, getattr(x, kind)(1))
+    np.testing.assert_array_equal(at, getattr(x, "arg" + kind)(1))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_and_all(shape):
+    for likely in (0.0, 0.02, 0.98, 1.0):
+        x = np.random.default_rng(1).random(shape) < likely
+        np.testing.assert_array_equal(reduced("any", x), x.any(1))
+        np.testing.assert_array_equal(reduced("all", x), x.all(1))
+
+
+@pytest.mark.parametrize("kind, dtype, identity", [
+    ("sum", "float32", 0), ("sum", "int64", 0), ("prod", "float32", 1), ("prod", "float64", 1),
+    ("prod", "int64", 1), ("any", "bool", False), ("all", "bool", True)])
+def test_nothing_reduces_to_the_identity(kind, dtype, identity):
+    x = np.empty((3, 0, 4), dtype)
+    np.testing.assert_array_equal(reduced(kind, x), np.full((3, 4), identity, dtype))
+
+
+@pytest.mark.parametrize("shape", LARGE)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_do_not_depend_on_threads(shape, dtype):
+    x = sample(shape, dtype)
+    c = np.ascontiguousarray(x[:, 0])
+    results = []
+    for threads in (1, 2, 5):
+        pool.set_num_threads(threads)
+        results.append((reduced("sum", x).tobytes(), reduced("squares", x, c).tobytes(),
+                        reduced("argmin", x)[1].tobytes()))
+    assert len(set(results)) == 1
+
+
+def test_errors_of_a_long_float32_sum_grow_with_the_logarithm():
+    x = np.full((1, 3_000_000, 1), 0.1, "float32")
+    exact = float(x[0, 0, 0]) * x.size
+    assert abs(float(reduced("sum", x)[0, 0]) - exact) <= 1e-6 * exact
+
+
+def test_integer_sums_wrap_around():
+    x = np.full((1, 2, 1), np.iinfo("int64").max)
+    assert reduced("sum", x)[0, 0] == -2
+
+
+def test_a_dtype_without_a_loop_is_refused():
+    assert reduce_run(KINDS.index("sum"), DTYPES.index("int8"), None, None, 1, 1, 1) == -1

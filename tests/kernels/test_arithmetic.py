@@ -1,0 +1,182 @@
+"""Loops that are exact: NumPy gives the same bits, except where PyTorch's rule differs."""
+
+import numpy as np
+import pytest
+from loops import any_bits, edges
+
+FLOATS = ("float32", "float64")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+NAN, INF = np.nan, np.inf
+
+UNARY = {
+    "neg": np.negative, "abs": np.abs, "square": np.square, "reciprocal": lambda x: 1 / x,
+    "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "sqrt": np.sqrt,
+    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
+    "relu": lambda x: np.where(x < 0, 0, x),
+}
+PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
+    "maximum": np.maximum, "minimum": np.minimum, "fmod": np.fmod,
+    "div_trunc": lambda a, b: np.trunc(a / b),
+    "zmul": lambda a, b: np.where(a == 0, 0, a * b),
+    "sigmoid_backward": lambda g, y: np.where(g == 0, 0, g * (y * (1 - y))),
+    "relu_backward": lambda g, y: np.where(y > 0, g, 0),
+}
+UNSIGNED_ZEROS = {"maximum", "minimum"}  # NumPy leaves their sign open
+COMPARISONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+               "gt": np.greater, "ge": np.greater_equal}
+
+
+def numbers(dtype):
+    return np.concatenate([edges(dtype), any_bits(dtype, 3000, 1)])
+
+
+def pairs(dtype):
+    grid = [part.ravel() for part in np.meshgrid(edges(dtype), edges(dtype))]
+    rng = np.random.default_rng(2)
+    small = rng.uniform(-9, 9, (2, 3000)).astype(dtype)
+    whole = rng.integers(-9, 9, (2, 500)).astype(dtype)
+    bits = any_bits(dtype, 3000, 3), any_bits(dtype, 3000, 4)
+    return [np.concatenate(parts) for parts in zip(grid, small, whole, bits)]
+
+
+def assert_same(got, expected):
+    np.testing.assert_array_equal(got, expected)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(expected[known]))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(table, name, dtype):
+    x = numbers(dtype)
+    with np.errstate(all="ignore"):
+        expected = UNARY[name](x).astype(dtype)
+    assert_same(table[name, dtype, dtype](x), expected)
+    assert_same(table[name, dtype, dtype].in_place(0, x), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", PREDICATES)
+def test_predicate(table, name, dtype):
+    x = numbers(dtype)
+    assert_same(table[name, dtype, "bool"](x), PREDICATES[name](x))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(table, name, dtype):
+    a, b = pairs(dtype)
+    loop = table[name, dtype, dtype, dtype]
+    with np.errstate(all="ignore"):
+        expected = BINARY[name](a, b).astype(dtype)
+    got = loop(a, b)
+    if name in UNSIGNED_ZEROS:
+        np.testing.assert_array_equal(got, expected)
+    else:
+        assert_same(got, expected)
+    np.testing.assert_array_equal(loop.in_place(0, a, b), got)
+    np.testing.assert_array_equal(loop.in_place(1, a, b), got)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparison(table, name, dtype):
+    a, b = pairs(dtype)
+    assert_same(table[name, dtype, dtype, "bool"](a, b), COMPARISONS[name](a, b))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_remainder_and_floor_divide(table, dtype):
+    a, b = pairs(dtype)
+    with np.errstate(all="ignore"):
+        rest = np.fmod(a, b)
+        remainder = np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+        quotient = np.where(b == 0, a / b, np.floor_divide(a, b))
+    assert_same(table["remainder", dtype, dtype, dtype](a, b), remainder)
+    got = table["floor_divide", dtype, dtype, dtype](a, b)
+    known = np.isfinite(a) & ~np.isnan(quotient)  # of inf NumPy and PyTorch differ
+    assert_same(got[known], quotient[known])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_floor_divide_at_the_edges_is_pytorchs(table, dtype):
+    cases = [(1, 0, INF), (-1, 0, -INF), (0, 0, NAN), (0, -1, -0.0), (-0.0, 1, -0.0), (1, INF, 0.0),
+             (-1, INF, -1), (INF, 1, NAN), (INF, INF, NAN), (1, -INF, -1), (7, -2, -4)]
+    a, b, expected = (np.array(column, dtype) for column in zip(*cases))
+    assert_same(table["floor_divide", dtype, dtype, dtype](a, b), expected)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer_division(table, dtype):
+    info = np.iinfo(dtype)
+    rng = np.random.default_rng(5)
+    ends = np.array([info.min, info.min + 1, 0, 1, 2, 7, info.max], dtype)
+    ends = np.concatenate([ends, -ends]) if info.min else ends
+    a, b = (np.concatenate([grid.ravel(), rng.integers(info.min, info.max, 500, dtype)])
+            for grid in np.meshgrid(ends, ends))
+    known = b != 0
+
+    def run(name):
+        got = table[name, dtype, dtype, dtype](a, b)
+        assert (got[~known] == 0).all(), f"{name} by 0"
+        return got[known]
+
+    a_, b_ = a[known].astype(object), b[known].astype(object)
+    floor = np.array([p // q for p, q in zip(a_, b_)], object)
+    trunc = np.array([abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1)
+                      for p, q in zip(a_, b_)], object)
+
+    def wrapped(values):
+        span = info.max - info.min + 1
+        return np.array([(v - info.min) % span + info.min for v in values], dtype)
+
+    np.testing.assert_array_equal(run("floor_divide"), wrapped(floor))
+    np.testing.assert_array_equal(run("div_trunc"), wrapped(trunc))
+    np.testing.assert_array_equal(run("remainder"), wrapped(a_ - floor * b_))
+    np.testing.assert_array_equal(run("fmod"), wrapped(a_ - trunc * b_))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_tanh_backward(table, dtype):
+    loop = table["tanh_backward", dtype, dtype, dtype]
+    g, out = np.random.default_rng(8).uniform(-1, 1, (2, 3000)).astype(dtype)
+    # 1 - out * out is rounded once or twice, by the level
+    np.testing.assert_allclose(loop(g, out), g * (1 - out * out), rtol=0,
+                               atol=2 * np.finfo(dtype).eps)
+    special = loop(np.array([0, 0, 1, NAN], dtype), np.array([NAN, INF, 1, 0], dtype))
+    np.testing.assert_array_equal(special, np.array([0, 0, 0, NAN], dtype))
+
+
+def test_strong_zero(table):
+    for dtype in FLOATS:
+        g = np.array([0, -0.0, 0, 1, NAN], dtype)
+        d = np.array([INF, NAN, 5, INF, 2], dtype)
+        np.testing.assert_array_equal(table["zmul", dtype, dtype, dtype](g, d),
+                                      np.array([0, 0, 0, INF, NAN], dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_clamp_of_floats(table, dtype):
+    values = np.array([-INF, -2, -0.5, 0, 0.5, 2, INF, NAN], dtype)
+    x, low, high = (part.ravel() for part in np.meshgrid(values, values, values))
+    loop = table["clamp", dtype, dtype, dtype, dtype]
+    expected = np.minimum(np.maximum(x, low), high)
+    np.testing.assert_array_equal(loop(x, low, high), expected)
+    for position in range(3):
+        np.testing.assert_array_equal(loop.in_place(position, x, low, high), expected)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_clamp_and_relu_of_integers(table, dtype):
+    x, low, high = any_bits(dtype, 900, 6).reshape(3, 300)
+    expected = np.minimum(np.maximum(x, low), high)
+    np.testing.assert_array_equal(table["clamp", dtype, dtype, dtype, dtype](x, low, high),
+                                  expected)
+    np.testing.assert_array_equal(table["relu", dtype, dtype](x), np.maximum(x, 0))
+
+
+def test_relu_keeps_nan(table):
+    got = table["relu", "float32", "float32"](np.array([NAN, -1, 2, -INF], "float32"))
+    np.testing.assert_array_equal(got, np.array([NAN, 0, 2, 0], "float32"))

@@ -1,0 +1,181 @@
+"""Conversions between dtypes, and moves of items with strides."""
+
+import ctypes
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from loops import any_bits, edges, numpy_dtype, rows
+
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+REALS = (*INTEGERS, "float16", "float32", "float64")
+ALL = ("bool", *REALS, "bfloat16")
+
+
+def numbers(dtype):
+    if dtype == "bool":
+        return np.array([False, True] * 20)
+    x = any_bits(dtype, 4000, 1)
+    if dtype.startswith("float") and dtype != "float16":
+        halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(dtype)
+        with np.errstate(all="ignore"):  # ties between neighbouring halves, and beside them
+            above = np.nextafter(halves.astype(np.float16), np.float16(np.inf))
+            ties = (halves + above.astype(dtype)) / 2
+            up, down = (np.nextafter(ties, np.array(to, dtype)) for to in (np.inf, -np.inf))
+        x = np.concatenate([x, edges(dtype), ties, up, down])
+    return x
+
+
+def to_brain(x):
+    """bits of the bfloat16 nearest to each number, ties to even, in rational arithmetic"""
+    rounded = []
+    for value in x.tolist():
+        if abs(value) in (0, np.inf):
+            rounded.append(value)
+            continue
+        exponent = max(math.frexp(value)[1] - 1, -126)
+        unit = Fraction(2) ** (exponent - 7)
+        exact = round(Fraction(value) / unit) * unit
+        exact = math.inf if exact >= 2**128 else -math.inf if exact <= -(2**128) else exact
+        rounded.append(math.copysign(float(exact), value))
+    return (np.array(rounded, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def from_brain(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+@pytest.mark.parametrize("source", REALS)
+@pytest.mark.parametrize("target", ("float16", "float32", "float64"))
+def test_to_float_rounds_once(table, source, target):
+    x = numbers(source)
+    with np.errstate(all="ignore"):
+        expected = x.astype(target)
+    got = table["cast", source, target](x)
+    np.testing.assert_array_equal(got, expected)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(expected[known]))
+
+
+@pytest.mark.parametrize("source", INTEGERS)
+@pytest.mark.parametrize("target", INTEGERS)
+def test_integers_wrap(table, source, target):
+    x = numbers(source)
+    np.testing.assert_array_equal(table["cast", source, target](x), x.astype(target))
+
+
+@pytest.mark.parametrize("source", ("float16", "float32", "float64"))
+@pytest.mark.parametrize("target", INTEGERS)
+def test_float_to_integer_truncates(table, source, target):
+    rng = np.random.default_rng(2)
+    info = np.iinfo(target)
+    limit = min(info.max, 60000, 2**31 - 1000)
+    x = rng.uniform(max(info.min, -60000), limit, 2000).astype(source)
+    np.testing.assert_array_equal(table["cast", source, target](x), np.trunc(x).astype(target))
+
+
+@pytest.mark.parametrize("source", ("float32", "float64"))
+def test_float_to_integer_beyond_the_range_is_the_smallest(table, source):
+    x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30], source)
+    for target in ("int32", "int64"):
+        assert (table["cast", source, target](x) == np.iinfo(target).min).all()
+    for target in ("uint8", "int8", "int16"):
+        assert (table["cast", source, target](x) == 0).all()
+    assert table["cast", source, "uint8"](np.array([-1, 300, -3.7], source)).tolist() == [
+        255, 44, 253]
+
+
+@pytest.mark.parametrize("source", REALS)
+def test_to_bool(table, source):
+    x = numbers(source)
+    np.testing.assert_array_equal(table["cast", source, "bool"](x), x != 0)
+
+
+@pytest.mark.parametrize("target", REALS)
+def test_from_bool(table, target):
+    x = numbers("bool")
+    np.testing.assert_array_equal(table["cast", "bool", target](x), x.astype(target))
+
+
+@pytest.mark.parametrize("source", ("int64", "int32", "float32", "float64", "float16"))
+def test_to_bfloat16_rounds_once(table, source):
+    x = any_bits(source, 3000, 3)
+    if source == "int64":
+        x = np.concatenate([x, [2**62 + 2**54 + 1, 2**62 + 2**54, -(2**62) - 2**54 - 1, 2**54 + 1]])
+    got = table["cast", source, "bfloat16"](x)
+    if source.startswith("float"):
+        x, got = x[~np.isnan(x)], got[~np.isnan(x)]
+    np.testing.assert_array_equal(got, to_brain(x))
+
+
+def test_bfloat16_keeps_nan_and_goes_back(table):
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    values = from_brain(bits)
+    np.testing.assert_array_equal(table["cast", "bfloat16", "float32"](bits), values)
+    back = table["cast", "float32", "bfloat16"](values)
+    known = ~np.isnan(values)
+    np.testing.assert_array_equal(back[known], bits[known])
+    assert np.isnan(from_brain(back[~known])).all()
+    assert not table["cast", "bfloat16", "bool"](np.array([0, 0x8000], np.uint16)).any()
+
+
+def test_float16_goes_to_float_and_back(table):
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    single = table["cast", "float16", "float32"](values)
+    np.testing.assert_array_equal(single, values.astype(np.float32))
+    np.testing.assert_array_equal(table["cast", "float32", "float16"](single), values)
+
+
+def test_every_pair_of_dtypes_has_a_cast(table):
+    assert all(("cast", a, b) in table for a in ALL for b in ALL)
+
+
+@pytest.fixture(scope="module")
+def movers(level):
+    return {(name, output): address for name, _, output, address in rows(level, ["moves"])}
+
+
+GATHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p,
+                          ctypes.c_ssize_t)
+SCATTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t,
+                           ctypes.c_ssize_t)
+
+
+@pytest.mark.parametrize("step", [-3, -1, 1, 2, 7])
+@pytest.mark.parametrize("dtype", [*ALL, "complex64", "complex128"])
+def test_gather_and_scatter(movers, dtype, step):
+    base = any_bits(np.uint8, 16 * 300, 5).view(f"V{numpy_dtype(dtype).itemsize}")
+    view = base[::step]
+    out = np.empty(view.size, base.dtype)
+    GATHER(movers["gather", dtype])(view.ctypes.data, view.strides[0], out.ctypes.data, view.size)
+    assert out.tobytes() == view.tobytes()
+    target = np.zeros_like(base)
+    SCATTER(movers["scatter", dtype])(out.ctypes.data, target[::step].ctypes.data,
+                                      view.strides[0], view.size)
+    assert target[::step].tobytes() == out.tobytes()
+    untouched = np.ones(base.size, bool)
+    untouched[::step] = False
+    assert not any(target[untouched].tobytes())
+
+
+@pytest.mark.parametrize("dtype", [*ALL, "complex128"])
+def test_gather_of_stride_zero_repeats(movers, dtype):
+    value = any_bits(np.uint8, numpy_dtype(dtype).itemsize, 6)
+    out = np.empty((50, value.size), np.uint8)
+    GATHER(movers["gather", dtype])(value.ctypes.data, 0, out.ctypes.data, 50)
+    assert (out == value).all()
+    GATHER(movers["gather", dtype])(0, 0, out.ctypes.data, 0)  # an empty run reads nothing
+
+
+@pytest.mark.parametrize("dtype", ("bool", *INTEGERS, "float32", "float64", "complex64",
+                                   "complex128"))
+def test_where(table, dtype):
+    rng = np.random.default_rng(7)
+    condition = rng.integers(0, 2, 333).astype(bool)
+    a, b = rng.integers(0, 2, (2, 333)).astype(dtype)
+    loop = table["where", "bool", dtype, dtype, dtype]
+    expected = np.where(condition, a, b)
+    np.testing.assert_array_equal(loop(condition, a, b), expected)
+    np.testing.assert_array_equal(loop.in_place(1, condition, a, b), expected)
+    np.testing.assert_array_equal(loop.in_place(2, condition, a, b), expected)

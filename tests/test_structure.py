@@ -1,0 +1,187 @@
+"""The house: imports run downwards only, and importing tensorlib stays light."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from process import run_python
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tensorlib"
+
+# A floor may import itself and the floors before it. "public" is the package's own __init__: what
+# it names is there for the floors above it, which use public names only.
+FLOORS = [
+    "_version", "_kernels", "_core", "ops", "autograd", "io", "public", "nn", "optim", "data",
+    "testing",
+]
+HEAVY = ["hypothesis", "matplotlib", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
+
+# Cython cannot be parsed by ast: one import statement on a line, possibly indented.
+CYTHON_IMPORT = re.compile(
+    r"^(?P<indent>[ \t]*)(?:from\s+(?P<source>[\w.]+)\s+c?import\s+(?P<names>\([^)]*\)|[\w, *]+)"
+    r"|c?import\s+(?P<modules>[\w., ]+))",
+    re.MULTILINE,
+)
+TRIPLE_QUOTED = re.compile(r'"""[\s\S]*?"""')
+
+
+def sources():
+    return sorted(
+        path for suffix in ("*.py", "*.pyx", "*.pxd") for path in PACKAGE.rglob(suffix)
+    )
+
+
+def floor_of(module):
+    """The floor of a dotted module name, or None where it is not tensorlib's."""
+    parts = module.split(".")
+    if parts[0] != "tensorlib":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in FLOORS else "public"
+
+
+def imported_modules(path, text, module):
+    """Pairs of (module imported, whether inside a function)."""
+    if path.suffix == ".py":
+        yield from python_imports(text, module)
+        return
+    for match in CYTHON_IMPORT.finditer(TRIPLE_QUOTED.sub("", text)):
+        inside = bool(match["indent"])
+        if match["modules"]:
+            for name in match["modules"].split(","):
+                yield name.split()[0], inside
+        else:
+            yield from from_import(resolved(match["source"], module), named(match["names"]), inside)
+
+
+def python_imports(text, module):
+    tree = ast.parse(text)
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    inside = {id(child) for function in functions for child in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) in inside
+        elif isinstance(node, ast.ImportFrom):
+            source = resolved("." * node.level + (node.module or ""), module)
+            yield from from_import(source, [alias.name for alias in node.names], id(node) in inside)
+
+
+def from_import(source, names, inside):
+    """`from tensorlib import ops` imports tensorlib.ops, not the public names."""
+    if source != "tensorlib":
+        yield source, inside
+        return
+    for name in names:
+        yield (f"tensorlib.{name}" if name in FLOORS else "tensorlib"), inside
+
+
+def named(text):
+    return [name.split()[0] for name in text.strip("()\n ").split(",") if name.strip()]
+
+
+def resolved(source, module):
+    """An absolute module name for a relative one, seen from a package or module."""
+    dots = len(source) - len(source.lstrip("."))
+    if not dots:
+        return source
+    return ".".join([*module.split(".")[:-dots], source[dots:]]).rstrip(".")
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts)
+
+
+def faults(path, text):
+    """What is wrong with the imports of one file."""
+    module = module_name(path)
+    own = floor_of(module.removesuffix(".__init__"))
+    for imported, inside in imported_modules(path, text, module):
+        floor = floor_of(imported)
+        if inside:
+            yield f"{module} imports {imported} inside a function"
+        if floor is not None and FLOORS.index(floor) > FLOORS.index(own):
+            # The package's __init__ gathers the names of the floors that users import.
+            if not (module == "tensorlib.__init__" and floor != "testing"):
+                yield f"{module} ({own}) imports {imported} ({floor}), which is above it"
+
+
+def test_imports_run_downwards():
+    assert sources()
+    found = [fault for path in sources() for fault in faults(path, path.read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "file, text, fault",
+    [
+        ("_core/tensor.pyx", "from tensorlib.ops import add\n", "above"),
+        ("_core/tensor.pyx", "cimport tensorlib.ops.table\n", "above"),
+        ("_core/tensor.pyx", "from ..ops.table cimport add\n", "above"),
+        ("_core/tensor.pyx", "from tensorlib import (\n    ops,\n)\n", "above"),
+        ("_kernels/exp.pyx", "from tensorlib._core.dtypes cimport FLOAT32\n", "above"),
+        ("ops/unary.py", "import tensorlib\n", "above"),
+        ("ops/unary.py", "from tensorlib import autograd\n", "above"),
+        ("autograd/modes.py", "from tensorlib.testing import gradcheck\n", "above"),
+        ("nn/linear.py", "def f():\n    import math\n", "inside"),
+        ("ops/unary.pyx", "def f():\n    from math import sin\n", "inside"),
+        ("__init__.py", "from tensorlib.testing import gradcheck\n", "above"),
+    ],
+)
+def test_an_upward_import_is_noticed(file, text, fault):
+    (found,) = faults(PACKAGE / file, text)
+    assert fault in found
+
+
+@pytest.mark.parametrize(
+    "file, text",
+    [
+        ("ops/unary.py", "import numpy as np\nfrom tensorlib._core import Tensor\n"),
+        ("ops/unary.pyx", "cimport cython\nfrom tensorlib._core.tensor cimport Tensor\n"),
+        ("_core/graph.pyx", '"""Prose:\nimport tensorlib.ops\n"""\nimport numpy\n'),
+        ("ops/unary.py", "from . import registry\nfrom .registry import Op\n"),
+        ("nn/linear.py", "import tensorlib as tl\n"),
+        ("__init__.py", "from tensorlib.ops import add\nfrom tensorlib import nn, optim\n"),
+    ],
+)
+def test_a_downward_import_is_fine(file, text):
+    assert not list(faults(PACKAGE / file, text))
+
+
+def test_every_floor_is_known():
+    directories = {
+        path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))
+    }
+    assert directories <= set(FLOORS)
+
+
+def modules_after(statement):
+    return set(run_python(f"{statement}\nimport sys\nprint(*sorted(sys.modules))").split())
+
+
+def test_importing_tensorlib_is_light():
+    loaded = modules_after("import tensorlib")
+    assert "tensorlib" in loaded
+    assert not loaded & set(HEAVY)
+    assert not any(name.startswith("tensorlib.testing") for name in loaded)
+
+
+def test_importing_testing_leaves_hypothesis_for_later():
+    loaded = modules_after("import tensorlib.testing")
+    assert "tensorlib.testing.closeness" in loaded and "hypothesis" not in loaded
+    assert "hypothesis" in modules_after("from tensorlib.testing import tensors")
+
+
+def test_public_functions_are_documented():
+    missing = [
+        f"{module_name(path)}.{node.name}"
+        for path in sources() if path.suffix == ".py"
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
+        and ast.get_docstring(node) is None
+    ]
+    assert not missing, missing
