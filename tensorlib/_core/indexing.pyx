@@ -41,6 +41,9 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
                                      Py_ssize_t step)
 
+cdef object WHOLE = slice(None)
+cdef str ONE_ELLIPSIS = "an index can have only one ellipsis ('...')"
+
 # What stands at one place of a key.
 cdef enum Kind:
     INTEGER, SLICE, NEW, ELLIPSIS, ADVANCED
@@ -151,7 +154,7 @@ cdef Tensor basic_view(Tensor x, object key):
             push(&layout, 1, 1)
         else:
             if rest:
-                raise IndexError("an index can have only one ellipsis ('...')")
+                raise IndexError(ONE_ELLIPSIS)
             rest = True
             while dim < x.ndim_ - used:
                 push(&layout, x.dims[dim], x.steps[dim])
@@ -175,35 +178,40 @@ cpdef Index parse(Tensor x, object key):
     Raises: IndexError, TypeError for what is no index.
     """
     cdef Index index = Index.__new__(Index)
-    cdef list parts = [], kinds = [], basic = [], slots = []
+    cdef list parts = [], basic = [], slots = []
     cdef Tensor part
     cdef Kind kind
     cdef Py_ssize_t used = 0, dim = 0, place = 0
-    cdef int i, d
+    cdef int d, n_ellipses = 0
+    cdef bint advanced = False
     for given in (key if type(key) is tuple else (key,)):
         kind = kind_of(given)
         if kind == ADVANCED:
+            advanced = True
             given = as_index(given)
             used += (<Tensor>given).ndim_ if (<Tensor>given).type == BOOL else 1
         elif kind == INTEGER:
             given = PyNumber_Index(given)
         used += kind <= SLICE
+        n_ellipses += kind == ELLIPSIS
         parts.append(given)
-        kinds.append(kind)
     require_dims(used, x)
-    for i in range(len(parts)):
-        kind = kinds[i]
-        if kind != ADVANCED:
-            basic.append(parts[i])
+    if n_ellipses > 1:
+        raise IndexError(ONE_ELLIPSIS)
+    if not advanced:
+        index.basic = tuple(parts)
+        return index
+    for given in parts:
+        if not isinstance(given, Tensor):
+            basic.append(given)
+            kind = kind_of(given)
             if kind == ELLIPSIS:
-                if kinds.index(kind) != i:
-                    raise IndexError("an index can have only one ellipsis ('...')")
                 dim += x.ndim_ - used
                 place += x.ndim_ - used
             dim += kind <= SLICE
             place += kind == SLICE or kind == NEW
             continue
-        part = parts[i]
+        part = given
         slots.append((place, dim, part))
         if part.type == BOOL:
             require_mask_shape(part, x, dim)
@@ -212,22 +220,23 @@ cpdef Index parse(Tensor x, object key):
             place += 1
             continue
         for d in range(part.ndim_ if part.type == BOOL else 1):
-            basic.append(slice(None))
+            basic.append(WHOLE)
             dim += 1
             place += 1
     index.basic = tuple(basic)
-    if slots:
-        set_positions(index, x, slots, place + x.ndim_ - dim)
+    set_positions(index, x, slots, place + x.ndim_ - dim)
     return index
 
 
 cdef Tensor as_index(object part):
     """The tensor of integers or bools that a part of a key stands for."""
     cdef Tensor found = None
-    if isinstance(part, (bool, np.bool_)):
+    if isinstance(part, Tensor):
+        found = part
+    elif isinstance(part, (bool, np.bool_)):
         return from_data(bool(part), BOOL)
-    if isinstance(part, (Tensor, cnp.ndarray)):
-        if isinstance(part, cnp.ndarray) and part.dtype.kind == "u" and part.itemsize > 1:
+    elif isinstance(part, cnp.ndarray):
+        if part.dtype.kind == "u" and part.itemsize > 1:
             part = part.astype(np.int64)
         found = existing(part)
     elif not isinstance(part, str) and hasattr(part, "__len__"):
@@ -235,19 +244,20 @@ cdef Tensor as_index(object part):
             found = from_data(part, -1)
         except (TypeError, ValueError, RuntimeError) as error:
             raise IndexError(
-                f"index: a {type(part).__name__} used as an index must hold ints or bools; for an index "
-                f"of several parts use a tuple ({error})") from None
+                f"index: a {type(part).__name__} used as an index must hold ints or bools; for "
+                f"several parts use a tuple ({error})") from None
         if found.numel_ == 0:
             return cast_copy(found, INT64)
     else:
         raise (IndexError if isinstance(part, float) else TypeError)(
-            "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are "
-            f"valid indices (got {type(part).__name__})")
+            "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool "
+            f"tensors are valid indices (got {type(part).__name__})")
     if found.type == UINT8:
         raise IndexError(
             "index: a uint8 tensor is ambiguous: use .bool() for a mask or .long() for positions")
     if KIND[found.type] == FLOAT_KIND:
-        raise IndexError(f"index: tensors used as indices must be integer or bool, got {found.dtype}")
+        raise IndexError(
+            f"index: tensors used as indices must be integer or bool, got {found.dtype}")
     return found
 
 
@@ -313,6 +323,8 @@ cdef tuple broadcast_positions(list positions):
     cdef Tensor one
     cdef int ndim = 0, d
     found = [one for one in positions if one is not None]
+    if len(found) == 1:
+        return tuple(positions)
     try:
         for one in found:
             ndim = broadcast_shapes("index", ndim, dims, one.ndim_, one.dims, dims)

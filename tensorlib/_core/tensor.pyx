@@ -423,9 +423,8 @@ cdef class Tensor:
 
     def __bool__(self):
         if self.numel_ != 1:
-            raise RuntimeError(
-                f"Boolean value of Tensor with {'more than one value' if self.numel_ else 'no values'}"
-                " is ambiguous")
+            how_many = "more than one value" if self.numel_ else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {how_many} is ambiguous")
         return bool(late.item(self))
 
     def __int__(self):

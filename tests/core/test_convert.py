@@ -9,12 +9,13 @@ from array import array
 
 import numpy as np
 import pytest
+from tensorlib._core.arrays import from_numpy, frombuffer, narrow, widen
+from tensorlib._core.convert import as_tensor, asarray, tensor
+from tensorlib._core.dtypes import BY_NAME, get_default_dtype, set_default_dtype
+from tensorlib._core.numbers import OutOfRangeError
+from tensorlib._core.tensor import Tensor
 
 from tensorlib._core import copying, indexing  # noqa: F401  (they attach their methods)
-from tensorlib._core.arrays import from_numpy, frombuffer, narrow, widen
-from tensorlib._core.convert import OutOfRangeError, as_tensor, asarray, tensor
-from tensorlib._core.dtypes import BY_NAME, get_default_dtype, set_default_dtype
-from tensorlib._core.tensor import Tensor
 
 NAMES = list(BY_NAME)
 NUMPY_NAMES = [name for name in NAMES if name != "bfloat16"]
@@ -184,6 +185,13 @@ def test_tensors_are_copied():
     assert y.data_ptr() != x.data_ptr()
     assert tensor(x, dtype=BY_NAME["int64"]).tolist() == [1, 2]
     assert Tensor([[1, 2]]).tolist() == [[1, 2]]
+
+
+def test_only_the_cpu():
+    assert tensor(1, device="cpu").item() == 1
+    for make in (tensor, asarray, as_tensor):
+        with pytest.raises(RuntimeError, match="cuda"):
+            make([1], device="cuda")
 
 
 def test_requires_grad():
