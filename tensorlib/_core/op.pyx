@@ -232,13 +232,13 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     cdef int dtype
     if isinstance(value, Tensor):
         return <Tensor>value
-    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
-        value = value.item()
     if PyFloat_Check(value):
         dtype = default_float()
         if partner is not None and KIND[partner.type] == FLOAT_KIND:
             dtype = compute_dtype(partner.type)
         return number(value, dtype)
+    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
+        return operand(op, value.item(), partner)
     if PyBool_Check(value) or PyLong_Check(value):
         dtype = BOOL if PyBool_Check(value) else INT64
         if partner is not None:
