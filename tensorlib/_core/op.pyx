@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tensorlib._core.arrays cimport from_ndarray
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
     dtype_object, promote,
@@ -174,8 +175,6 @@ def find(name):
 cdef enum:
     N_SCALARS = 256
 
-from_array = None                  # set by the ops floor: makes a tensor of a NumPy array
-
 cdef list scalars = [None] * N_SCALARS
 cdef uint64_t scalar_keys[N_SCALARS]
 
@@ -252,7 +251,7 @@ cdef Tensor operand(Op op, object value, Tensor partner):
                 dtype = partner.type
         return number(value, dtype)
     if isinstance(value, np.ndarray):
-        return <Tensor>from_array(value)
+        return from_ndarray(op.name, value)
     return None
 
 
