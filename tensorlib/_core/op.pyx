@@ -48,6 +48,9 @@ cdef extern from * nogil:
 cdef dict OPS = {}
 registry = MappingProxyType(OPS)
 
+# what a rule may know of an argument that is not kept
+cdef dict FACTS = {"shape": SHAPE, "ndim": NDIM, "dtype": DTYPE}
+
 
 @cython.final
 cdef class Rule:
@@ -98,7 +101,7 @@ cdef class Op:
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
         The parameters of `function` name what it needs and so what is kept: `g`, an output, an
-        argument, an attribute, or an argument's shape or dtype (`input_shape`). An element-wise
+        argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`). An element-wise
         formula comes with its tile `program`, or with the `constant` 0 or 1 that it is.
         """
         cdef Rule rule = Rule.__new__(Rule)
@@ -138,9 +141,9 @@ cdef class Op:
             self.kept_attributes |= {name}
         else:
             owner, _, what = name.rpartition("_")
-            if owner not in self.arguments or what not in ("shape", "dtype"):
+            if owner not in self.arguments or what not in FACTS:
                 raise ValueError(f"{self.name}: a rule asks for {name!r}, which it does not have")
-            rule.wants[i] = SHAPE if what == "shape" else DTYPE
+            rule.wants[i] = FACTS[what]
             rule.places[i] = self.arguments.index(owner)
 
     def add_tangent(self, function):
@@ -588,4 +591,6 @@ cdef object rule_arguments(Rule rule, Node node, object g, bint as_recorded):
 cdef object edge_fact(Node node, int i, Want want):
     if want == DTYPE:
         return dtype_object(node.edges[i].dtype)
+    if want == NDIM:
+        return node.edges[i].ndim
     return make_size(node.edges[i].ndim, edge_dims(&node.edges[i]))
