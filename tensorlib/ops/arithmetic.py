@@ -73,7 +73,7 @@ def div_deriv_other(other, out):
     return -out / other
 
 
-@elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), edges=EDGES, divides=True,
+@elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
              takes="integer floating")
 def floor_divide(input, other):
     """Quotient of the elements of both, rounded down.
@@ -83,7 +83,7 @@ def floor_divide(input, other):
 
 
 @elementwise(reference=lambda a, b: np.trunc(a / b).astype(a.dtype), samples=pairs(other_low=0.5),
-             edges=EDGES, divides=True, takes="integer floating", public=False, method=False)
+             edges=EDGES, refuses="zero", takes="integer floating", public=False, method=False)
 def div_trunc(input, other):
     """Quotient of the elements of both, rounded towards zero: see `div`."""
 
@@ -96,8 +96,8 @@ def rounded_division_deriv():
     return 0
 
 
-@elementwise(reference=np.remainder, samples=pairs(other_low=0.5), edges=EDGES, divides=True,
-             takes="integer floating")
+@elementwise(reference=np.remainder, samples=pairs(other_low=0.5), edges=EDGES,
+             signed_zeros=False, refuses="zero", takes="integer floating")
 def remainder(input, other):
     """input - other * floor(input / other): the remainder with the sign of `other`."""
 
@@ -112,7 +112,7 @@ def remainder_deriv_other(input, other):
     return -(input / other).floor()
 
 
-@elementwise(reference=np.fmod, samples=pairs(other_low=0.5), edges=EDGES, divides=True,
+@elementwise(reference=np.fmod, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
              takes="integer floating")
 def fmod(input, other):
     """input - other * trunc(input / other): the remainder with the sign of `input`."""
@@ -129,12 +129,14 @@ def fmod_deriv_other(input, other):
 
 
 @elementwise(reference=np.power, samples=pairs(low=0.3, other_low=-2.0), edges=EDGES,
-             takes="integer floating")
+             refuses="negative", takes="integer floating")
 def pow(input, exponent):
     """`input` to the power of `exponent`, with broadcasting.
 
     Gradient: with respect to `input` 0 where the exponent is 0; with respect to `exponent` 0 where
     the base is 0 and the exponent is not negative.
+
+    Raises: RuntimeError for integers to negative integer powers.
     """
 
 
@@ -168,7 +170,8 @@ def atan2_deriv_other(input, other):
 
 # ---- the larger and the smaller ------------------------------------------------------------------
 
-@elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES)
+@elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,
+             signed_zeros=False)
 def maximum(input, other):
     """The larger of both elements; NaN if either is.
 
@@ -176,7 +179,8 @@ def maximum(input, other):
     """
 
 
-@elementwise(reference=np.minimum, samples=pairs(apart=0.1), edges=EDGES)
+@elementwise(reference=np.minimum, samples=pairs(apart=0.1), edges=EDGES,
+             signed_zeros=False)
 def minimum(input, other):
     """The smaller of both elements; NaN if either is.
 

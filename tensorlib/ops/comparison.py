@@ -127,7 +127,8 @@ def where_deriv_other(g, condition):
 
 
 @elementwise(reference=lambda x, low, high: np.minimum(np.maximum(x, low), high),
-             samples=triples(), edges=EDGES, takes="integer floating", public=False, method=False)
+             samples=triples(), edges=EDGES, signed_zeros=False, takes="integer floating",
+             public=False, method=False)
 def clamp(input, min, max):
     """Each element brought into [min, max]; either bound may be absent. NaN stays NaN.
 
