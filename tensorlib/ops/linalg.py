@@ -28,7 +28,8 @@ def wrong(*cases):
 # ---- products of two tensors ---------------------------------------------------------------------
 
 @op(multilinear=True, maker=make_product(), reference=np.matmul,
-    takes="integer floating", samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
+    takes="integer floating",
+    samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
     errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))))
 def matmul(input: Tensor, other: Tensor):
     """Matrix product over the last two dims: `input @ other`.
@@ -153,7 +154,7 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
     return beta * x + alpha * (a @ b)
 
 
-@composite(reference=scaled_sum, takes="integer floating",
+@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
            samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
@@ -163,7 +164,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     return _addmm(input, mat1, mat2, beta, alpha, out)
 
 
-@composite(reference=scaled_sum, takes="integer floating",
+@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
            samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
@@ -173,7 +174,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     return _addmv(input, mat, vec, beta, alpha, out)
 
 
-@composite(reference=scaled_sum, takes="integer floating",
+@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
            samples=with_matrix(((3, 1), (2, 3, 4), (2, 4, 2))))
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
