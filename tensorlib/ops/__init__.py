@@ -7,6 +7,7 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    creation,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
