@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from catalogue import (
-    Sample, call, differentiable, differentiable_samples, elementwise, function_of, kind_of_work,
-    leaves, operations, outputs, prepared, samples, smooth, values,
+    Sample, call, differentiable, differentiable_samples, function_of, leaves, operations, outputs,
+    prepared, samples, smooth, values,
 )
 
 import tensorlib as tl
@@ -35,7 +35,7 @@ def test_first_derivatives(op):
 
 @operations("gradgradient", differentiable)
 def test_second_derivatives(op):
-    for function, wanted in differentiable_samples(op, largest=12):
+    for function, wanted in differentiable_samples(op):
         assert gradgradcheck(function, wanted, atol=1e-4)
 
 
@@ -55,12 +55,10 @@ def test_third_derivatives(op):
 
 # ---- the two ways a derivative is evaluated ------------------------------------------------------
 
-@operations("recorded", elementwise)
+@operations("recorded", smooth)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_tile_program_equals_the_formula_on_tensors(op, dtype):
     """An ordinary sweep runs what was traced from the formula, or a fused loop in its place."""
-    if not op.differentiable:
-        return
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
     for shape in [(1300,), (7, 33)]:
         big = sample.map(lambda i, array: np.resize(array, shape))
@@ -124,7 +122,9 @@ def test_gradients_in_lower_precision(op, dtype):
                 assert b is None or (values(b) == 0).all()
                 continue
             assert a.dtype == x.dtype and a.shape == x.shape
-            assert_close(a, b, check_dtype=False, **tolerance(dtype, "gradient"))
+            # a derivative such as 1 - out * out starts from an output that was rounded
+            rtol = tolerance(dtype, "gradient")["rtol"]
+            assert_close(a, b, check_dtype=False, rtol=rtol, atol=rtol)
 
 
 # ---- forward mode --------------------------------------------------------------------------------
