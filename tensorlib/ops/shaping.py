@@ -4,6 +4,7 @@ import numpy as np
 
 from tensorlib._core import layout
 from tensorlib._core.dtypes import dtype
+from tensorlib._core.operators import store_out
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
@@ -343,6 +344,19 @@ def cat_vjp(g, tensors_shape, dim):
     return grads
 
 
+_cat = cat
+
+
+def cat(tensors, dim=0, *, out=None):
+    if out is None:
+        return _cat(tensors, dim)
+    tensors = tuple(tensors)
+    return store_out("cat", tensors, _cat(tensors, dim), out)
+
+
+publish("cat", cat, _cat.op.doc, method=False)
+
+
 @composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
            samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
 def stack(tensors, dim=0, *, out=None):
@@ -361,7 +375,7 @@ def stack(tensors, dim=0, *, out=None):
                 f"stack: expects each tensor to be equal size, but got {list(tensors[0].shape)} at "
                 f"entry 0 and {list(x.shape)} at entry {i}")
     dim = wrap("stack", dim, tensors[0].ndim + 1)
-    return cat([x.unsqueeze(dim) for x in tensors], dim, **({} if out is None else {"out": out}))
+    return cat([x.unsqueeze(dim) for x in tensors], dim, out=out)
 
 
 # ---- splitting -----------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ class Sample:
 
     def tensors(self):
         """The sample with Tensors that look at its arrays."""
-        return self.map(lambda i, array: tl.from_numpy(array))
+        return self.map(lambda i, array: tl.from_numpy(np.asarray(array)))
 
 
 @cache
