@@ -32,6 +32,7 @@ cdef Loop TABLE[MAX_LOOPS][N_DTYPES]
 cdef cast_loop CASTS[N_DTYPES][N_DTYPES]
 cdef gather_loop GATHERS[N_DTYPES]
 cdef scatter_loop SCATTERS[N_DTYPES]
+cdef transpose_loop TRANSPOSES[N_DTYPES]
 cdef dict IDS = {}
 
 # NumPy's name where it differs from ours
@@ -74,6 +75,10 @@ cdef gather_loop find_gather(int dtype) noexcept nogil:
 
 cdef scatter_loop find_scatter(int dtype) noexcept nogil:
     return SCATTERS[dtype]
+
+
+cdef transpose_loop find_transpose(int dtype) noexcept nogil:
+    return TRANSPOSES[dtype]
 
 
 cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil:
@@ -144,6 +149,8 @@ cdef int fill_from_kernels(object rows) except -1:
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":
             GATHERS[target] = <gather_loop>address
+        elif name == "transpose":
+            TRANSPOSES[target] = <transpose_loop>address
         elif name == "scatter":
             SCATTERS[target] = <scatter_loop>address
         else:
