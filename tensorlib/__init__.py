@@ -1,4 +1,37 @@
-"""tensorlib: eager tensors with automatic differentiation on the CPU, in the manner of PyTorch."""
+"""tensorlib: eager tensors with automatic differentiation on the CPU, in the manner of PyTorch.
+
+>>> from tensorlib import Tensor
+>>> x = Tensor([1., 2.], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+"""
 
 from tensorlib import ops
-from tensorlib._core.tensor import Tensor
+from tensorlib import autograd
+from tensorlib._core import copying, printing
+from tensorlib._core.creation import contiguous_format, preserve_format, strided
+from tensorlib._core.dtypes import (
+    BY_NAME,
+    can_cast,
+    dtype,
+    get_default_dtype,
+    promote_types,
+)
+from tensorlib._core.memory import OutOfMemoryError
+from tensorlib._core.pool import get_num_threads, set_num_threads
+from tensorlib._core.printing import set_printoptions
+from tensorlib._core.shape import Size
+from tensorlib._core.tensor import Tensor, device
+from tensorlib._version import __version__
+from tensorlib.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from tensorlib.ops.declare import FUNCTIONS
+
+# the element types, under their names and PyTorch's short ones
+globals().update(BY_NAME)
+globals().update(
+    half=BY_NAME["float16"], float=BY_NAME["float32"], double=BY_NAME["float64"],
+    short=BY_NAME["int16"], int=BY_NAME["int32"], long=BY_NAME["int64"])
+
+# the functions, each declared in its block under tensorlib/ops
+globals().update(FUNCTIONS)

@@ -483,17 +483,3 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     elif n_index and not one_step(n_index, y.dims + index.at, y.steps + index.at, &step):
         y = packed_copy(y)
     return apply(view, index, y, ADD if accumulate else PUT)
-
-
-cdef object getitem(Tensor x, object key):
-    cdef Tensor view = basic_view(x, key)
-    return take(x, parse(x, key)) if view is None else view
-
-
-cdef int setitem(Tensor x, object key, object value) except -1:
-    return put(x, parse(x, key), from_data(value, x.type), False)
-
-
-# what `x[key]` does until the floor of operations, which records gradients, takes its place
-late.getitem = getitem
-late.setitem = setitem

@@ -304,6 +304,7 @@ cdef Node accumulator_of(Tensor leaf):
         return <Node>leaf.accumulator
     node = new_node(accumulate, 0, 1, 1)
     keep(node, 0, leaf)
+    node.hooks = leaf.hooks
     leaf.accumulator = <void*>node
     return node
 
@@ -313,3 +314,33 @@ cdef Node gradient_edge(Tensor x):
     if x.grad_node is not None:
         return <Node>x.grad_node
     return accumulator_of(x) if x.wants_grad else None
+
+
+# ---- hooks ---------------------------------------------------------------------------------------
+
+def add_hook(Tensor x, hook):
+    """Has `hook` called with the gradient of `x`; returns the dict that holds it, and its key.
+
+    The hooks of a leaf live on the tensor, and its node shares them for as long as it lives.
+    """
+    cdef Node node = gradient_edge(x)
+    cdef dict hooks
+    if node.op is accumulate:
+        if x.hooks is None:
+            x.hooks = {}
+        hooks = x.hooks
+        node.hooks = hooks
+    else:
+        if node.hooks is None:
+            node.hooks = {}
+        hooks = node.hooks
+    key = object()
+    hooks[key] = (x.slot, hook)
+    return hooks, key
+
+
+def mark_retained(Tensor x):
+    """Notes that `x` keeps its gradient; False if it was noted before."""
+    cdef bint before = x.keeps_grad
+    x.keeps_grad = True
+    return not before

@@ -10,6 +10,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, qsort, realloc
+from libc.string cimport memcpy
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.fold cimport sum_to
@@ -40,19 +41,36 @@ cdef object accumulate = _accumulate_op
 
 # ---- growing arrays of nodes ---------------------------------------------------------------------
 
+cdef enum:
+    FEW = 16
+
 cdef struct Nodes:
     PyObject** items
     Py_ssize_t n, room
+    PyObject* few[FEW]             # small graphs need no memory beside the stack
+
+
+cdef void start(Nodes* nodes) noexcept:
+    nodes.items = nodes.few
+    nodes.n, nodes.room = 0, FEW
+
+
+cdef void stop(Nodes* nodes) noexcept:
+    if nodes.items != nodes.few:
+        free(nodes.items)
 
 
 cdef int push(Nodes* nodes, Node node) except -1:
     cdef PyObject** grown
     if nodes.n == nodes.room:
-        nodes.room = 2 * nodes.room if nodes.room else 64
-        grown = <PyObject**>realloc(nodes.items, nodes.room * sizeof(PyObject*))
+        grown = <PyObject**>realloc(NULL if nodes.items == nodes.few else nodes.items,
+                                    2 * nodes.room * sizeof(PyObject*))
         if grown == NULL:
             raise MemoryError()
+        if nodes.items == nodes.few:
+            memcpy(grown, nodes.few, FEW * sizeof(PyObject*))
         nodes.items = grown
+        nodes.room *= 2
     nodes.items[nodes.n] = <PyObject*>node
     nodes.n += 1
     return 0
@@ -160,9 +178,10 @@ cdef int enter(Sweep* sweep, Node node) except -1:
 
 cdef int discover(Sweep* sweep, Node root) except -1:
     """Reaches every node below a root and counts the dependents of each."""
-    cdef Nodes stack = Nodes(NULL, 0, 0)
+    cdef Nodes stack
     cdef Node node, target
     cdef int i
+    start(&stack)
     try:
         if root.sweep != sweep.id:
             enter(sweep, root)
@@ -179,7 +198,7 @@ cdef int discover(Sweep* sweep, Node root) except -1:
                     push(&stack, target)
                 target.pending += 1
     finally:
-        free(stack.items)
+        stop(&stack)
     return 0
 
 
@@ -229,8 +248,8 @@ cdef void leave(Sweep* sweep) noexcept:
     link[0] = sweep.outer
     for k in range(sweep.visited.n):
         Py_DECREF(<object>sweep.visited.items[k])
-    free(sweep.visited.items)
-    free(sweep.ready.items)
+    stop(&sweep.visited)
+    stop(&sweep.ready)
     free(sweep.displaced)
 
 
@@ -358,7 +377,8 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef Tensor x, out = new_like(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
-    cdef bint simple = program.n_steps == 1 and g.packed and g.type == dtype
+    cdef bint simple = (program.n_steps == 1 and program.n_constants == 0
+                        and g.packed and g.type == dtype)
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer
     is_scalar[0] = False
@@ -478,8 +498,8 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
 
 # ---- the sweep -----------------------------------------------------------------------------------
 
-def run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph, tuple inputs,
-                 bint accumulate_grads):
+cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
+                         tuple inputs, bint accumulate_grads):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
@@ -492,12 +512,14 @@ def run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
     cdef list targets = None, found = None
     cdef Node node
     cdef Tensor x
+    cdef Py_ssize_t k
     sweep.id = next_id
     next_id += 1
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
     sweep.create_graph = create_graph
-    sweep.visited = sweep.ready = Nodes(NULL, 0, 0)
+    start(&sweep.visited)
+    start(&sweep.ready)
     sweep.displaced = NULL
     sweep.n_displaced = 0
     sweep.outer = active
@@ -510,11 +532,11 @@ def run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
             targets = [gradient_edge(x) for x in inputs]
             found = [None] * len(targets)
             keep_only_needed(&sweep, targets)
-        for x, g in zip(roots, grads):
-            deliver(&sweep, gradient_edge(x), x.slot, g)
-        g = None
-        for x in roots:
-            node = gradient_edge(x)
+        for k in range(len(roots)):
+            x = <Tensor>roots[k]
+            deliver(&sweep, gradient_edge(x), x.slot, <Tensor>grads[k])
+        for k in range(len(roots)):
+            node = gradient_edge(<Tensor>roots[k])
             if node.pending == 0:
                 node.pending = -1            # in the heap once
                 push_ready(&sweep.ready, node)

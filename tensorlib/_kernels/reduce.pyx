@@ -18,7 +18,7 @@ NULL for the kinds that do not use it. NaN counts as the greatest and as the lea
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
-from tensorlib._kernels.fold cimport (
+from tensorlib._kernels.lanes cimport (
     LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold)
 
 ctypedef fused Extreme:
@@ -26,7 +26,8 @@ ctypedef fused Extreme:
     Min
 
 cdef enum:
-    SEARCH = 4096  # elements among which an extreme value is looked for again: they are in L1
+    SEARCH = 4096  # elements among which an extreme value is looked for again: they are near
+    TOGETHER = 16  # rows of at most SEARCH that are folded before they are searched
 
 
 cdef inline bint beats(Extreme* op, element a, element b) noexcept nogil:
@@ -55,6 +56,26 @@ cdef inline Py_ssize_t find(const element* x, element value, Py_ssize_t n) noexc
     return i
 
 
+cdef void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
+                   Py_ssize_t n) noexcept nogil:
+    fold(op, x, <const element*>NULL, y, outer, n, 1, 0, 1)
+
+
+cdef inline void index_rows(Extreme* op, const element* x, element* y, int64_t* at,
+                            Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+    """Rows of at most SEARCH elements."""
+    cdef Py_ssize_t r, rows
+    while outer > 0:
+        rows = min(outer, <Py_ssize_t>TOGETHER)
+        extremes(op, x, y, rows, n)
+        for r in range(rows):
+            at[r] = find(x + r * n, y[r], n)
+        x += rows * n
+        y += rows
+        at += rows
+        outer -= rows
+
+
 cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* at,
                            Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t begin = 0
@@ -64,7 +85,7 @@ cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* a
     cdef element value
     while begin < n:
         size = min(<Py_ssize_t>SEARCH, n - begin)
-        fold(op, x + begin, NULL, &value, 1, size, 1, 0, 1)
+        extremes(op, x + begin, &value, 1, size)
         if beats(op, value, best):
             best = value
             best_begin = begin
@@ -116,8 +137,11 @@ cdef void index(Extreme* op, const element* x, element* y, int64_t* at, Py_ssize
                 Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y[o, j], at[o, j] := the extreme of x[o, :, j] and its first index"""
     cdef Py_ssize_t o
-    if inner == 1 and n < LANE_BYTES // <Py_ssize_t>sizeof(element):
+    if inner == 1 and n < 2 * LANE_BYTES // <Py_ssize_t>sizeof(element):
         index_short_rows(op, x, y, at, outer, n)
+        return
+    if inner == 1 and n <= SEARCH:
+        index_rows(op, x, y, at, outer, n)
         return
     for o in range(outer):
         if inner == 1:

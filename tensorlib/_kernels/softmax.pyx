@@ -10,7 +10,7 @@ holds NaN or inf, or nothing but -inf, has no softmax: it is NaN. Its logsumexp 
 -inf.
 """
 
-from tensorlib._kernels.fold cimport Max, Sum, fold
+from tensorlib._kernels.lanes cimport Max, Sum, fold
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, power_of_two
 from tensorlib._kernels.vecmath_exp cimport exp_reduce, exp_series
 from tensorlib._kernels.vecmath_log cimport log
@@ -35,18 +35,18 @@ cdef inline Py_ssize_t rows_together(Py_ssize_t rows, Py_ssize_t n) noexcept nog
     return min(rows, max(1, TILE // max(1, n)))
 
 
-cdef inline void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
-                            Py_ssize_t n) noexcept nogil:
+cdef void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
+                     Py_ssize_t n) noexcept nogil:
     fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
 
 
-cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
-                          Py_ssize_t n) noexcept nogil:
+cdef void row_sums(const floating* x, floating* y, Py_ssize_t rows,
+                   Py_ssize_t n) noexcept nogil:
     fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
 
 
-cdef inline void exp_sums(const floating* x, const floating* shift, floating* sums,
-                          Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+cdef void exp_sums(const floating* x, const floating* shift, floating* sums,
+                   Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
     """sums[r] := sum of exp(x[r, i] - shift[r]), over rows taken together"""
     cdef floating exps[TILE]
     cdef floating part
@@ -71,8 +71,8 @@ cdef inline void exp_sums(const floating* x, const floating* shift, floating* su
     sums[0] = <floating>total
 
 
-cdef inline void dot_products(const floating* a, const floating* b, floating* sums,
-                              Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+cdef void dot_products(const floating* a, const floating* b, floating* sums,
+                       Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
     """sums[r] := sum of a[r, i] * b[r, i], over rows taken together"""
     cdef floating products[TILE]
     cdef floating part

@@ -1,6 +1,7 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
 from tensorlib._core.operators import connect_operators
+from tensorlib._core.subscript import connect_subscripts
 from tensorlib.ops import (
     pointwise,
     arithmetic,
@@ -8,7 +9,10 @@ from tensorlib.ops import (
     casting,
     shaping,
     creation,
+    linalg,
+    indexing,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
 connect_operators()
+connect_subscripts()

@@ -233,7 +233,7 @@ def spread_view_vjp(g, place):
     return as_strided(g, place)
 
 
-@op(multilinear=True, public=False, method=False, reference=None, samples=None)
+@op(linear=True, public=False, method=False, reference=None, samples=None)
 def view_scatter(input: Tensor, value: Tensor, place):
     """`input`, a base or a copy of one, with `value` put where a view lies."""
     return layout.scatter_view(input, value, place)

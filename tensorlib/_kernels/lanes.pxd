@@ -124,15 +124,9 @@ cdef inline void fold_wide(Op* op, const element* x, const element* c, element* 
         j += width
 
 
-cdef inline void halve(Op* op, element* lanes, Py_ssize_t half) noexcept nogil:
-    cdef Py_ssize_t l
-    for l in range(half):
-        lanes[l] = join(op, lanes[l], lanes[half + l])
-
-
 cdef inline void fold_short_rows(Op* op, const element* x, const element* c, element* y,
                                  Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
-    """Rows of less than one lane block: one lane for each row."""
+    """Rows of at most one lane block: one lane for each row."""
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef element sums[MAX_LANES]
     cdef element shift[MAX_LANES]
@@ -190,20 +184,19 @@ cdef inline void fold_rows(Op* op, const element* x, const element* c, element* 
     cdef element shift[MAX_LANES]
     cdef element ends[ENDS * MAX_LANES]
     cdef Py_ssize_t rows = 0
-    cdef Py_ssize_t o, l
+    cdef Py_ssize_t o, l, half
     for o in range(outer):
         if Op is Squares:
             for l in range(lanes):
                 shift[l] = c[o]
         fold_block_rows(op, x + o * n, sums, shift, n, lanes)
-        if lanes > 128:
-            halve(op, sums, 128)
-        if lanes > 64:
-            halve(op, sums, 64)
-        if lanes > 32:
-            halve(op, sums, 32)
+        half = lanes
+        while half > ENDS:
+            half //= 2
+            for l in range(half):
+                sums[l] = join(op, sums[l], sums[half + l])
         for l in range(ENDS):
-            ends[rows * ENDS + l] = join(op, sums[l], sums[ENDS + l])
+            ends[rows * ENDS + l] = sums[l]
         rows += 1
         if rows == MAX_LANES or o == outer - 1:
             if Op is Squares:
@@ -241,7 +234,7 @@ cdef inline void fold(Op* op, const element* x, const element* c, element* y, Py
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef Py_ssize_t o
     if inner == 1:
-        if n < lanes:
+        if n <= lanes:
             fold_short_rows(op, x, c, y, outer, n)
         else:
             fold_rows(op, x, c, y, outer, n)

@@ -1,0 +1,61 @@
+"""`x[key]` and `x[key] = value` in the graph."""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.convert cimport from_data
+from tensorlib._core.indexing cimport Index, basic_view, parse, put, take
+from tensorlib._core.node cimport mode
+from tensorlib._core.op cimport Op, record
+from tensorlib._core.op import find
+from tensorlib._core.operators cimport check_writable, rebase
+from tensorlib._core.tensor cimport Tensor, alias, late, requires_grad, set_base
+from tensorlib._core.tile cimport cast
+
+cdef Op GETITEM = None, INDEX_PUT = None
+
+
+cdef object getitem(Tensor x, object key):
+    cdef PyObject* args[1]
+    cdef Tensor out = basic_view(x, key)
+    cdef Index index = None
+    if out is not None:
+        set_base(out, x)
+    else:
+        index = parse(x, key)
+        out = take(x, index)
+    if mode().grad and requires_grad(x):
+        args[0] = <PyObject*>x
+        record(GETITEM, args, 1, out, {"index": parse(x, key) if index is None else index})
+    return out
+
+
+cdef int setitem(Tensor x, object key, object value) except -1:
+    cdef PyObject* args[2]
+    cdef Index index = parse(x, key)
+    cdef Tensor values, old, fresh
+    cdef bint grad = mode().grad
+    if isinstance(value, Tensor):
+        values = <Tensor>value
+    else:
+        values = from_data(value, x.type)
+    check_writable("setitem", x, grad)
+    if not grad or not (requires_grad(x) or requires_grad(values)):
+        put(x, index, cast(values, x.type), False)
+        x.storage.version += 1
+        return 0
+    old = alias(x)
+    old.grad_node, old.slot = x.grad_node, x.slot
+    put(x, index, cast(values, x.type), False)
+    x.storage.version += 1
+    fresh = alias(x)
+    args[0], args[1] = <PyObject*>old, <PyObject*>values
+    record(INDEX_PUT, args, 2, fresh, {"index": index})
+    return rebase(x, fresh)
+
+
+def connect_subscripts():
+    """Points the subscript slots of Tensor at the registered operations."""
+    global GETITEM, INDEX_PUT
+    GETITEM, INDEX_PUT = find("getitem"), find("index_put")
+    late.getitem = getitem
+    late.setitem = setitem

@@ -1,0 +1,15 @@
+"""Differentiation: gradients of recorded operations, and whether they are recorded."""
+
+from tensorlib import ops  # the sweep runs registered operations
+from tensorlib._core.sweep import connect_sweep
+from tensorlib._core.tensor import attach
+from tensorlib.autograd import hooks
+from tensorlib.autograd.engine import backward as _backward
+from tensorlib.autograd.engine import backward_all as backward
+from tensorlib.autograd.engine import grad
+from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+connect_sweep()
+attach("backward", _backward)
+
+__all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]

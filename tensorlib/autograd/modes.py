@@ -1,0 +1,107 @@
+"""Grad modes: whether the operations of this thread are recorded."""
+
+import functools
+
+from tensorlib._core.node import _set_grad_enabled, is_grad_enabled
+
+GENERATOR = 0x20  # the flag of a generator function's code
+
+
+class _Mode:
+    """A context manager, and a decorator, under which the grad mode is another."""
+
+    enabled = True
+
+    def __enter__(self):
+        self.before = _set_grad_enabled(self.enabled)
+
+    def __exit__(self, *error):
+        _set_grad_enabled(self.before)
+
+    def fresh(self):
+        return type(self)()
+
+    def __call__(self, function):
+        if isinstance(function, type):
+            function.__init__ = self(function.__init__)
+            return function
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & GENERATOR:
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with self.fresh():
+                return function(*args, **kwargs)
+        return wrapper
+
+    def _generator(self, function):
+        """Steps of a generator run in the mode; between them the caller's mode holds."""
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            try:
+                with self.fresh():
+                    value = next(generator)
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        with self.fresh():
+                            generator.close()
+                        raise
+                    except BaseException as error:
+                        with self.fresh():
+                            value = generator.throw(error)
+                    else:
+                        with self.fresh():
+                            value = generator.send(sent)
+            except StopIteration as stop:
+                return stop.value
+        return wrapper
+
+
+class no_grad(_Mode):
+    """Under it operations are not recorded: `with no_grad():`, or `@no_grad()` on a function.
+
+    >>> x = tensorlib.ones(2, requires_grad=True)
+    >>> with tensorlib.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+    def __new__(cls, function=None):
+        mode = super().__new__(cls)
+        return mode if function is None else mode(function)
+
+
+class enable_grad(_Mode):
+    """Under it operations are recorded, inside `no_grad` too."""
+
+    def __new__(cls, function=None):
+        mode = super().__new__(cls)
+        return mode if function is None else mode(function)
+
+
+class set_grad_enabled(_Mode):
+    """Sets the grad mode at once; as a context manager it sets it back at the end."""
+
+    def __init__(self, mode):
+        self.enabled = bool(mode)
+        self.before = _set_grad_enabled(self.enabled)
+
+    def __enter__(self):
+        _set_grad_enabled(self.enabled)
+
+    def __call__(self, function):
+        _set_grad_enabled(self.before)
+        return super().__call__(function)
+
+    def fresh(self):
+        return set_grad_enabled(self.enabled)
+
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]

@@ -1,0 +1,129 @@
+"""Reading and writing parts of a tensor by index expressions."""
+
+import numpy as np
+
+from tensorlib._core import layout
+from tensorlib._core.indexing import parse, put, take
+from tensorlib._core.masks import nonzero as true_places
+from tensorlib._core.shape import wrap
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import op, publish
+from tensorlib.ops.samples import given
+
+inf = float("inf")
+
+
+@op(linear=True, public=False, method=False, reference=lambda x, key: x[key], prepare=parse,
+    samples=given(((3, 4), 0), ((3, 4), (slice(None), slice(None, None, -2))), ((3, 4), (..., None)),
+                  ((3, 4), [0, 2, 0]), ((3, 4), ([0, 1], [1, 1]))))
+def getitem(input: Tensor, index):
+    """The elements that a parsed index expression picks: `x[key]`."""
+    return take(input, index)
+
+
+@getitem.vjp("input")
+def getitem_vjp(g, input_shape, index):
+    return spread_index(g, input_shape, index)
+
+
+@op(linear=True, public=False, method=False, reference=None, samples=None)
+def spread_index(input: Tensor, shape, index):
+    """Zeros of sizes `shape` with `input` added where the index expression picks."""
+    base = layout.zeros(shape, input.dtype)
+    put(base, index, input, True)
+    return base
+
+
+@spread_index.vjp("input")
+def spread_index_vjp(g, index):
+    return getitem(g, index)
+
+
+@op(linear=True, public=False, method=False, reference=None, samples=None)
+def index_put(input: Tensor, values: Tensor, index):
+    """A copy of `input` with `values` where the index expression picks: what `x[key] = values` gives."""
+    base = layout.clone(input)
+    put(base, index, layout.to_dtype(values, input.dtype), False)
+    return base
+
+
+@index_put.vjp("input")
+def index_put_vjp_input(g, values_shape, index):
+    return index_put(g, g.new_zeros(()), index)
+
+
+@index_put.vjp("values")
+def index_put_vjp_values(g, index):
+    return getitem(g, index)
+
+
+# ---- by position ---------------------------------------------------------------------------------
+
+def nonzero(input, *, as_tuple=False):
+    """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
+    each dim."""
+    places = true_places(input.detach())
+    if not as_tuple:
+        return places
+    return places.reshape(-1, 1).unbind(1) if input.ndim == 0 else places.unbind(1)
+
+
+def masked_select(input, mask):
+    """The elements where the mask holds, as a vector; both broadcast."""
+    shape = np.broadcast_shapes(input.shape, mask.shape)
+    return input.expand(shape)[mask.expand(shape)]
+
+
+def masked_fill(input, mask, value):
+    """A copy of `input` with `value` where the mask holds."""
+    return input.where(mask.logical_not(), value)
+
+
+def index_select(input, dim, index):
+    """The slices of `input` along `dim` at the positions of `index`, a vector."""
+    dim = wrap("index_select", dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim} dims")
+    return input[(slice(None),) * dim + (index.reshape(-1),)]
+
+
+def _along(name, dim, index, shape):
+    """The key that picks, along `dim`, the position that `index` holds at each of its places."""
+    if index.ndim != len(shape):
+        raise RuntimeError(
+            f"{name}: index must have the same number of dimensions as input, got {index.ndim} and "
+            f"{len(shape)}")
+    for d, (size, limit) in enumerate(zip(index.shape, shape)):
+        if d != dim and size > limit:
+            raise RuntimeError(
+                f"{name}: size of index {list(index.shape)} exceeds input {list(shape)} apart from "
+                f"dimension {dim}")
+    key = []
+    for d in range(index.ndim):
+        if d == dim:
+            key.append(index)
+        else:
+            sizes = [1] * index.ndim
+            sizes[d] = -1
+            key.append(Tensor(range(index.shape[d])).long().reshape(sizes))
+    return tuple(key)
+
+
+def gather(input, dim, index):
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim.
+
+    Raises: RuntimeError, IndexError.
+    """
+    dim = wrap("gather", dim, input.ndim)
+    if input.ndim == 0:
+        return input.reshape(1)[index.reshape(-1)].reshape(index.shape)
+    return input[_along("gather", dim, index, input.shape)]
+
+
+def take_along_dim(input, indices, dim):
+    """`gather` with broadcasting of the other dims."""
+    return gather(input, dim, indices)
+
+
+for _function in (nonzero, masked_select, masked_fill, index_select, gather, take_along_dim):
+    publish(_function.__name__, _function, _function.__doc__)
