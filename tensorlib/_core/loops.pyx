@@ -173,5 +173,6 @@ def loop_dtypes(name):
 
 for _name, _ufunc in FROM_NUMPY.items():
     fill_from_ufunc(_name, _ufunc)
+fill_from_ufunc("round", np.trunc)       # the rows of integers, which rint does not have
 for _name in _kernels.ELEMENTWISE:
     fill_from_kernels(_kernels.load(_name).table())
