@@ -20,6 +20,7 @@ cdef enum Want:
     SAVED
     ATTRIBUTE
     SHAPE
+    NDIM
     DTYPE
 
 cdef class Rule:

@@ -13,10 +13,11 @@ from tensorlib._core.op cimport (
     Op, Rule, apply_binary, apply_elementwise, apply_general, apply_into, apply_unary, operand,
     record,
 )
-from tensorlib._core.op import find, registry
+from tensorlib._core.op import find
+from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
-    N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad, same_shape,
+    MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad, same_shape,
 )
 from tensorlib._core.tile cimport MAX_INPUTS, copy_into, may_overlap, packed_copy
 
@@ -32,12 +33,7 @@ cdef PyObject* operators[N_OPERATORS]      # Op records, owned for ever
 
 cdef object binary_operator(Operator which, object a, object b):
     cdef Op op = <Op>operators[<int>which]
-    if op.elementwise:
-        return apply_binary(op, a, b)
-    a, b = operand(op, a, None), operand(op, b, None)
-    if a is None or b is None:
-        return NotImplemented
-    return apply_general(op, (a, b), None)
+    return apply_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
 
 
 cdef object unary_operator(Operator which, object a):
@@ -59,7 +55,6 @@ def connect_operators():
     cdef Op op
     cdef int i
     for i, name in enumerate(OPERATORS):
-        if name == "matmul" and name not in registry: continue
         op = find(name)
         Py_INCREF(op)
         operators[i] = <PyObject*>op
@@ -347,6 +342,46 @@ def make_inplace(Op op):
         def function(input, *others):
             return apply_inplace(op, input, tuple(as_tensors(op, (input, *others))[1:]))
     return function
+
+
+def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
+    """The maker of a product's function, which takes tensors of these numbers of dims (0: any).
+
+    `second` is what PyTorch calls the second tensor.
+    """
+    def maker(Op op):
+        def function(input, other=None, *, out=None, **named):
+            if other is None and second in named:
+                other = named.pop(second)
+            if named:
+                raise TypeError(f"{op.name}: takes input, {second} and out; got {list(named)}")
+            if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+                wrong = other if isinstance(input, Tensor) else input
+                raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
+            if a_ndim:
+                check_dims(op.name, input, other, a_ndim, b_ndim)
+            if out is None:
+                return apply_product(op, input, other)
+            return product_into(op.name, input, other, out)
+        return function
+    return maker
+
+
+cdef int check_dims(str name, Tensor a, Tensor b, int a_ndim, int b_ndim) except -1:
+    if a.ndim_ != a_ndim or b.ndim_ != b_ndim:
+        raise RuntimeError(f"{name}: expects tensors of {a_ndim} and {b_ndim} dims, got shapes "
+                           f"{tuple(a.shape)} and {tuple(b.shape)}")
+    if a_ndim == 3 and a.dims[0] != b.dims[0]:
+        raise RuntimeError(
+            f"{name}: batch sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+    return 0
+
+
+cdef object product_into(str name, Tensor a, Tensor b, object out):
+    cdef Tensor result = product(name, a, b)
+    if isinstance(out, Tensor) and (<Tensor>out).type != result.type:
+        raise RuntimeError(f"{name}: out has dtype {out.dtype} but the result has {result.dtype}")
+    return store_out(name, (a, b), result, out)
 
 
 def make_general(Op op):

@@ -377,7 +377,8 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef Tensor x, out = new_like(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
-    cdef bint simple = program.n_steps == 1 and g.packed and g.type == dtype
+    cdef bint simple = (program.n_steps == 1 and program.n_constants == 0
+                        and g.packed and g.type == dtype)
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer
     is_scalar[0] = False

@@ -8,6 +8,7 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    linalg,
     indexing,
 )
 from tensorlib.ops.declare import FUNCTIONS

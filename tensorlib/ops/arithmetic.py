@@ -197,20 +197,20 @@ def minimum_deriv_other(input, other):
     return 0.5 + 0.5 * (input - other).sign()
 
 
-@elementwise(reference=lambda g, slope: np.where(g == 0, g, g * slope), samples=pairs(low=0.3),
+@elementwise(reference=lambda x, slope: np.where(x == 0, x, x * slope), samples=pairs(low=0.3),
              public=False, method=False)
-def zmul(g, slope):
-    """g * slope, but 0 where g is 0: how a gradient meets a derivative that may be infinite or NaN."""
+def zmul(input, slope):
+    """input * slope, but 0 where `input` is 0: how a gradient meets an infinite or NaN derivative."""
 
 
-@zmul.deriv("g")
-def zmul_deriv_g(slope):
+@zmul.deriv("input")
+def zmul_deriv_input(slope):
     return slope
 
 
 @zmul.deriv("slope")
-def zmul_deriv_slope(g):
-    return g
+def zmul_deriv_slope(input):
+    return input
 
 
 # ---- functions with more arguments than their operation ------------------------------------------

@@ -94,18 +94,19 @@ def _deriv_of(record):
 
 
 def op(*, reference, samples, linear=False, multilinear=False, view=False, differentiable=True,
-       outputs=("out",), public=True, method=True, name=None, **testing):
+       outputs=("out",), public=True, method=True, name=None, maker=make_general, **testing):
     """Declares an operation by its forward function on tensors outside the graph.
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them; the
     rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the input's storage.
+    follows. view: the result looks at the input's storage. maker: makes the function that is called,
+    for those too hot for a Python frame; their forward is only its signature and docstring.
     """
     def decorate(forward):
         called = name or forward.__name__
         record = _record(called, forward, linear, multilinear, view, differentiable, outputs,
                          {"reference": reference, "samples": samples, **testing})
-        made = publish(called, make_general(record), forward.__doc__, method, public)
+        made = publish(called, maker(record), forward.__doc__, method, public)
         made.op = record
         record.function = made
 

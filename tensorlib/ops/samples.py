@@ -71,3 +71,11 @@ def given_sequences(*cases):
         for shapes, dim in zip(cases[::2], cases[1::2]):
             yield (tuple(rng.uniform(-2, 2, shape) for shape in shapes),), {"dim": dim}
     return generate
+
+
+def products(*cases):
+    """Pairs of real tensors of the two shapes in each case."""
+    def generate(rng):
+        for a, b in cases:
+            yield (rng.uniform(-2, 2, a), rng.uniform(-2, 2, b)), {}
+    return generate

@@ -1,0 +1,178 @@
+"""Matrix products."""
+
+import numpy as np
+
+from tensorlib._core import product
+from tensorlib._core.operators import make_product, store_out
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.arithmetic import mul
+from tensorlib.ops.declare import alias, composite, op
+from tensorlib.ops.samples import products
+
+MATRICES = (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((2, 0), (0, 4)), ((0, 3), (3, 2)))
+MATRIX_VECTOR = (((2, 3), (3,)), ((2, 0), (0,)), ((0, 3), (3,)))
+VECTORS = (((3,), (3,)), ((0,), (0,)))
+BATCHES = (((5, 2, 3), (5, 3, 4)), ((0, 2, 3), (0, 3, 4)), ((2, 2, 0), (2, 0, 3)))
+MIXED = (((3,), (3, 2)), ((3,), (2, 3, 4)), ((2, 4, 3), (3,)), ((5, 2, 3), (3, 4)),
+         ((2, 3), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)), ((2, 5, 2, 3), (2, 1, 3, 2)))
+
+
+def wrong(*cases):
+    """Error samples: pairs of shapes whose product is refused."""
+    def generate():
+        for a, b in cases:
+            yield (np.ones(a), np.ones(b)), {}, RuntimeError
+    return generate
+
+
+# ---- products of two tensors ---------------------------------------------------------------------
+
+@op(multilinear=True, maker=make_product(), reference=np.matmul,
+    samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
+    errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))))
+def matmul(input: Tensor, other: Tensor):
+    """Matrix product over the last two dims: `input @ other`.
+
+    Shapes: (*, M, K) @ (*, K, N) -> (*, M, N), with * broadcast. A vector on the left stands for a
+    row, on the right for a column, and its dim is dropped from the result.
+    Raises: RuntimeError for inner dims or dtypes that differ.
+
+    >>> tensorlib.matmul(tensorlib.ones(2, 3), tensorlib.ones(3))
+    tensor([3., 3.])
+    """
+
+
+@op(multilinear=True, maker=make_product(2, 2, "mat2"), reference=np.matmul, samples=products(*MATRICES),
+    errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
+def mm(input: Tensor, other: Tensor):
+    """Product of two matrices. Shapes: (M, K) @ (K, N) -> (M, N). Raises: RuntimeError."""
+
+
+@op(multilinear=True, maker=make_product(2, 1, "vec"), reference=np.matmul, samples=products(*MATRIX_VECTOR),
+    errors=wrong(((2, 3), (2,)), ((3,), (3,))))
+def mv(input: Tensor, other: Tensor):
+    """Product of a matrix and a vector. Shapes: (M, K) @ (K,) -> (M,). Raises: RuntimeError."""
+
+
+@op(multilinear=True, maker=make_product(1, 1, "tensor"), reference=np.dot, samples=products(*VECTORS),
+    errors=wrong(((3,), (4,)), ((2, 3), (3,))))
+def dot(input: Tensor, other: Tensor):
+    """Inner product of two vectors, 0-d. Raises: RuntimeError."""
+
+
+@op(multilinear=True, maker=make_product(3, 3, "mat2"), reference=np.matmul, samples=products(*BATCHES),
+    errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))))
+def bmm(input: Tensor, other: Tensor):
+    """Products of two batches of matrices, pair by pair.
+
+    Shapes: (B, M, K) @ (B, K, N) -> (B, M, N). Raises: RuntimeError.
+    """
+
+
+for _product in (matmul, mm, mv, dot, bmm):
+    _product.vjp("input")(product.grad_of_left)
+    _product.vjp("other")(product.grad_of_right)
+
+alias("vdot", dot)
+
+
+# ---- products made of operations -----------------------------------------------------------------
+
+@composite(reference=np.outer, samples=products(((3,), (4,)), ((0,), (4,))),
+           errors=wrong(((2, 3), (4,))))
+def outer(input, vec2, *, out=None):
+    """Every product of an element of one vector with one of another.
+
+    Shapes: (M,), (N,) -> (M, N). Raises: RuntimeError for other than vectors.
+    """
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"outer: expects two vectors, got shapes {tuple(input.shape)} and "
+                           f"{tuple(vec2.shape)}")
+    return mul(input.unsqueeze(-1), vec2, out=out)
+
+
+@composite(reference=np.inner, errors=wrong(((2, 3), (4, 2))),
+           samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
+def inner(input, other, *, out=None):
+    """Sums of products over the last dim of both. Shapes: (*a, K), (*b, K) -> (*a, *b).
+
+    Raises: RuntimeError for last dims that differ.
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        return mul(input, other, out=out)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(f"inner: the last dims differ: {tuple(input.shape)} and "
+                           f"{tuple(other.shape)}")
+    rows, columns = input.unsqueeze(0).flatten(0, -2), other.unsqueeze(0).flatten(0, -2).mT
+    return into("inner", out, (input, other), matmul(rows, columns).reshape(
+        input.shape[:-1] + other.shape[:-1]))
+
+
+def with_matrix(*cases):
+    """The shapes of what is added and of both factors, then without and with factors for each."""
+    def generate(rng):
+        for case in cases:
+            tensors = tuple(rng.uniform(-2, 2, shape) for shape in case)
+            yield tensors, {}
+            yield tensors, {"beta": 0.5, "alpha": -2.0}
+    return generate
+
+
+def added_product(name, product_of):
+    """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
+    def function(input, a, b, beta, alpha, out):
+        made = product_of(a, b)
+        if input.dtype != made.dtype:
+            raise RuntimeError(f"{name}: all tensors must have one dtype, got {input.dtype} and "
+                               f"{made.dtype}")
+        result = made if alpha == 1 else made * alpha
+        if beta != 0:
+            result = result + (input if beta == 1 else input * beta)
+        if result.shape != made.shape:
+            raise RuntimeError(f"{name}: input of shape {tuple(input.shape)} does not expand to "
+                               f"the product's {tuple(made.shape)}")
+        return into(name, out, (input, a, b), result)
+    return function
+
+
+def into(name, out, inputs, result):
+    """The result, put into `out` if there is one."""
+    return result if out is None else store_out(name, inputs, result, out)
+
+
+_addmm, _addmv = added_product("addmm", mm), added_product("addmv", mv)
+_baddbmm = added_product("baddbmm", bmm)
+
+
+def scaled_sum(x, a, b, beta=1.0, alpha=1.0):
+    return beta * x + alpha * (a @ b)
+
+
+@composite(reference=scaled_sum, samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
+
+    Raises: RuntimeError.
+    """
+    return _addmm(input, mat1, mat2, beta, alpha, out)
+
+
+@composite(reference=scaled_sum, samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
+
+    Raises: RuntimeError.
+    """
+    return _addmv(input, mat, vec, beta, alpha, out)
+
+
+@composite(reference=scaled_sum, samples=with_matrix(((3, 1), (2, 3, 4), (2, 4, 2))))
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
+
+    Raises: RuntimeError.
+    """
+    return _baddbmm(input, batch1, batch2, beta, alpha, out)
+
+
+alias("ger", outer)
