@@ -259,7 +259,7 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
         return operand(op, value.item(), partner)
     if isinstance(value, np.ndarray):
-        return from_ndarray(op.name, value)
+        return from_ndarray("operand" if op is None else op.name, value)
     return None
 
 
