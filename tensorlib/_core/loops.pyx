@@ -121,7 +121,7 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     return 0
 
 
-cdef int fill_from_ufunc(str name, object ufunc) except -1:
+def fill_from_ufunc(str name, object ufunc):
     """Takes the loops whose inputs share one of our dtypes. Half types compute in float32."""
     cdef PyUFuncObject* u = <PyUFuncObject*><PyObject*>ufunc
     cdef int row, i, dtype, result
@@ -134,7 +134,6 @@ cdef int fill_from_ufunc(str name, object ufunc) except -1:
         if find_loop(loop_id(name), dtype).run == NULL:
             set_loop(name, dtype, <void*>u.functions[row],
                      u.data[row] if u.data != NULL else NULL, u.nin, result, True)
-    return 0
 
 
 cdef int fill_from_kernels(object rows) except -1:
