@@ -8,6 +8,7 @@ cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcpy
 
@@ -21,7 +22,7 @@ from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
     dtype_object, promote,
 )
-from tensorlib._core.loops cimport Loop, find_cast, find_loop, loop_id
+from tensorlib._core.loops cimport Loop, find_cast, find_gather, find_loop, loop_id
 from tensorlib._core.node cimport (
     Node, OUTPUT, edge_dims, keep, mode, new_node, saved_value, set_edge,
 )
@@ -170,12 +171,14 @@ def find(name):
 # ---- Python numbers ------------------------------------------------------------------------------
 # A number becomes a 0-d tensor of the dtype in which it will be computed, marked as a number for
 # promotion. The last ones are kept, since loops multiply by the same few numbers: `a * 2.0` then
-# costs what `a + b` costs. No such tensor reaches the user.
+# costs what `a + b` costs. No such tensor reaches the user. Its memory holds a line of copies, which
+# a loop over few elements reads as it is.
 
 cdef enum:
     N_SCALARS = 256
+    LINE = 64                      # bytes; no block of memory is smaller
 
-cdef list scalars = [None] * N_SCALARS
+cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
 cdef uint64_t scalar_keys[N_SCALARS]
 
 
@@ -209,20 +212,26 @@ cdef Tensor number(object value, int dtype):
     cdef uint64_t key
     cdef int place
     if not PyFloat_Check(value):
-        x = scalar_tensor(value, dtype)
-        x.is_scalar = True
-        return x
+        return repeated(value, dtype)
     real = PyFloat_AS_DOUBLE(value)
     memcpy(&key, &real, 8)
     place = <int>(((key * <uint64_t>0x9E3779B97F4A7C15) >> 52) + dtype) & (N_SCALARS - 1)
-    if scalar_keys[place] == key:
-        x = <Tensor>scalars[place]
-        if x is not None and x.type == dtype:
-            return x
-    x = scalar_tensor(value, dtype)
-    x.is_scalar = True
-    scalars[place] = x
+    if scalars[place] != NULL and scalar_keys[place] == key and (
+            <Tensor>scalars[place]).type == dtype:
+        return <Tensor>scalars[place]
+    x = repeated(value, dtype)
+    Py_INCREF(x)
+    Py_XDECREF(scalars[place])
+    scalars[place] = <PyObject*>x
     scalar_keys[place] = key
+    return x
+
+
+cdef Tensor repeated(object value, int dtype):
+    """A marked 0-d tensor whose memory holds the number as often as a line has room for it."""
+    cdef Tensor x = scalar_tensor(value, dtype)
+    find_gather(dtype)(x.data_pointer, 0, x.data_pointer, LINE // ITEMSIZE[dtype])
+    x.is_scalar = True
     return x
 
 
@@ -239,17 +248,16 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         if partner is not None and KIND[partner.type] == FLOAT_KIND:
             dtype = compute_dtype(partner.type)
         return number(value, dtype)
-    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
-        return operand(op, value.item(), partner)
     if PyBool_Check(value) or PyLong_Check(value):
         dtype = BOOL if PyBool_Check(value) else INT64
         if partner is not None:
             if KIND[partner.type] == FLOAT_KIND:
-                dtype = compute_dtype(partner.type)
-                return number(float(value), dtype)
+                return number(<double>value, compute_dtype(partner.type))
             if KIND[partner.type] >= KIND[dtype]:
                 dtype = partner.type
         return number(value, dtype)
+    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
+        return operand(op, value.item(), partner)
     if isinstance(value, np.ndarray):
         return from_ndarray(op.name, value)
     return None
@@ -276,7 +284,8 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
             simple = False
             break
         pointers[i] = x.data_pointer
-        is_scalar[i] = x.ndim_ == 0 and like.numel_ != 1
+        is_scalar[i] = x.ndim_ == 0 and like.numel_ != 1 and not (
+            x.is_scalar and like.numel_ * ITEMSIZE[dtype] <= LINE)
     if simple:
         out = new_tensor(loop.result, like.ndim_, like.dims)
         run_loop(loop, pointers, is_scalar, out.data_pointer, out.numel_)

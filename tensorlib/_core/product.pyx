@@ -7,15 +7,36 @@ that lie regularly in memory become one. Half types are computed in float32.
 from cpython.object cimport PyObject
 
 from tensorlib._core.blas cimport MatmulArgs, matmul_run
-from tensorlib._core.dtypes cimport BOOL, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype
+from tensorlib._core.dtypes cimport (
+    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+)
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op, operand, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tile cimport cast, packed_copy
 
+from tensorlib._core.dtypes import BY_NAME
+from tensorlib._kernels import load
+
 cdef enum:
     RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
+    SMALL = 16                   # sizes up to which a loop of ours is faster than the BLAS
+
+ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col, const void* b,
+                               void* y, Py_ssize_t m, Py_ssize_t k) noexcept nogil
+
+cdef small_product small[N_DTYPES][SMALL + 1]      # by dtype and columns; NULL where there is none
+
+
+cdef int fill_small() except -1:
+    cdef size_t address
+    for name, _, dtype, address in load("product").table():
+        small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
+    return 0
+
+
+fill_small()
 
 
 # ---- the product ---------------------------------------------------------------------------------
@@ -33,6 +54,11 @@ cdef Tensor product(str name, Tensor a, Tensor b):
         return general_product(name, a, b)
     dims[0], dims[1] = a.dims[0], b.dims[1]
     out = new_tensor(a.type, 2, dims)
+    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL and b.packed
+            and small[a.type][dims[1]] != NULL):
+        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], b.data_pointer,
+                               out.data_pointer, dims[0], a.dims[1])
+        return out
     bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
     run(a.type, &args)
     return out
