@@ -22,13 +22,14 @@ from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
     dtype_object, promote,
 )
+from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport Loop, find_cast, find_gather, find_loop, loop_id
 from tensorlib._core.node cimport (
     Node, OUTPUT, edge_dims, keep, mode, new_node, saved_value, set_edge,
 )
 from tensorlib._core.shape cimport MAX_NDIM, broadcast, make_size
 from tensorlib._core.tensor cimport (
-    Tensor, alias, new_like, new_scalar, new_tensor, over_storage, replace, requires_grad, same_shape,
+    Tensor, alias, new_like, new_scalar, new_tensor, replace, requires_grad, same_shape,
 )
 from tensorlib._core.tile cimport (
     MAX_INPUTS, Program, TileProgram, cast, may_overlap, packed_copy, run_loop, run_program,
@@ -405,11 +406,8 @@ cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:
 
 cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_ssize_t* dims):
     """An output laid out as the inputs are where they agree (all transposed alike, say)."""
-    cdef Tensor first = None, x, out
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Py_ssize_t expected = 1, largest
-    cdef bint placed[MAX_NDIM]
-    cdef int i, d, chosen, _
+    cdef Tensor first = None, x
+    cdef int i, d
     for i in range(op.n_args):
         x = <Tensor>args[i]
         if x.ndim_ == 0:
@@ -421,22 +419,7 @@ cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_s
         for d in range(ndim):
             if x.steps[d] != first.steps[d] or x.dims[d] != dims[d]:
                 return new_tensor(dtype, ndim, dims)
-    if first is None:
-        return new_tensor(dtype, ndim, dims)
-    for d in range(ndim):
-        placed[d] = False
-    for _ in range(ndim):                # place the dims from the innermost outwards
-        chosen = -1
-        for d in range(ndim - 1, -1, -1):
-            if not placed[d] and (chosen < 0 or first.steps[d] < first.steps[chosen]):
-                chosen = d
-        placed[chosen] = True
-        if first.steps[chosen] <= 0:
-            return new_tensor(dtype, ndim, dims)
-        steps[chosen] = expected
-        expected *= dims[chosen]
-    out = new_tensor(dtype, ndim, dims)
-    return over_storage(out.storage, out.data_pointer, dtype, ndim, dims, steps)
+    return new_tensor(dtype, ndim, dims) if first is None else new_arranged_as(first, dtype)
 
 
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
