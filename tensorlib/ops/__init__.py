@@ -10,6 +10,7 @@ from tensorlib.ops import (
     shaping,
     linalg,
     indexing,
+    reductions,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
