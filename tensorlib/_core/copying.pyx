@@ -20,7 +20,7 @@ cdef object instance(object cls, Tensor x, bint wants_grad, object attributes):
     replace(out, x)
     out.wants_grad = wants_grad
     if attributes:
-        out.__dict__.update(attributes)
+        vars(out).update(attributes)
     return out
 
 
@@ -79,7 +79,7 @@ def __deepcopy__(Tensor self, memo):
     out.gradient = copy.deepcopy(self.gradient, memo)
     attributes = getattr(self, "__dict__", None)
     if attributes:
-        out.__dict__.update(copy.deepcopy(attributes, memo))
+        vars(out).update(copy.deepcopy(attributes, memo))
     return out
 
 

@@ -75,7 +75,7 @@ cdef int dtype_id(object value) except -1:
     if type(value) is dtype:
         return (<dtype>value).id
     if value is float:
-        return _default_float
+        return FLOAT64
     if value is int:
         return INT64
     if value is bool:

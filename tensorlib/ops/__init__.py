@@ -11,6 +11,7 @@ from tensorlib.ops import (
     linalg,
     indexing,
     reductions,
+    creation,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
