@@ -10,6 +10,7 @@ from tensorlib.ops import (
     shaping,
     linalg,
     indexing,
+    reductions,
     creation,
 )
 from tensorlib.ops.declare import FUNCTIONS
