@@ -9,6 +9,7 @@ from tensorlib.ops import (
     casting,
     shaping,
     creation,
+    random,
     linalg,
     indexing,
 )
