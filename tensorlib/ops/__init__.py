@@ -8,6 +8,8 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    creation,
+    random,
     linalg,
     indexing,
     reductions,
