@@ -11,9 +11,8 @@ from tensorlib.ops import (
     creation,
     random,
     linalg,
-    indexing,
     reductions,
-    creation,
+    indexing,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
