@@ -1,5 +1,7 @@
 """Operations on shapes: views, copies, joining and splitting."""
 
+from operator import index
+
 import numpy as np
 
 from tensorlib._core import layout
@@ -396,7 +398,11 @@ def split(tensor, split_size_or_sections, dim=0):
             raise RuntimeError(f"split: expects split_size be positive, got {step}")
         sizes = [min(step, size - start) for start in range(0, size, step)] if size else [0]
     else:
-        sizes = [int(n) for n in split_size_or_sections]
+        try:
+            sizes = [index(n) for n in split_size_or_sections]
+        except TypeError:
+            raise TypeError("split: expects an int or a sequence of ints, got "
+                            f"{split_size_or_sections!r}") from None
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise RuntimeError(
                 f"split: expects split_sizes to sum exactly to {size} (the size at dimension "
