@@ -5,11 +5,12 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core import layout, reducing
+from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, given_pairs
 from tensorlib.ops.shaping import cat
 
 inf = float("inf")
@@ -63,7 +64,7 @@ sum.vjp("input")(spread)
 
 
 @op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
-    samples=given(*DIMS), errors=bad_dims)
+    samples=given(*DIMS), takes="floating", errors=bad_dims)
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
 
@@ -113,7 +114,7 @@ def prod_jvp(d_input, input, dim, keepdim):
     return (d_input * others(input, dim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else np.sum(x),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -136,7 +137,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@composite(reference=lambda x, dim=None: np.count_nonzero(x, axis=None if dim == () else dim),
+@composite(differentiable=False, reference=lambda x, dim=None: np.count_nonzero(x, axis=None if dim == () else dim),
            samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
 def count_nonzero(input, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
@@ -183,7 +184,7 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
 
 
 @op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+    samples=given(*ONE_DIM), takes="integer floating", errors=NO_PLACE)
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -192,7 +193,7 @@ def argmax(input: Tensor, dim=None, keepdim=False):
 
 
 @op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+    samples=given(*ONE_DIM), takes="integer floating", errors=NO_PLACE)
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -246,7 +247,15 @@ def along_jvp(d_input, indices, dim, keepdim):
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None, samples=None)
+def placed(x, places, dim, size):
+    """The reference of `put_along`."""
+    whole = np.zeros(x.shape[:dim] + (size,) + x.shape[dim + 1:], x.dtype)
+    np.put_along_axis(whole, places, x, dim)
+    return whole
+
+
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=placed,
+    samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)))
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 
@@ -311,7 +320,8 @@ def deviations(function):
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
+@op(name="var", public=False, method=False, reference=deviations(np.var),
+    samples=given(*SPREADS), takes="floating")
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
@@ -322,7 +332,8 @@ def variance(input: Tensor, dim, correction, keepdim):
     return reducing.var(input, dim, correction, keepdim)
 
 
-@op(name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
+@op(name="std", public=False, method=False, reference=deviations(np.std),
+    samples=given(*SPREADS), takes="floating")
 def deviation(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -390,8 +401,12 @@ deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True
 
 # ---- truth ---------------------------------------------------------------------------------------
 
+def truth_dtype(x, *_, **__):
+    return BY_NAME["uint8" if x.dtype == BY_NAME["uint8"] else "bool"]
+
+
 @op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), result_dtype=truth_dtype, errors=bad_dims)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
 
@@ -400,7 +415,7 @@ def any(input: Tensor, dim=None, keepdim=False):
 
 
 @op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), result_dtype=truth_dtype, errors=bad_dims)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
 
@@ -418,8 +433,12 @@ def log_of_sums(x, dim, keepdim=False):
         return np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim))
 
 
+def summed(x, dim):
+    return x.sum(dim, keepdims=True) if x.ndim else x
+
+
 def normalised(x, dim):
-    return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
+    return np.exp(x) / summed(np.exp(x), dim)
 
 
 @op(kernel=reducing.logsumexp, reference=log_of_sums,
@@ -447,7 +466,7 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(kernel=reducing.softmax, reference=normalised, samples=ROWS)
+@op(kernel=reducing.softmax, reference=normalised, samples=ROWS, takes="floating")
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
 
@@ -455,7 +474,8 @@ def softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
+@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)),
+    samples=ROWS, takes="floating")
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 
@@ -463,12 +483,18 @@ def log_softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(public=False, method=False, kernel=reducing.softmax_backward, reference=None, samples=None)
+PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2, 3, 4), -2),
+                            ((), (), 0), ((0, 3), (0, 3), 0))
+
+
+@op(public=False, method=False, kernel=reducing.softmax_backward, takes="floating",
+    reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
 def softmax_backward(grad: Tensor, result: Tensor, dim):
     """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
 
 
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, reference=None, samples=None)
+@op(public=False, method=False, kernel=reducing.log_softmax_backward, takes="floating",
+    reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
 def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
 

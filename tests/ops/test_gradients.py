@@ -21,7 +21,7 @@ def random_like(x, seed=0):
 
 
 def gradients(op, tensors, wanted, gs, create_graph=False):
-    outs = outputs(call(op, tensors))
+    outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
     return tl.autograd.grad(outs, wanted, gs, create_graph=create_graph, allow_unused=True)
 
 
@@ -110,8 +110,8 @@ def test_gradients_in_lower_precision(op, dtype):
         tensors, wanted = leaves(op, sample, dtype)
         precise = tensors.map(
             lambda i, x: x.detach().double().requires_grad_() if x.requires_grad else x)
-        outs = outputs(call(op, tensors))
-        if not wanted or not any(out.requires_grad for out in outs):
+        outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
+        if not outs:
             continue
         gs = [random_like(out) for out in outs]
         low = gradients(op, tensors, wanted, gs)
@@ -162,8 +162,9 @@ def check_differences(op, tensors, wanted, tangents, moving, eps=1e-6):
              if out.dtype.is_floating_point] for sign in (1, -1))
     for (out, tangent), after, before in zip(moving, ahead, behind, strict=True):
         assert tangent.shape == out.shape and tangent.dtype == out.dtype
-        assert_close(values(tangent), (values(after) - values(before)) / (2 * eps),
-                     rtol=1e-4, atol=1e-6)
+        after, before = values(after), values(before)
+        moved = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
+        assert_close(values(tangent), moved / (2 * eps), rtol=1e-4, atol=1e-6)
 
 
 @operations("tangent", has_tangent)
@@ -173,7 +174,8 @@ def test_where_no_input_moves_the_tangent_is_zero(op):
     flat = args[0] if op.variadic else args[:len(op.arguments)]
     outs, moved = jvp_of(op, args, kwargs, [None] * len(flat))
     for out, tangent in zip(outputs(outs), outputs(moved), strict=True):
-        assert tangent.shape == out.shape and (values(tangent) == 0).all()
+        if tangent is not None:                  # places have none
+            assert tangent.shape == out.shape and (values(tangent) == 0).all()
 
 
 def test_forward_mode_says_what_it_cannot_do():
