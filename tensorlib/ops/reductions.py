@@ -5,6 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core import layout, reducing
+from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
@@ -23,6 +24,12 @@ def over(function):
     def reference(x, dim=None, keepdim=False):
         return function(x, axis=None if dim == () else dim, keepdims=keepdim)
     return reference
+
+
+def whole(function):
+    """A NumPy sum or product whose integers are int64, as PyTorch's are."""
+    return lambda x, **options: function(
+        x, dtype=None if x.dtype.kind == "f" else np.int64, **options)
 
 
 def empty(*cases):
@@ -47,7 +54,7 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(np.sum),
+@op(tolerance="reduction", linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
     samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims)
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
@@ -62,7 +69,7 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 sum.vjp("input")(spread)
 
 
-@op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
+@op(takes="floating", tolerance="reduction", linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
     samples=given(*DIMS), errors=bad_dims)
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
@@ -74,7 +81,7 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 mean.vjp("input")(reducing.grad_of_mean)
 
 
-@op(kernel=reducing.prod, maker=make_reduction, reference=over(np.prod),
+@op(tolerance="reduction", kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
     samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)))
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
@@ -113,7 +120,7 @@ def prod_jvp(d_input, input, dim, keepdim):
     return (d_input * others(input, dim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+@op(tolerance="reduction", linear=True, kernel=reducing.cumsum, reference=lambda x, dim: whole(np.cumsum)(x, axis=dim if x.ndim else None).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -129,18 +136,17 @@ def backwards(x, dim):
     return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)] if x.ndim else x
 
 
-@composite(reference=over(np.nansum), samples=given(*DIMS))
+@composite(tolerance="reduction", reference=over(whole(np.nansum)), samples=given(*DIMS))
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """`sum` with NaN taken as zero."""
     known = input.where(input == input, 0) if input.is_floating_point() else input
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@composite(reference=lambda x, dim=None: np.count_nonzero(x, axis=None if dim == () else dim),
-           samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
-def count_nonzero(input, dim=None):
+@op(differentiable=False, kernel=reducing.count_nonzero, samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
+    reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
+def count_nonzero(input: Tensor, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
-    return sum(input != 0, dim)
 
 
 # ---- extremes ------------------------------------------------------------------------------------
@@ -182,7 +188,7 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
+@op(takes="integer floating", differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
     samples=given(*ONE_DIM), errors=NO_PLACE)
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
@@ -191,7 +197,7 @@ def argmax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
+@op(takes="integer floating", differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
     samples=given(*ONE_DIM), errors=NO_PLACE)
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
@@ -266,7 +272,7 @@ def three_forms(name, along, whole, of_two):
         if other is not None:
             return of_two(input, other, out=out)
         if dim is not None:
-            return along(input, dim, keepdim, out=out)
+            return along(input, dim, keepdim, **({} if out is None else {"out": out}))
         if keepdim:
             raise TypeError(f"{name}: keepdim needs a dim")
         return whole(input, out=out)
@@ -311,7 +317,7 @@ def deviations(function):
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
+@op(takes="floating", tolerance="reduction", name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
@@ -322,7 +328,7 @@ def variance(input: Tensor, dim, correction, keepdim):
     return reducing.var(input, dim, correction, keepdim)
 
 
-@op(name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
+@op(takes="floating", tolerance="reduction", name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
 def deviation(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -375,7 +381,7 @@ def deviating(name, operation, doc, with_mean=False):
             raise TypeError(f"{name}: takes unbiased or correction, not both")
         if correction is None:
             correction = 0 if unbiased is False else 1
-        result = operation(input, dim, correction, keepdim, out=out)
+        result = operation(input, dim, correction, keepdim, **({} if out is None else {"out": out}))
         return (result, mean(input, dim, keepdim)) if with_mean else result
     publish(name, function, doc)
     function.op = operation.op
@@ -390,7 +396,12 @@ deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True
 
 # ---- truth ---------------------------------------------------------------------------------------
 
-@op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
+def truth_dtype(input, *_, **__):
+    """bool, but uint8 for uint8."""
+    return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
+
+
+@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
     samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
@@ -399,7 +410,7 @@ def any(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
+@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
     samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
@@ -422,7 +433,7 @@ def normalised(x, dim):
     return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
 
 
-@op(kernel=reducing.logsumexp, reference=log_of_sums,
+@op(tolerance="reduction", kernel=reducing.logsumexp, reference=log_of_sums,
     samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
 def logsumexp(input: Tensor, dim, keepdim=False):
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
@@ -447,7 +458,7 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(kernel=reducing.softmax, reference=normalised, samples=ROWS)
+@op(takes="floating", tolerance="reduction", kernel=reducing.softmax, reference=normalised, samples=ROWS)
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
 
@@ -455,7 +466,7 @@ def softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
+@op(takes="floating", tolerance="reduction", kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 
