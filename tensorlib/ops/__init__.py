@@ -8,10 +8,11 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
-    linalg,
-    indexing,
-    reductions,
     creation,
+    random,
+    linalg,
+    reductions,
+    indexing,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
