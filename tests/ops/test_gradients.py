@@ -21,7 +21,7 @@ def random_like(x, seed=0):
 
 
 def gradients(op, tensors, wanted, gs, create_graph=False):
-    outs = outputs(call(op, tensors))
+    outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
     return tl.autograd.grad(outs, wanted, gs, create_graph=create_graph, allow_unused=True)
 
 
@@ -115,7 +115,7 @@ def test_gradients_in_lower_precision(op, dtype):
         outs = outputs(call(op, tensors))
         if not wanted or not any(out.requires_grad for out in outs):
             continue
-        gs = [random_like(out) for out in outs]
+        gs = [random_like(out) for out in outs if out.requires_grad]
         low = gradients(op, tensors, wanted, gs)
         high = gradients(op, precise, [x for x in precise.arrays if x.requires_grad],
                          [g.double() for g in gs])
@@ -173,6 +173,9 @@ def test_where_no_input_moves_the_tangent_is_zero(op):
     flat = args[0] if op.variadic else args[:len(op.arguments)]
     outs, moved = jvp_of(op, args, kwargs, [None] * len(flat))
     for out, tangent in zip(outputs(outs), outputs(moved), strict=True):
+        if not out.dtype.is_floating_point:
+            assert tangent is None           # places have no tangent
+            continue
         assert tangent.shape == out.shape and (values(tangent) == 0).all()
 
 
