@@ -123,8 +123,11 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
                 return rule
             return add(argument) if callable(argument) else add
 
-        made.vjp = vjp
-        made.jvp = record.add_tangent
+        def jvp(rule):
+            record.add_tangent(rule)
+            return rule
+
+        made.vjp, made.jvp = vjp, jvp
         return made
     return decorate
 
@@ -144,14 +147,14 @@ def _record(name, forward, kernel, linear, multilinear, view, differentiable, ou
         linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
 
 
-def composite(*, reference, samples, method=True, public=True, **testing):
+def composite(*, reference, samples, differentiable=True, method=True, public=True, **testing):
     """Declares a function made of operations; its gradient is theirs."""
     def decorate(function):
         name = function.__name__
         parameters = _parameters(function)
         record = Op(
             name, function.__doc__, parameters[:1], parameters[1:], (None,) * len(parameters),
-            forward=function, linearity="composite",
+            forward=function, differentiable=differentiable, linearity="composite",
             testing={"reference": reference, "samples": samples, **testing})
         publish(name, function, function.__doc__, method, public)
         function.op = record

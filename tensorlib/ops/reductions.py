@@ -10,7 +10,7 @@ from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, given_pairs
 from tensorlib.ops.shaping import cat
 
 inf = float("inf")
@@ -252,7 +252,15 @@ def along_jvp(d_input, indices, dim, keepdim):
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None, samples=None)
+def placed(x, places, dim, size):
+    """The reference of `put_along`."""
+    whole = np.zeros(x.shape[:dim] + (size,) + x.shape[dim + 1:], x.dtype)
+    np.put_along_axis(whole, places, x, dim)
+    return whole
+
+
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=placed,
+    samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)))
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 
@@ -428,8 +436,12 @@ def log_of_sums(x, dim, keepdim=False):
     return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
 
 
+def summed(x, dim):
+    return x.sum(dim, keepdims=True) if x.ndim else x
+
+
 def normalised(x, dim):
-    return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
+    return np.exp(x) / summed(np.exp(x), dim)
 
 
 @op(tolerance="reduction", kernel=reducing.logsumexp, reference=log_of_sums,
@@ -473,12 +485,18 @@ def log_softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(public=False, method=False, kernel=reducing.softmax_backward, reference=None, samples=None)
+PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2, 3, 4), -2),
+                            ((), (), 0), ((0, 3), (0, 3), 0))
+
+
+@op(public=False, method=False, kernel=reducing.softmax_backward, takes="floating",
+    reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
 def softmax_backward(grad: Tensor, result: Tensor, dim):
     """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
 
 
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, reference=None, samples=None)
+@op(public=False, method=False, kernel=reducing.log_softmax_backward, takes="floating",
+    reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
 def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
 

@@ -1,9 +1,12 @@
 """Operations on shapes: views, copies, joining and splitting."""
 
+from operator import index
+
 import numpy as np
 
 from tensorlib._core import layout
 from tensorlib._core.dtypes import dtype
+from tensorlib._core.operators import store_out
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
@@ -343,6 +346,19 @@ def cat_vjp(g, tensors_shape, dim):
     return grads
 
 
+_cat = cat
+
+
+def cat(tensors, dim=0, *, out=None):
+    if out is None:
+        return _cat(tensors, dim)
+    tensors = tuple(tensors)
+    return store_out("cat", tensors, _cat(tensors, dim), out)
+
+
+publish("cat", cat, _cat.op.doc, method=False)
+
+
 @composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
            samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
 def stack(tensors, dim=0, *, out=None):
@@ -361,7 +377,7 @@ def stack(tensors, dim=0, *, out=None):
                 f"stack: expects each tensor to be equal size, but got {list(tensors[0].shape)} at "
                 f"entry 0 and {list(x.shape)} at entry {i}")
     dim = wrap("stack", dim, tensors[0].ndim + 1)
-    return cat([x.unsqueeze(dim) for x in tensors], dim, **({} if out is None else {"out": out}))
+    return cat([x.unsqueeze(dim) for x in tensors], dim, out=out)
 
 
 # ---- splitting -----------------------------------------------------------------------------------
@@ -382,7 +398,11 @@ def split(tensor, split_size_or_sections, dim=0):
             raise RuntimeError(f"split: expects split_size be positive, got {step}")
         sizes = [min(step, size - start) for start in range(0, size, step)] if size else [0]
     else:
-        sizes = [int(n) for n in split_size_or_sections]
+        try:
+            sizes = [index(n) for n in split_size_or_sections]
+        except TypeError:
+            raise TypeError("split: expects an int or a sequence of ints, got "
+                            f"{split_size_or_sections!r}") from None
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise RuntimeError(
                 f"split: expects split_sizes to sum exactly to {size} (the size at dimension "
