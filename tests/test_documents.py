@@ -17,7 +17,8 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 RUN = """
 import doctest, sys
 test = doctest.DocTestParser().get_doctest(sys.argv[2], {}, sys.argv[1], sys.argv[1], 0)
-failed, attempted = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+failed, attempted = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+    test, out=sys.stderr.write)
 assert attempted
 sys.exit(failed and f"{failed} of {attempted} examples failed")
 """
