@@ -10,15 +10,13 @@ tensor([2., 4.])
 from tensorlib import ops
 from tensorlib import autograd
 from tensorlib._core import copying, printing
-from tensorlib._core.arrays import from_numpy, frombuffer
-from tensorlib._core.convert import as_tensor, asarray, tensor
+from tensorlib._core.creation import contiguous_format, preserve_format, strided
 from tensorlib._core.dtypes import (
     BY_NAME,
     can_cast,
     dtype,
     get_default_dtype,
     promote_types,
-    set_default_dtype,
 )
 from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.pool import get_num_threads, set_num_threads

@@ -1,29 +1,29 @@
-"""New tensors of given sizes: constant, evenly spaced, or as another tensor is."""
+"""New tensors of given sizes: constant, or as another tensor is."""
 
 from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_AsSsize_t, PyLong_Check
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
-from libc.math cimport ceil, isfinite, pow
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.math cimport isfinite
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
 from tensorlib._core.convert import tensor
 from tensorlib._core.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND,
-    default_float, dtype_id, dtype_object,
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
+from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport find_cast
 from tensorlib._core.node cimport mode
 from tensorlib._core.numbers cimport element, write_row
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
-from tensorlib._core.tensor cimport Tensor, new_like, over_storage, requires_grad
+from tensorlib._core.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor cimport new_tensor as raw_tensor
-from tensorlib._core.tile cimport cast, packed_copy
 
+from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.numbers import OutOfRangeError
 from tensorlib._core.operators import store_out
 from tensorlib._core.tensor import device as device_type
@@ -36,12 +36,6 @@ ctypedef fused word:
     uint16_t
     uint32_t
     uint64_t
-
-ctypedef fused number:
-    int64_t
-    float
-    double
-
 
 class Format:
     """How the elements lie in memory, for the arguments `layout` and `memory_format`."""
@@ -65,11 +59,14 @@ preserve_format = Format("preserve_format")
 
 # ---- arguments -----------------------------------------------------------------------------------
 
-cdef int chosen_dtype(object dtype, object out, int otherwise) except -1:
+cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1:
     """The dtype asked for, else that of `out`, else `otherwise`."""
     if dtype is None:
         return (<Tensor>out).type if isinstance(out, Tensor) else otherwise
-    return dtype_id(dtype)
+    try:
+        return dtype_id(dtype)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
 
 
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1:
@@ -80,6 +77,15 @@ cdef int check_options(str name, object layout, object device, object pin_memory
     if pin_memory:
         raise RuntimeError(f"{name}: pin_memory=True needs an accelerator; tensorlib runs on 'cpu'")
     return 0
+
+
+cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims):
+    """An uninitialised tensor. Raises RuntimeError or OutOfMemoryError for its size."""
+    count(name, ndim, dims)
+    try:
+        return raw_tensor(dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{name}: {error}") from None
 
 
 cdef Tensor sized(str name, tuple size, object size_keyword, int dtype):
@@ -94,8 +100,7 @@ cdef Tensor sized(str name, tuple size, object size_keyword, int dtype):
         raise TypeError(f"{name}: got 'size' twice")
     else:
         ndim = parse_shape(name, size, dims)
-    count(name, ndim, dims)
-    return raw_tensor(dtype, ndim, dims)
+    return allotted(name, dtype, ndim, dims)
 
 
 cdef Tensor tensor_argument(str name, object value):
@@ -241,7 +246,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     check_options("empty", layout, device, pin_memory)
     if memory_format is not None and memory_format is not contiguous_format:
         raise RuntimeError(f"empty: memory_format must be contiguous_format, got {memory_format!r}")
-    x = sized("empty", sizes, size, chosen_dtype(dtype, out, default_float()))
+    x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()))
     return finish("empty", x, out, requires_grad)
 
 
@@ -256,7 +261,7 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
             [0., 0., 0.]])
     """
     check_options("zeros", layout, device, pin_memory)
-    x = sized("zeros", sizes, size, chosen_dtype(dtype, out, default_float()))
+    x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()))
     fill_bits(x, 0)
     return finish("zeros", x, out, requires_grad)
 
@@ -268,7 +273,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
     Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
     """
     check_options("ones", layout, device, pin_memory)
-    x = sized("ones", sizes, size, chosen_dtype(dtype, out, default_float()))
+    x = sized("ones", sizes, size, chosen_dtype("ones", dtype, out, default_float()))
     return constant("ones", x, out, requires_grad, 1)
 
 
@@ -280,7 +285,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     """
     check_options("full", layout, device, pin_memory)
     value = plain_number("full", "fill_value", fill_value)
-    x = sized("full", (), size, chosen_dtype(dtype, out, number_dtype(value)))
+    x = sized("full", (), size, chosen_dtype("full", dtype, out, number_dtype(value)))
     return constant("full", x, out, requires_grad, value)
 
 
@@ -296,41 +301,16 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
     """A 0-d tensor of a number, of the default dtype unless one is given."""
     check_options("scalar_tensor", layout, device, pin_memory)
     value = plain_number("scalar_tensor", "s", s)
-    x = raw_tensor(chosen_dtype(dtype, None, default_float()), 0, NULL)
+    x = raw_tensor(chosen_dtype("scalar_tensor", dtype, None, default_float()), 0, NULL)
     return constant("scalar_tensor", x, None, requires_grad, value)
 
 
 # ---- as another tensor ---------------------------------------------------------------------------
 
-cdef Tensor new_arranged_as(Tensor x, int dtype):
-    """A new tensor of the sizes of `x`, its dims in the same order in memory, without gaps."""
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef bint placed[MAX_NDIM]
-    cdef Py_ssize_t expected = 1
-    cdef int d, chosen, _
-    cdef Tensor y
-    if x.packed:
-        return new_like(x, dtype)
-    for d in range(x.ndim_):
-        placed[d] = False
-    for _ in range(x.ndim_):             # place the dims from the innermost outwards
-        chosen = -1
-        for d in range(x.ndim_ - 1, -1, -1):
-            if not placed[d] and (chosen < 0 or x.steps[d] < x.steps[chosen]):
-                chosen = d
-        placed[chosen] = True
-        if x.steps[chosen] <= 0:
-            return new_like(x, dtype)
-        steps[chosen] = expected
-        expected *= x.dims[chosen]
-    y = new_like(x, dtype)
-    return over_storage(y.storage, y.data_pointer, dtype, x.ndim_, x.dims, steps)
-
-
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format):
     cdef Tensor x = tensor_argument(name, input)
-    cdef int id = chosen_dtype(dtype, None, x.type)
+    cdef int id = chosen_dtype(name, dtype, None, x.type)
     check_options(name, layout, device, pin_memory)
     if memory_format is contiguous_format:
         return new_like(x, id)
@@ -375,7 +355,7 @@ def new_empty(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
               pin_memory=False, requires_grad=False):
     """As `empty`, of the dtype of this tensor."""
     check_options("new_empty", layout, device, pin_memory)
-    x = sized("new_empty", sizes, size, chosen_dtype(dtype, self, 0))
+    x = sized("new_empty", sizes, size, chosen_dtype("new_empty", dtype, self, 0))
     return finish("new_empty", x, None, requires_grad)
 
 
@@ -383,7 +363,7 @@ def new_zeros(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
               pin_memory=False, requires_grad=False):
     """As `zeros`, of the dtype of this tensor."""
     check_options("new_zeros", layout, device, pin_memory)
-    x = sized("new_zeros", sizes, size, chosen_dtype(dtype, self, 0))
+    x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0))
     fill_bits(x, 0)
     return finish("new_zeros", x, None, requires_grad)
 
@@ -392,7 +372,7 @@ def new_ones(Tensor self, *sizes, size=None, dtype=None, layout=None, device=Non
              pin_memory=False, requires_grad=False):
     """As `ones`, of the dtype of this tensor."""
     check_options("new_ones", layout, device, pin_memory)
-    x = sized("new_ones", sizes, size, chosen_dtype(dtype, self, 0))
+    x = sized("new_ones", sizes, size, chosen_dtype("new_ones", dtype, self, 0))
     return constant("new_ones", x, None, requires_grad, 1)
 
 
@@ -400,7 +380,7 @@ def new_full(Tensor self, size, fill_value, *, dtype=None, layout=None, device=N
              pin_memory=False, requires_grad=False):
     """As `full`, of the dtype of this tensor."""
     check_options("new_full", layout, device, pin_memory)
-    x = sized("new_full", (), size, chosen_dtype(dtype, self, 0))
+    x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0))
     value = plain_number("new_full", "fill_value", fill_value)
     return constant("new_full", x, None, requires_grad, value)
 
@@ -410,220 +390,3 @@ def new_tensor(Tensor self, data, *, dtype=None, layout=None, device=None, pin_m
     """As `tensor`, of the dtype of this tensor."""
     check_options("new_tensor", layout, device, pin_memory)
     return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-# ---- evenly spaced -------------------------------------------------------------------------------
-
-# Element i of n is start + i * step, or, in the second half, stop - (n - 1 - i) * step.
-cdef struct Ramp:
-    char* y
-    double start, step, stop
-    int64_t first, stride        # of integers, which need no second half
-    Py_ssize_t half, last
-
-
-cdef void ramp_integers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Ramp* ramp = <Ramp*>context
-    cdef int64_t* y = <int64_t*>ramp.y
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        y[i] = ramp.first + i * ramp.stride
-
-
-cdef inline void ramp_reals(number* y, Ramp* ramp, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i, middle = min(max(ramp.half, begin), end)
-    for i in range(begin, middle):
-        y[i] = <number>(ramp.start + <double>i * ramp.step)
-    for i in range(middle, end):
-        y[i] = <number>(ramp.stop - <double>(ramp.last - i) * ramp.step)
-
-
-cdef void ramp_floats(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    ramp_reals(<float*>(<Ramp*>context).y, <Ramp*>context, begin, end)
-
-
-cdef void ramp_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    ramp_reals(<double*>(<Ramp*>context).y, <Ramp*>context, begin, end)
-
-
-cdef Tensor run_ramp(Ramp* ramp, Py_ssize_t n, int dtype):
-    """A vector of int64, float32 or float64."""
-    cdef Tensor x = raw_tensor(dtype, 1, &n)
-    ramp.y = x.data_pointer
-    if n == 0:
-        return x
-    with nogil:
-        if dtype == INT64:
-            parallel_for(ramp_integers, ramp, n, FILL_GRAIN)
-        elif dtype == FLOAT32:
-            parallel_for(ramp_floats, ramp, n, FILL_GRAIN)
-        else:
-            parallel_for(ramp_doubles, ramp, n, FILL_GRAIN)
-    return x
-
-
-def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
-           pin_memory=False, requires_grad=False):
-    """The numbers start, start + step, ... before `end`: `arange(end)` or `arange(start, end, step)`.
-
-    int64 if all are integers, else the default dtype. Raises: RuntimeError for a step of 0 or away
-    from `end` and for infinite ranges, OutOfRangeError for numbers that the dtype can't hold.
-
-    >>> tensorlib.arange(1, 2, 0.25)
-    tensor([1.0000, 1.2500, 1.5000, 1.7500])
-    """
-    cdef int id
-    if end is None:
-        start, end = 0, start
-    start = plain_number("arange", "start", 0 if start is None else start)
-    end = plain_number("arange", "end", end)
-    step = plain_number("arange", "step", step)
-    check_options("arange", layout, device, pin_memory)
-    reals = PyFloat_Check(start) or PyFloat_Check(end) or PyFloat_Check(step)
-    id = chosen_dtype(dtype, out, default_float() if reals else INT64)
-    if not (isfinite(start) and isfinite(end) and isfinite(step)):
-        raise RuntimeError(f"arange: unsupported range: {start} -> {end} in steps of {step}")
-    if KIND[id] == INTEGER_KIND:
-        x = integer_range(start, end, step, id)
-    elif KIND[id] == FLOAT_KIND:
-        x = real_range(start, end, step, id)
-    else:
-        raise RuntimeError("arange: not implemented for tensorlib.bool")
-    return finish("arange", x, out, requires_grad)
-
-
-cdef int check_direction(object start, object end, object step) except -1:
-    if step == 0:
-        raise RuntimeError("arange: step must not be 0")
-    if (end < start) if step > 0 else (end > start):
-        raise RuntimeError(
-            f"arange: the bounds are inconsistent with the sign of the step: {start} -> {end} in "
-            f"steps of {step}")
-    return 0
-
-
-cdef Py_ssize_t checked_count(object n) except -1:
-    if n > 1 << 59:
-        raise RuntimeError(f"arange: {n} elements are too many")
-    return int(n)
-
-
-cdef Tensor integer_range(object start, object end, object step, int id):
-    """Integers of any width. As in PyTorch, only int64 cuts the bounds before it counts."""
-    cdef Ramp ramp
-    cdef Py_ssize_t n
-    cdef Tensor x
-    if id == INT64:
-        start, end, step = int(start), int(end), int(step)
-        check_direction(start, end, step)
-        n = checked_count(-((start - end) // step))
-    else:
-        check_direction(start, end, step)
-        n = checked_count(ceil((<double>end - <double>start) / <double>step))
-    start, step = int(start), int(step)
-    if n:
-        check_fits(start, id)
-        check_fits(start + (n - 1) * step, id)
-    ramp.first, ramp.stride = start if n else 0, step if n > 1 else 0
-    return cast(run_ramp(&ramp, n, INT64), id)
-
-
-cdef int check_fits(object value, int id) except -1:
-    cdef uint64_t bits
-    return number_bits("arange", value, id, &bits)
-
-
-cdef Tensor real_range(double start, double end, double step, int id):
-    cdef Ramp ramp
-    cdef Py_ssize_t n
-    check_direction(start, end, step)
-    n = checked_count(ceil((end - start) / step))
-    ramp.start, ramp.step, ramp.half = start, step, n
-    return cast(run_ramp(&ramp, n, id if id == FLOAT32 else FLOAT64), id)
-
-
-cdef Tensor spaced(str name, object start, object end, object steps, int id):
-    cdef Ramp ramp
-    cdef Py_ssize_t n = plain_size(name, "steps", steps)
-    if id == BOOL:
-        raise RuntimeError(f"{name}: not implemented for tensorlib.bool")
-    ramp.start = plain_number(name, "start", start)
-    ramp.stop = plain_number(name, "end", end)
-    ramp.step = (ramp.stop - ramp.start) / (n - 1) if n > 1 else 0
-    ramp.half, ramp.last = (n + 1) // 2, n - 1
-    return run_ramp(&ramp, n, id if id == FLOAT32 else FLOAT64)
-
-
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
-             pin_memory=False, requires_grad=False):
-    """`steps` numbers from `start` to `end`, both included, at equal distances.
-
-    Of the default dtype. Raises: RuntimeError for a negative number of steps.
-    """
-    cdef int id = chosen_dtype(dtype, out, default_float())
-    check_options("linspace", layout, device, pin_memory)
-    return finish("linspace", cast(spaced("linspace", start, end, steps, id), id), out,
-                  requires_grad)
-
-
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
-             pin_memory=False, requires_grad=False):
-    """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`.
-
-    Of the default dtype. Raises: RuntimeError for a negative number of steps.
-    """
-    cdef int id = chosen_dtype(dtype, out, default_float())
-    cdef double radix = plain_number("logspace", "base", base)
-    cdef Tensor x
-    cdef double* y
-    cdef Py_ssize_t i
-    check_options("logspace", layout, device, pin_memory)
-    x = spaced("logspace", start, end, steps, FLOAT64 if id != BOOL else BOOL)
-    y = <double*>x.data_pointer
-    for i in range(x.numel_):
-        y[i] = pow(radix, y[i])
-    return finish("logspace", cast(x, id), out, requires_grad)
-
-
-# ---- matrices ------------------------------------------------------------------------------------
-
-def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
-        requires_grad=False):
-    """The identity matrix of n rows and m columns (n unless given). Raises: RuntimeError."""
-    cdef Py_ssize_t dims[2]
-    cdef Py_ssize_t i
-    cdef uint64_t bits
-    cdef Tensor x
-    check_options("eye", layout, device, pin_memory)
-    dims[0] = plain_size("eye", "n", n)
-    dims[1] = dims[0] if m is None else plain_size("eye", "m", m)
-    count("eye", 2, dims)
-    x = raw_tensor(chosen_dtype(dtype, out, default_float()), 2, dims)
-    fill_bits(x, 0)
-    number_bits("eye", 1, x.type, &bits)
-    for i in range(min(dims[0], dims[1])):
-        memcpy(x.data_pointer + i * (dims[1] + 1) * ITEMSIZE[x.type], &bits, ITEMSIZE[x.type])
-    return finish("eye", x, out, requires_grad)
-
-
-def triangle(Tensor x, Py_ssize_t diagonal, bint upper):
-    """A copy of `x` with zeros below (`upper`) or above a diagonal of the last two dims."""
-    cdef Py_ssize_t rows, cols, row, first, last, size = ITEMSIZE[x.type]
-    cdef Tensor y
-    cdef char* place
-    if x.ndim_ < 2:
-        raise RuntimeError(f"{'triu' if upper else 'tril'}: input must have at least 2 dims, got "
-                           f"{x.ndim_}")
-    y = packed_copy(x, x.type)
-    rows, cols = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1]
-    place = y.data_pointer
-    diagonal = min(max(diagonal, -rows), cols)
-    for row in range(x.numel_ // cols if cols else 0):
-        # [first, last) of this row is what goes
-        first = 0 if upper else row % rows + diagonal + 1
-        last = row % rows + diagonal if upper else cols
-        first, last = max(first, <Py_ssize_t>0), min(last, cols)
-        if first < last:
-            memset(place + first * size, 0, (last - first) * size)
-        place += cols * size
-    return y

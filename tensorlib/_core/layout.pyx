@@ -1,10 +1,8 @@
 """Views: the same memory under other sizes and strides. Raw, outside the graph."""
 
-
-
 from tensorlib._core.dtypes cimport ITEMSIZE, dtype_id, promote
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
-from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, new_view, set_base
+from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, new_view, over_storage, set_base
 from tensorlib._core.fold cimport sum_to
 from tensorlib._core.tile cimport cast, copy_into, packed, packed_copy, zero
 
@@ -370,6 +368,31 @@ def zeros(shape, dtype, *, str name="zeros"):
     cdef Tensor result = empty(shape, dtype, name=name)
     zero(result)
     return result
+
+
+cdef Tensor new_arranged_as(Tensor x, int dtype):
+    """A new tensor of the sizes of `x`, its dims in the same order in memory, without gaps."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint placed[MAX_NDIM]
+    cdef Py_ssize_t expected = 1
+    cdef int d, chosen, _
+    cdef Tensor y
+    if x.packed:
+        return new_like(x, dtype)
+    for d in range(x.ndim_):
+        placed[d] = False
+    for _ in range(x.ndim_):             # place the dims from the innermost outwards
+        chosen = -1
+        for d in range(x.ndim_ - 1, -1, -1):
+            if not placed[d] and (chosen < 0 or x.steps[d] < x.steps[chosen]):
+                chosen = d
+        placed[chosen] = True
+        if x.steps[chosen] <= 0:
+            return new_like(x, dtype)
+        steps[chosen] = expected
+        expected *= x.dims[chosen]
+    y = new_like(x, dtype)
+    return over_storage(y.storage, y.data_pointer, dtype, x.ndim_, x.dims, steps)
 
 
 def zeros_like(Tensor x):

@@ -32,6 +32,7 @@ cdef Loop TABLE[MAX_LOOPS][N_DTYPES]
 cdef cast_loop CASTS[N_DTYPES][N_DTYPES]
 cdef gather_loop GATHERS[N_DTYPES]
 cdef scatter_loop SCATTERS[N_DTYPES]
+cdef transpose_loop TRANSPOSES[N_DTYPES]
 cdef dict IDS = {}
 
 # NumPy's name where it differs from ours
@@ -74,6 +75,10 @@ cdef gather_loop find_gather(int dtype) noexcept nogil:
 
 cdef scatter_loop find_scatter(int dtype) noexcept nogil:
     return SCATTERS[dtype]
+
+
+cdef transpose_loop find_transpose(int dtype) noexcept nogil:
+    return TRANSPOSES[dtype]
 
 
 cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil:
@@ -143,6 +148,8 @@ cdef int fill_from_kernels(object rows) except -1:
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":
             GATHERS[target] = <gather_loop>address
+        elif name == "transpose":
+            TRANSPOSES[target] = <transpose_loop>address
         elif name == "scatter":
             SCATTERS[target] = <scatter_loop>address
         else:
@@ -165,5 +172,6 @@ def loop_dtypes(name):
 
 for _name, _ufunc in FROM_NUMPY.items():
     fill_from_ufunc(_name, _ufunc)
+fill_from_ufunc("round", np.trunc)       # the rows of integers, which rint does not have
 for _name in _kernels.ELEMENTWISE:
     fill_from_kernels(_kernels.load(_name).table())

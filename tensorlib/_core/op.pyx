@@ -22,13 +22,14 @@ from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
     dtype_object, promote,
 )
+from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport Loop, find_cast, find_gather, find_loop, loop_id
 from tensorlib._core.node cimport (
     Node, OUTPUT, edge_dims, keep, mode, new_node, saved_value, set_edge,
 )
 from tensorlib._core.shape cimport MAX_NDIM, broadcast, make_size
 from tensorlib._core.tensor cimport (
-    Tensor, alias, new_like, new_scalar, new_tensor, over_storage, replace, requires_grad, same_shape,
+    Tensor, alias, new_like, new_scalar, new_tensor, replace, requires_grad, same_shape,
 )
 from tensorlib._core.tile cimport (
     MAX_INPUTS, Program, TileProgram, cast, may_overlap, packed_copy, run_loop, run_program,
@@ -46,6 +47,7 @@ cdef extern from * nogil:
 # ---- records -------------------------------------------------------------------------------------
 
 cdef dict OPS = {}
+cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
 registry = MappingProxyType(OPS)
 
 # what a rule may know of an argument that is not kept
@@ -66,7 +68,7 @@ cdef class Op:
     """
 
     def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
-                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, bint divides=False,
+                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, refuses=None,
                  bint differentiable=True, bint variadic=False, bint is_view=False,
                  str linearity="", testing=None):
         if name in OPS:
@@ -88,7 +90,7 @@ cdef class Op:
         self.rules = [None] * self.n_args
         self.kept_attributes = frozenset()
         self.to_float = to_float
-        self.divides = divides
+        self.guard = GUARDS[refuses]
         self.boolean_inputs = tuple(boolean_inputs)
         self.elementwise = loop is not None
         if loop is not None:
@@ -273,7 +275,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-                        and not op.divides)
+                        and op.guard == NOTHING)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -351,13 +353,27 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     dtype = compute_dtype(dtype)
     if find_loop(op.loop, dtype).run == NULL:
         raise RuntimeError(f"{op.name}: not implemented for {dtype_object(promoted)}")
-    if op.divides and KIND[dtype] != FLOAT_KIND and has_zero(<Tensor>args[op.n_args - 1]):
-        raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
+    if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
+        check_guard(op, <Tensor>args[op.n_args - 1])
     return op.program.at(dtype)
+
+
+cdef int check_guard(Op op, Tensor x) except -1:
+    """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
+    if op.guard == ZEROS and has_zero(x):
+        raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
+    if op.guard == NEGATIVES and has_negative(x):
+        raise NegativePower(
+            f"{op.name}: integers to negative integer powers are not allowed; make one a float")
+    return 0
 
 
 class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
     """Python's and NumPy's error for it, and PyTorch's."""
+
+
+class NegativePower(ValueError, RuntimeError):
+    """NumPy's error for it, and PyTorch's."""
 
 
 cdef bint has_zero(Tensor x) except -1:
@@ -365,6 +381,18 @@ cdef bint has_zero(Tensor x) except -1:
     cdef Tensor truth = cast(x, BOOL)
     cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
     return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
+
+
+cdef bint has_negative(Tensor x) except -1:
+    """Whether an element is negative."""
+    cdef Tensor whole = cast(x, INT64)
+    cdef Tensor flat = whole if whole.packed else packed_copy(whole, INT64)
+    cdef const int64_t* items = <const int64_t*>flat.data_pointer
+    cdef int64_t least = 0
+    cdef Py_ssize_t i
+    for i in range(flat.numel_):
+        least = min(least, items[i])
+    return least < 0
 
 
 cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:
@@ -378,11 +406,8 @@ cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:
 
 cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_ssize_t* dims):
     """An output laid out as the inputs are where they agree (all transposed alike, say)."""
-    cdef Tensor first = None, x, out
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Py_ssize_t expected = 1, largest
-    cdef bint placed[MAX_NDIM]
-    cdef int i, d, chosen, _
+    cdef Tensor first = None, x
+    cdef int i, d
     for i in range(op.n_args):
         x = <Tensor>args[i]
         if x.ndim_ == 0:
@@ -394,22 +419,7 @@ cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_s
         for d in range(ndim):
             if x.steps[d] != first.steps[d] or x.dims[d] != dims[d]:
                 return new_tensor(dtype, ndim, dims)
-    if first is None:
-        return new_tensor(dtype, ndim, dims)
-    for d in range(ndim):
-        placed[d] = False
-    for _ in range(ndim):                # place the dims from the innermost outwards
-        chosen = -1
-        for d in range(ndim - 1, -1, -1):
-            if not placed[d] and (chosen < 0 or first.steps[d] < first.steps[chosen]):
-                chosen = d
-        placed[chosen] = True
-        if first.steps[chosen] <= 0:
-            return new_tensor(dtype, ndim, dims)
-        steps[chosen] = expected
-        expected *= dims[chosen]
-    out = new_tensor(dtype, ndim, dims)
-    return over_storage(out.storage, out.data_pointer, dtype, ndim, dims, steps)
+    return new_tensor(dtype, ndim, dims) if first is None else new_arranged_as(first, dtype)
 
 
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:

@@ -69,25 +69,30 @@ def fill_(Tensor self, value):
     Gradient: to a tensor `value` the sum; the old elements get zero.
     Raises: RuntimeError, TypeError, OutOfRangeError for a value that the dtype can't hold.
     """
-    cdef Tensor one
     if isinstance(value, Tensor):
         if (<Tensor>value).ndim_:
             raise RuntimeError(
                 f"fill_: value must be a number or a 0-d tensor, got {(<Tensor>value).ndim_} dims")
         write("fill_", self, <Tensor>value)
         return self
-    value = plain_number("fill_", "value", value)
-    check_writable("fill_", self, mode().grad)
-    if self.packed:
-        fill_number("fill_", self, value)
-    else:
-        one = new_scalar(self.type)
-        fill_number("fill_", one, value)
-        copy_into(self, one)
-    overwritten(self, None)
+    write_number("fill_", self, plain_number("fill_", "value", value))
     return self
 
 
 def zero_(Tensor self):
     """This tensor, after all its elements became zero. Gradient: the old elements get zero."""
-    return fill_(self, 0)
+    write_number("zero_", self, 0)
+    return self
+
+
+cdef int write_number(str name, Tensor x, object value) except -1:
+    """x := a Python number, recorded."""
+    cdef Tensor one
+    check_writable(name, x, mode().grad)
+    if x.packed:
+        fill_number(name, x, value)
+    else:
+        one = new_scalar(x.type)
+        fill_number(name, one, value)
+        copy_into(x, one)
+    return overwritten(x, None)

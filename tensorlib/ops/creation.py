@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core import convert, creation, overwrite
+from tensorlib._core import convert, creation, overwrite, ranges
 from tensorlib._core.arrays import from_numpy, frombuffer
 from tensorlib._core.dtypes import set_default_dtype
 from tensorlib._core.layout import to_dtype
@@ -14,7 +14,7 @@ for _function in (
     convert.tensor, convert.as_tensor, convert.asarray, from_numpy, frombuffer,
     creation.empty, creation.zeros, creation.ones, creation.full, creation.scalar_tensor,
     creation.empty_like, creation.zeros_like, creation.ones_like, creation.full_like,
-    creation.arange, creation.linspace, creation.logspace, creation.eye, set_default_dtype,
+    ranges.arange, ranges.linspace, ranges.logspace, ranges.eye, set_default_dtype,
 ):
     publish(_function.__name__, _function, _function.__doc__, method=False)
 
@@ -44,14 +44,14 @@ copy.op.add_rule("src", lambda: 1, constant=1)
     samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), 9)))
 def tril(input: Tensor, diagonal=0):
     """The lower triangles of matrices, with zeros above `diagonal`. Raises: RuntimeError."""
-    return creation.triangle(input, diagonal, False)
+    return ranges.triangle(input, diagonal, False)
 
 
 @op(linear=True, reference=np.triu,
     samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), -9)))
 def triu(input: Tensor, diagonal=0):
     """The upper triangles of matrices, with zeros below `diagonal`. Raises: RuntimeError."""
-    return creation.triangle(input, diagonal, True)
+    return ranges.triangle(input, diagonal, True)
 
 
 @tril.vjp("input")
