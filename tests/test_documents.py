@@ -34,7 +34,7 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", filter(session, DOCUMENTS), ids=name_of)
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if session(path)], ids=name_of)
 def test_the_examples_run(path):
     run_python(RUN, name_of(path), session(path))
 
