@@ -18,6 +18,7 @@ from tensorlib._core.dtypes import (
     get_default_dtype,
     promote_types,
 )
+from tensorlib._core.generator import Generator, default_generator
 from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.pool import get_num_threads, set_num_threads
 from tensorlib._core.printing import set_printoptions

@@ -44,44 +44,28 @@ def matmul(input: Tensor, other: Tensor):
 
 
 @op(multilinear=True, maker=make_product(2, 2, "mat2"), reference=np.matmul,
-<<<<<<< HEAD
     takes="integer floating", samples=products(*MATRICES),
-=======
-    samples=products(*MATRICES),
->>>>>>> linalg
     errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
 def mm(input: Tensor, other: Tensor):
     """Product of two matrices. Shapes: (M, K) @ (K, N) -> (M, N). Raises: RuntimeError."""
 
 
 @op(multilinear=True, maker=make_product(2, 1, "vec"), reference=np.matmul,
-<<<<<<< HEAD
     takes="integer floating", samples=products(*MATRIX_VECTOR),
-=======
-    samples=products(*MATRIX_VECTOR),
->>>>>>> linalg
     errors=wrong(((2, 3), (2,)), ((3,), (3,))))
 def mv(input: Tensor, other: Tensor):
     """Product of a matrix and a vector. Shapes: (M, K) @ (K,) -> (M,). Raises: RuntimeError."""
 
 
 @op(multilinear=True, maker=make_product(1, 1, "tensor"), reference=np.dot,
-<<<<<<< HEAD
     takes="integer floating", samples=products(*VECTORS),
-=======
-    samples=products(*VECTORS),
->>>>>>> linalg
     errors=wrong(((3,), (4,)), ((2, 3), (3,))))
 def dot(input: Tensor, other: Tensor):
     """Inner product of two vectors, 0-d. Raises: RuntimeError."""
 
 
 @op(multilinear=True, maker=make_product(3, 3, "mat2"), reference=np.matmul,
-<<<<<<< HEAD
     takes="integer floating", samples=products(*BATCHES),
-=======
-    samples=products(*BATCHES),
->>>>>>> linalg
     errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))))
 def bmm(input: Tensor, other: Tensor):
     """Products of two batches of matrices, pair by pair.
@@ -170,11 +154,7 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
     return beta * x + alpha * (a @ b)
 
 
-<<<<<<< HEAD
 @composite(reference=scaled_sum, tolerance="product", takes="integer floating",
-=======
-@composite(reference=scaled_sum,
->>>>>>> linalg
            samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.

@@ -1,0 +1,8 @@
+from libc.stdint cimport uint64_t
+
+cdef class Generator:
+    cdef uint64_t key
+    cdef uint64_t offset             # draws so far
+    cdef object __weakref__
+
+cdef Generator chosen(str name, object generator)

@@ -1,0 +1,125 @@
+"""Random tensors, and the generators they are drawn from."""
+
+import numpy as np
+
+from tensorlib._core import creation, random
+from tensorlib._core.convert import asarray
+from tensorlib._core.generator import default_generator
+from tensorlib._core.operators import store_out
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import publish
+
+for _function in (random.rand, random.randn, random.rand_like, random.randn_like, random.randint,
+                  random.randint_like, random.randperm):
+    publish(_function.__name__, _function, _function.__doc__, method=False)
+publish("bernoulli", random.bernoulli, random.bernoulli.__doc__)
+for _function in (random.uniform_, random.normal_, random.random_, random.bernoulli_):
+    publish(_function.__name__, _function, _function.__doc__, public=False)
+
+
+# ---- the generator that is used where none is given ----------------------------------------------
+
+def manual_seed(seed):
+    """The default generator, started anew from `seed`. Raises: ValueError, OutOfRangeError."""
+    try:
+        seed = int(seed)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"manual_seed: {error}") from None
+    return default_generator.manual_seed(seed)
+
+
+def seed():
+    """A seed from the operating system, from which the default generator now starts anew."""
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The seed from which the default generator started."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The state of the default generator as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """Sets the state of the default generator. Raises: TypeError, RuntimeError."""
+    default_generator.set_state(new_state)
+
+
+for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
+    publish(_function.__name__, _function, _function.__doc__, method=False)
+
+
+# ---- drawn with tensors of parameters ------------------------------------------------------------
+
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
+           device=None, pin_memory=False, requires_grad=False):
+    """Random numbers, normal with this mean and standard deviation.
+
+    `mean` and `std` are tensors that broadcast, or numbers; two numbers take a `size`.
+    Raises: RuntimeError for a negative `std`, TypeError.
+    """
+    tensors = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
+    if bool(tensors) == (size is not None):
+        raise TypeError("normal: takes a size if mean and std are numbers, and only then")
+    if not tensors:
+        drawn = creation.empty(size=size, out=out, dtype=dtype, layout=layout, device=device,
+                               pin_memory=pin_memory)
+        drawn.detach().normal_(mean, std, generator=generator)
+        return drawn.requires_grad_() if requires_grad else drawn
+    if not all(x.is_floating_point() for x in tensors):
+        raise RuntimeError("normal: mean and std must have floating dtypes")
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
+    if _any(std < 0):
+        raise RuntimeError("normal: all elements of std must be 0 or more")
+    shape = np.broadcast_shapes(*(x.shape for x in tensors))
+    drawn = random.randn(shape, generator=generator, dtype=tensors[0].dtype) * std + mean
+    return drawn if out is None else store_out("normal", (), drawn, out)
+
+
+def _any(condition):
+    return condition.numpy().any() if isinstance(condition, Tensor) else condition
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn with the probabilities in `input`, a vector or the rows of a matrix, as int64.
+
+    The probabilities need not sum to 1. Raises: RuntimeError for a row that is no distribution, or
+    for more samples than there are indices, unless with `replacement`.
+    """
+    if not input.is_floating_point() or input.ndim not in (1, 2):
+        raise RuntimeError(
+            "multinomial: input must be a vector or a matrix of a floating dtype, got "
+            f"{input.dtype} of {input.ndim} dims")
+    weights = np.atleast_2d(input.detach().double().numpy())
+    rows, n = weights.shape
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
+    if not (weights.sum(1) > 0).all():
+        raise RuntimeError("multinomial: the probabilities of a row sum to 0")
+    if num_samples <= 0 or num_samples > n and not replacement:
+        raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
+                           f"{'with' if replacement else 'without'} replacement")
+    if replacement:
+        uniform = _uniform((rows, num_samples), generator)
+        edges = np.cumsum(weights, 1)
+        drawn = np.stack([np.searchsorted(edge, edge[-1] * row, side="right")
+                          for edge, row in zip(edges, uniform)])
+    else:
+        # the first to arrive of n clocks that ring at these rates
+        with np.errstate(divide="ignore"):
+            arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights
+        arrivals[weights == 0] = np.inf
+        drawn = np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
+    result = asarray(np.ascontiguousarray(drawn.reshape(*input.shape[:-1], num_samples), np.int64))
+    return result if out is None else store_out("multinomial", (), result, out)
+
+
+def _uniform(shape, generator):
+    return random.rand(shape, generator=generator, dtype=float).numpy()
+
+
+publish("normal", normal, normal.__doc__, method=False)
+publish("multinomial", multinomial, multinomial.__doc__)
