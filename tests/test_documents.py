@@ -16,8 +16,9 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 # In a process of its own, as an example may register an operation.
 RUN = """
 import doctest, sys
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE     # lines may be broken for the reader
 test = doctest.DocTestParser().get_doctest(sys.argv[2], {}, sys.argv[1], sys.argv[1], 0)
-failed, attempted = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+failed, attempted = doctest.DocTestRunner(optionflags=FLAGS).run(
     test, out=sys.stderr.write)
 assert attempted
 sys.exit(failed and f"{failed} of {attempted} examples failed")
