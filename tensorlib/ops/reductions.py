@@ -113,7 +113,8 @@ def prod_jvp(d_input, input, dim, keepdim):
     return (d_input * others(input, dim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+@op(linear=True, kernel=reducing.cumsum,
+    reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -246,7 +247,8 @@ def along_jvp(d_input, indices, dim, keepdim):
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None, samples=None)
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None,
+    samples=None)
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 
@@ -315,8 +317,8 @@ def deviations(function):
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
-    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN for
-    one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
+    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN
+    for one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
     Raises: RuntimeError for integers, IndexError.
     """
     return reducing.var(input, dim, correction, keepdim)
