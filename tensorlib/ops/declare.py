@@ -106,9 +106,9 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
     what makes the function that is called, for operations too hot for a Python frame; the decorated
     function is then only the signature and the docstring.
 
-    `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it
-    needs and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros where
-    an argument has none) and whatever a gradient rule may name.
+    `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
+    and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
+    where an argument has none) and whatever a gradient rule may name.
     """
     def decorate(forward):
         called = name or forward.__name__
