@@ -329,8 +329,8 @@ def deviations(function):
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
-    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN for
-    one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
+    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN
+    for one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
     Raises: RuntimeError for integers, IndexError.
     """
     return reducing.var(input, dim, correction, keepdim)
