@@ -1,18 +1,23 @@
 """Builds the compiled parts: the kernels once per instruction set, everything else once.
 
 `_kernels/*.pyx` is translated to C once and compiled for every level in `LEVELS`, into
-`_kernels/<level>/`; the table for this processor is picked at import. Nothing generated is
-left in the source tree: C files and objects live in `build/`.
+`_kernels/<level>/`; the table for this processor is picked at import. Only `build_ext` translates,
+and nothing generated is left in the source tree but what a build in place is for: C files and
+objects live in `build/`. A build repeats what has changed, and everything where the settings have.
 
 Environment:
-    TENSORLIB_DEBUG=1   bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
+    TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
+    TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
+    TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
 """
 
 import os
 import platform
 import shutil
+import sys
 from pathlib import Path
 
+import Cython
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -22,14 +27,15 @@ PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+LINUX = sys.platform.startswith("linux")
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process.
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
          "-fno-strict-aliasing", "-fvisibility=hidden", "-Wno-unused-function"]
-LINK_FLAGS = [] if os.environ.get("TENSORLIB_SYMBOLS") else ["-s"]
+LINK_FLAGS = ["-s"] if LINUX and os.environ.get("TENSORLIB_SYMBOLS") != "1" else []
 LEVELS = {"base": []}
-if platform.machine() in ("x86_64", "AMD64"):
+if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _kernels/cpu.pyx
     LEVELS = {
         "v2": ["-march=x86-64-v2"],
         "v3": ["-march=x86-64-v3"],
@@ -66,48 +72,79 @@ def extension(name, source, flags=()):
     )
 
 
-def dotted(path):
-    return ".".join(path.with_suffix("").parts)
+def dotted(source):
+    return ".".join(source.with_suffix("").parts)
 
 
-def per_level(kernel):
-    """One extension for each instruction set from the C file of one kernel module."""
-    source = Path(kernel.sources[0])
-    package, _, name = kernel.name.rpartition(".")
-    for level, flags in LEVELS.items():
-        (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)      # for builds in place
-        copy = GENERATED / level / source.name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if not copy.exists() or copy.stat().st_mtime < source.stat().st_mtime:
-            shutil.copyfile(source, copy)
-        yield extension(f"{package}.{level}.{name}", copy, flags)
+def depends_on_level(source):
+    return source.parent.name == "_kernels" and source.stem not in ONCE
+
+
+def sources():
+    return sorted(PACKAGE.rglob("*.pyx"))
 
 
 def extensions():
-    sources = sorted(PACKAGE.rglob("*.pyx"))
-    translated = cythonize(
-        [extension(dotted(source), source) for source in sources],
-        build_dir=str(GENERATED),
-        compiler_directives=DIRECTIVES,
-        nthreads=JOBS,
-        annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
-    )
-    for ext in translated:
-        parts = ext.name.split(".")
-        if parts[1] == "_kernels" and parts[-1] not in ONCE:
-            yield from per_level(ext)
+    for source in sources():
+        if depends_on_level(source):
+            for level, flags in LEVELS.items():
+                yield extension(f"{dotted(source.parent)}.{level}.{source.stem}", source, flags)
         else:
-            yield ext
+            yield extension(dotted(source), source)
 
 
-class ParallelBuild(build_ext):
+def settings():
+    """What decides the result beside the sources, as text."""
+    parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, FLAGS, LINK_FLAGS,
+             LEVELS, os.environ.get("CC"), os.environ.get("CFLAGS"), os.environ.get("LDFLAGS")]
+    return "\n".join(map(str, parts))
+
+
+class BuildTranslated(build_ext):
+    """Translates, then compiles on all processors."""
+
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or JOBS
 
-    def get_source_files(self):
-        """For the sdist: the sources that git holds, never the C made from them."""
-        return [str(p) for pattern in ("*.pyx", "*.pxd", "*.h") for p in PACKAGE.rglob(pattern)]
+    def build_extensions(self):
+        record = GENERATED / "settings.txt"
+        if not record.exists() or record.read_text() != settings():
+            self.force = True
+        c_files = self.translate()
+        for ext in self.extensions:
+            source = Path(ext.sources[0])
+            ext.sources = [str(c_files[source])]
+            if depends_on_level(source):
+                ext.sources = [self.copy_for_level(c_files[source], ext)]
+        super().build_extensions()
+        record.write_text(settings())
+
+    def translate(self):
+        """The C file of each source."""
+        translated = cythonize(
+            [extension(dotted(source), source) for source in sources()],
+            build_dir=str(GENERATED),
+            compiler_directives=DIRECTIVES,
+            nthreads=JOBS,
+            force=self.force,
+            annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
+        )
+        return dict(zip(sources(), (Path(ext.sources[0]) for ext in translated), strict=True))
+
+    def copy_for_level(self, c_file, ext):
+        """A kernel's C file under another path for each level: objects are named after it."""
+        copy = GENERATED / ext.name.split(".")[-2] / c_file.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if self.force or not copy.exists() or copy.stat().st_mtime < c_file.stat().st_mtime:
+            shutil.copyfile(c_file, copy)
+        return str(copy)
+
+    def copy_extensions_to_source(self):
+        for level in LEVELS:
+            (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)
+        super().copy_extensions_to_source()
 
 
-setup(ext_modules=list(extensions()), cmdclass={"build_ext": ParallelBuild})
+if __name__ == "__main__":    # the processes that translate may import this file
+    setup(ext_modules=list(extensions()), cmdclass={"build_ext": BuildTranslated})

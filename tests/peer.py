@@ -28,6 +28,11 @@ DIFFERENCES = [
         lambda *dtypes: True,
         "a slice with a negative step is a view, as in NumPy; PyTorch refuses it",
     ),
+    Difference(
+        "matmul",
+        lambda *dtypes: dtypes == ("bool", "bool"),
+        "bools have no matrix product; PyTorch refuses them too, unless there is nothing to add",
+    ),
 ]
 
 

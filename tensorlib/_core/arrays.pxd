@@ -4,7 +4,6 @@ from tensorlib._core.tensor cimport Tensor
 
 cdef int numpy_id(object array) noexcept
 cdef Tensor from_ndarray(str name, object array)
-cdef Tensor cast_copy(Tensor x, int id)
 cdef object window(Tensor x)
 cdef object numpy_view(Tensor x)
 cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1

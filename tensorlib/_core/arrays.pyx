@@ -16,7 +16,6 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.memory cimport borrow
 from tensorlib._core.node cimport mode
 from tensorlib._core.shape cimport MAX_NDIM
-from tensorlib._core.strided cimport packed_copy
 from tensorlib._core.tensor cimport Tensor, late, new_like, over_storage, requires_grad
 
 from tensorlib._core.tensor import attach
@@ -225,22 +224,6 @@ def shown(Tensor x, edge):
             np.r_[:edge, size - edge:size] if size > 2 * edge else np.arange(size)
             for size in values.shape])]
     return widen(values) if x.type == BFLOAT16 else values
-
-
-cdef Tensor cast_copy(Tensor x, int id):
-    """The elements of `x` as another dtype, in packed memory of their own."""
-    cdef Tensor y
-    if x.type == id:
-        return packed_copy(x)
-    y = new_like(x, id)
-    source = window(x)
-    with np.errstate(all="ignore"):
-        if x.type == BFLOAT16:
-            source = widen(source)
-        if id == BFLOAT16:
-            source = narrow(source.astype(np.float32))
-        np.copyto(window(y), source, casting="unsafe")
-    return y
 
 
 # ---- the buffer protocol ----------------------------------------------------------------------

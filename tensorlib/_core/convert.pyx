@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-from tensorlib._core.arrays cimport cast_copy, from_ndarray, numpy_id
+from tensorlib._core.arrays cimport from_ndarray, numpy_id
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE,
     default_float, dtype_id, from_numpy_dtype, promote,
@@ -22,6 +22,7 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.numbers cimport scalar_dtype, write_row
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, alias, late, new_scalar, new_tensor
+from tensorlib._core.tile cimport packed_copy
 
 from tensorlib._core.tensor import device as device_type
 
@@ -216,7 +217,7 @@ cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except
         return out + nbytes
     source = block_tensor(block)
     if source.type != x.type or not source.packed:
-        source = cast_copy(source, x.type)
+        source = packed_copy(source, x.type)
     if source.numel_ * ITEMSIZE[x.type] != nbytes:
         raise ValueError("tensor: an array changed while it was read")
     memcpy(out, source.data_pointer, nbytes)
@@ -236,7 +237,7 @@ cdef Tensor from_sequence(object data, int id):
     x = new_tensor(stored, survey.ndim, survey.dims)
     if x.numel_:
         write(data, 0, &survey, x, x.data_pointer)
-    return x if stored == id else cast_copy(x, id)
+    return x if stored == id else packed_copy(x, id)
 
 
 cdef Tensor from_scalar(object value, int id):
@@ -251,7 +252,7 @@ cdef Tensor from_scalar(object value, int id):
     x = new_scalar(stored)
     values[0] = <PyObject*>value
     write_row(x.data_pointer, stored, values, 1)
-    return x if stored == id else cast_copy(x, id)
+    return x if stored == id else packed_copy(x, id)
 
 
 cdef Tensor from_data(object data, int dtype_or_minus1):
@@ -265,7 +266,7 @@ cdef Tensor from_data(object data, int dtype_or_minus1):
         return from_scalar(data, dtype_or_minus1)
     x = existing(data)
     if x is not None:
-        return cast_copy(x, x.type if dtype_or_minus1 < 0 else dtype_or_minus1)
+        return packed_copy(x, x.type if dtype_or_minus1 < 0 else dtype_or_minus1)
     if is_sequence(data):
         return from_sequence(data, dtype_or_minus1)
     return from_scalar(data, dtype_or_minus1)

@@ -8,8 +8,8 @@ import numpy as np
 from tensorlib._core.arrays cimport from_ndarray, window
 from tensorlib._core.dtypes cimport BFLOAT16, ITEMSIZE, dtype_id, to_numpy_dtype
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
-from tensorlib._core.strided cimport packed_copy
 from tensorlib._core.tensor cimport Tensor, alias, new_tensor, replace, requires_grad
+from tensorlib._core.tile cimport packed, packed_copy
 
 from tensorlib._core.tensor import attach
 
@@ -20,7 +20,7 @@ cdef object instance(object cls, Tensor x, bint wants_grad, object attributes):
     replace(out, x)
     out.wants_grad = wants_grad
     if attributes:
-        out.__dict__.update(attributes)
+        vars(out).update(attributes)
     return out
 
 
@@ -53,8 +53,8 @@ def __reduce_ex__(Tensor self, protocol):
 
     What is unpickled is a leaf; it requires grad if the tensor did.
     """
-    cdef Tensor packed = self if self.packed else packed_copy(self)
-    array = window(packed)
+    cdef Tensor whole = packed(self)
+    array = window(whole)
     data = pickle.PickleBuffer(array) if protocol >= 5 else array.tobytes()
     return rebuild, (type(self), self.dtype, tuple(self.shape), data, requires_grad(self),
                      getattr(self, "__dict__", None) or None)
@@ -74,12 +74,12 @@ def __deepcopy__(Tensor self, memo):
         raise RuntimeError(
             "deepcopy: only tensors created by the user (graph leaves) can be deep-copied; "
             "use x.detach().clone()")
-    out = instance(type(self), packed_copy(self), self.wants_grad, None)
+    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None)
     memo[id(self)] = out
     out.gradient = copy.deepcopy(self.gradient, memo)
     attributes = getattr(self, "__dict__", None)
     if attributes:
-        out.__dict__.update(copy.deepcopy(attributes, memo))
+        vars(out).update(copy.deepcopy(attributes, memo))
     return out
 
 

@@ -1,6 +1,6 @@
 """Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
 
-from tensorlib._core.dtypes cimport compute_dtype
+from tensorlib._core.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
@@ -135,7 +135,8 @@ cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* 
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
     """`g` summed over the dims along which a tensor of sizes `dims` was broadcast to it."""
     cdef int reduced[MAX_NDIM]
-    cdef int n = 0, d, extra = g.ndim_ - ndim, computed = compute_dtype(g.type)
+    cdef int n = 0, d, extra = g.ndim_ - ndim
+    cdef int computed = compute_dtype(g.type) if KIND[g.type] == FLOAT_KIND else INT64
     cdef Tensor summed
     for d in range(g.ndim_):
         if d < extra or (dims[d - extra] == 1 and g.dims[d] != 1):

@@ -19,7 +19,6 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from tensorlib._core.arrays cimport cast_copy
 from tensorlib._core.convert cimport existing, from_data
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT8,
@@ -28,10 +27,10 @@ from tensorlib._core.masks cimport count_true, fill_where, nonzero_mask, true_po
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.strided cimport (
-    ADD, PUT, TAKE, Move, Walk, add_dim, expanded, may_overlap, move, packed_copy, require_writable,
-    start,
+    ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
-from tensorlib._core.tensor cimport Tensor, late, new_tensor, new_view
+from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tile cimport may_overlap, packed, packed_copy
 
 cnp.import_array()
 
@@ -247,7 +246,7 @@ cdef Tensor as_index(object part):
                 f"index: a {type(part).__name__} used as an index must hold ints or bools; for "
                 f"several parts use a tuple ({error})") from None
         if found.numel_ == 0:
-            return cast_copy(found, INT64)
+            return packed_copy(found, INT64)
     else:
         raise (IndexError if isinstance(part, float) else TypeError)(
             "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool "
@@ -300,7 +299,7 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
 
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
     """A copy of the positions counted from the front. Raises IndexError."""
-    cdef Tensor out = cast_copy(x, INT64)
+    cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
     cdef int64_t low = 0, high = -1
     cdef Py_ssize_t i
@@ -335,7 +334,7 @@ cdef tuple broadcast_positions(list positions):
     for d in range(len(positions)):
         if positions[d] is not None:
             one = expanded(positions[d], ndim, dims)
-            positions[d] = one if one.packed else packed_copy(one)
+            positions[d] = packed(one)
     return tuple(positions)
 
 
@@ -461,16 +460,16 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     require_writable(x)
     if accumulate and (x.type == FLOAT16 or x.type == BFLOAT16):
         # sums of halves are rounded once, at the end
-        wide = cast_copy(x, FLOAT32)
-        put(wide, index, cast_copy(values, FLOAT32), True)
-        return put(x, parse(x, Ellipsis), cast_copy(wide, x.type), False)
+        wide = packed_copy(x, FLOAT32)
+        put(wide, index, packed_copy(values, FLOAT32), True)
+        return put(x, parse(x, Ellipsis), packed_copy(wide, x.type), False)
     y = expanded(values, ndim, dims)
     if y is None:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
             f"indexing result of shape {[dims[d] for d in range(ndim)]}")
     if may_overlap(view, y):
-        values = packed_copy(values)
+        values = packed_copy(values, values.type)
         y = expanded(values, ndim, dims)
     if not accumulate and n_index and values.numel_ == 1:
         if index.mask is not None and index.mask.numel_ == view.numel_ and view.packed:
@@ -479,7 +478,7 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
         # one block of the other dims, so that whole runs of it are moved
         for d in range(ndim):
             block[d] = 1 if index.at <= d < index.at + n_index else dims[d]
-        y = expanded(packed_copy(expanded(values, ndim, block)), ndim, dims)
+        y = expanded(packed_copy(expanded(values, ndim, block), values.type), ndim, dims)
     elif n_index and not one_step(n_index, y.dims + index.at, y.steps + index.at, &step):
-        y = packed_copy(y)
+        y = packed_copy(y, y.type)
     return apply(view, index, y, ADD if accumulate else PUT)

@@ -32,6 +32,7 @@ cdef Loop TABLE[MAX_LOOPS][N_DTYPES]
 cdef cast_loop CASTS[N_DTYPES][N_DTYPES]
 cdef gather_loop GATHERS[N_DTYPES]
 cdef scatter_loop SCATTERS[N_DTYPES]
+cdef transpose_loop TRANSPOSES[N_DTYPES]
 cdef dict IDS = {}
 
 # NumPy's name where it differs from ours
@@ -76,6 +77,10 @@ cdef scatter_loop find_scatter(int dtype) noexcept nogil:
     return SCATTERS[dtype]
 
 
+cdef transpose_loop find_transpose(int dtype) noexcept nogil:
+    return TRANSPOSES[dtype]
+
+
 cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil:
     """output := loop(inputs...) over contiguous runs of n elements."""
     if loop.strided:
@@ -116,7 +121,7 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     return 0
 
 
-cdef int fill_from_ufunc(str name, object ufunc) except -1:
+def fill_from_ufunc(str name, object ufunc):
     """Takes the loops whose inputs share one of our dtypes. Half types compute in float32."""
     cdef PyUFuncObject* u = <PyUFuncObject*><PyObject*>ufunc
     cdef int row, i, dtype, result
@@ -129,7 +134,6 @@ cdef int fill_from_ufunc(str name, object ufunc) except -1:
         if find_loop(loop_id(name), dtype).run == NULL:
             set_loop(name, dtype, <void*>u.functions[row],
                      u.data[row] if u.data != NULL else NULL, u.nin, result, True)
-    return 0
 
 
 cdef int fill_from_kernels(object rows) except -1:
@@ -144,6 +148,8 @@ cdef int fill_from_kernels(object rows) except -1:
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":
             GATHERS[target] = <gather_loop>address
+        elif name == "transpose":
+            TRANSPOSES[target] = <transpose_loop>address
         elif name == "scatter":
             SCATTERS[target] = <scatter_loop>address
         else:
@@ -166,5 +172,6 @@ def loop_dtypes(name):
 
 for _name, _ufunc in FROM_NUMPY.items():
     fill_from_ufunc(_name, _ufunc)
+fill_from_ufunc("round", np.trunc)       # the rows of integers, which rint does not have
 for _name in _kernels.ELEMENTWISE:
     fill_from_kernels(_kernels.load(_name).table())

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tensorlib._core.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
 from tensorlib._core.shape cimport MAX_NDIM
-from tensorlib._core.strided cimport packed_copy
+from tensorlib._core.tile cimport packed
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
 
 ctypedef fused bits:
@@ -23,7 +23,7 @@ cdef void test(const bits* x, char* y, Py_ssize_t n, bits kept) noexcept nogil:
 
 cdef Tensor nonzero_mask(Tensor x):
     """A packed bool tensor: which elements are not zero. NaN is not zero."""
-    cdef Tensor source = x if x.packed else packed_copy(x), out
+    cdef Tensor source = packed(x), out
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     # the sign bit of a floating zero does not count
     cdef uint64_t kept = ~<uint64_t>0

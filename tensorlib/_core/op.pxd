@@ -7,6 +7,12 @@ from tensorlib._core.tile cimport TileProgram
 cdef enum:
     MAX_WANTS = 8
 
+# What makes an operation on integers an error, in its last argument.
+cdef enum Guard:
+    NOTHING
+    ZEROS
+    NEGATIVES
+
 # What a rule is, once traced.
 cdef enum RuleKind:
     PASS          # the gradient goes on as it is
@@ -56,7 +62,7 @@ cdef class Op:
     cdef frozenset kept_attributes     # those that some rule names
     cdef int n_args
     cdef bint to_float                 # integers are computed as the default float
-    cdef bint divides                  # an integer zero as the last argument is an error
+    cdef Guard guard                   # what integers the last argument may not hold
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program

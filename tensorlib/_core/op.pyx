@@ -47,6 +47,7 @@ cdef extern from * nogil:
 # ---- records -------------------------------------------------------------------------------------
 
 cdef dict OPS = {}
+cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
 registry = MappingProxyType(OPS)
 
 # what a rule may know of an argument that is not kept
@@ -67,7 +68,7 @@ cdef class Op:
     """
 
     def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
-                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, bint divides=False,
+                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, refuses=None,
                  bint differentiable=True, bint variadic=False, bint is_view=False,
                  str linearity="", testing=None):
         if name in OPS:
@@ -89,7 +90,7 @@ cdef class Op:
         self.rules = [None] * self.n_args
         self.kept_attributes = frozenset()
         self.to_float = to_float
-        self.divides = divides
+        self.guard = GUARDS[refuses]
         self.boolean_inputs = tuple(boolean_inputs)
         self.elementwise = loop is not None
         if loop is not None:
@@ -260,7 +261,7 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
         return operand(op, value.item(), partner)
     if isinstance(value, np.ndarray):
-        return from_ndarray(op.name, value)
+        return from_ndarray("operand" if op is None else op.name, value)
     return None
 
 
@@ -274,7 +275,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-                        and not op.divides)
+                        and op.guard == NOTHING)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -352,13 +353,27 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     dtype = compute_dtype(dtype)
     if find_loop(op.loop, dtype).run == NULL:
         raise RuntimeError(f"{op.name}: not implemented for {dtype_object(promoted)}")
-    if op.divides and KIND[dtype] != FLOAT_KIND and has_zero(<Tensor>args[op.n_args - 1]):
-        raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
+    if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
+        check_guard(op, <Tensor>args[op.n_args - 1])
     return op.program.at(dtype)
+
+
+cdef int check_guard(Op op, Tensor x) except -1:
+    """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
+    if op.guard == ZEROS and has_zero(x):
+        raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
+    if op.guard == NEGATIVES and has_negative(x):
+        raise NegativePower(
+            f"{op.name}: integers to negative integer powers are not allowed; make one a float")
+    return 0
 
 
 class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
     """Python's and NumPy's error for it, and PyTorch's."""
+
+
+class NegativePower(ValueError, RuntimeError):
+    """NumPy's error for it, and PyTorch's."""
 
 
 cdef bint has_zero(Tensor x) except -1:
@@ -366,6 +381,18 @@ cdef bint has_zero(Tensor x) except -1:
     cdef Tensor truth = cast(x, BOOL)
     cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
     return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
+
+
+cdef bint has_negative(Tensor x) except -1:
+    """Whether an element is negative."""
+    cdef Tensor whole = cast(x, INT64)
+    cdef Tensor flat = whole if whole.packed else packed_copy(whole, INT64)
+    cdef const int64_t* items = <const int64_t*>flat.data_pointer
+    cdef int64_t least = 0
+    cdef Py_ssize_t i
+    for i in range(flat.numel_):
+        least = min(least, items[i])
+    return least < 0
 
 
 cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:

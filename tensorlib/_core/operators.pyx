@@ -17,7 +17,8 @@ from tensorlib._core.op import find
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
-    MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad, same_shape,
+    MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad,
+    same_shape,
 )
 from tensorlib._core.tile cimport MAX_INPUTS, copy_into, may_overlap, packed_copy
 

@@ -182,7 +182,7 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
 
 
 cdef Py_ssize_t batch_step(Tensor x, int d) noexcept:
-    """The bytes between matrices along batch dim `d`, counted from the last (-1); 0 if broadcast."""
+    """The bytes between matrices along batch dim `d`, from the last (-1) on; 0 if broadcast."""
     cdef int place = x.ndim_ - 2 + d
     if place < 0 or x.dims[place] == 1:
         return 0

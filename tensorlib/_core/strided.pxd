@@ -26,7 +26,5 @@ cdef void start(Walk* walk, char* x, char* y) noexcept
 cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_step) noexcept
 cdef void move(Walk* walk, Move kind, int dtype) noexcept
 
-cdef Tensor packed_copy(Tensor x)
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims)
 cdef int require_writable(Tensor x) except -1
-cdef bint may_overlap(Tensor a, Tensor b) noexcept

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
 )
-from tensorlib._core.tensor cimport Tensor, new_like, new_view
+from tensorlib._core.tensor cimport Tensor, new_view
 
 cdef enum:
     CHUNK = 512                      # positions whose byte offsets are kept at once: 4 KiB
@@ -239,22 +239,6 @@ cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
 
 # ---- whole tensors ----------------------------------------------------------------------------
 
-cdef Tensor packed_copy(Tensor x):
-    """The elements of `x` in row-major order, in memory of its own."""
-    cdef Tensor y = new_like(x, x.type)
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
-    cdef Walk walk
-    cdef int d
-    if x.packed:
-        memcpy(y.data_pointer, x.data_pointer, x.numel_ * itemsize)
-        return y
-    start(&walk, x.data_pointer, y.data_pointer)
-    for d in range(x.ndim_):
-        add_dim(&walk, x.dims[d], x.steps[d] * itemsize, y.steps[d] * itemsize)
-    move(&walk, TAKE, x.type)
-    return y
-
-
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims):
     """A view of `x` broadcast to a shape, or None if it does not broadcast to it.
 
@@ -281,29 +265,3 @@ cdef int require_writable(Tensor x) except -1:
         raise RuntimeError(
             "setitem: the tensor shares read-only memory; write to x.clone() instead")
     return 0
-
-
-cdef bint may_overlap(Tensor a, Tensor b) noexcept:
-    """Whether the bytes that two tensors span meet."""
-    cdef char* low_a
-    cdef char* high_a
-    cdef char* low_b
-    cdef char* high_b
-    if a.numel_ == 0 or b.numel_ == 0:
-        return False
-    span(a, &low_a, &high_a)
-    span(b, &low_b, &high_b)
-    return low_a < high_b and low_b < high_a
-
-
-cdef void span(Tensor x, char** low, char** high) noexcept:
-    cdef Py_ssize_t reach
-    cdef int d
-    low[0] = x.data_pointer
-    high[0] = x.data_pointer + ITEMSIZE[x.type]
-    for d in range(x.ndim_):
-        reach = (x.dims[d] - 1) * x.steps[d] * ITEMSIZE[x.type]
-        if reach < 0:
-            low[0] += reach
-        else:
-            high[0] += reach

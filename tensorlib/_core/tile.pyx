@@ -7,13 +7,13 @@ one contiguous run.
 """
 
 from libc.stdint cimport int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object,
 )
 from tensorlib._core.loops cimport (
-    Loop, call_loop, find_cast, find_gather, find_loop, find_scatter, loop_id,
+    Loop, call_loop, find_cast, find_gather, find_loop, find_scatter, find_transpose, loop_id,
 )
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.shape cimport MAX_NDIM
@@ -23,6 +23,7 @@ cdef enum:
     TILE = 512               # elements; a slot of a tile takes at most 4 KiB
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
     GRAIN = 32768            # elements of one parallel chunk
+    ROWS = 16                # of a transposition in one chunk, at least
     RELEASE_GIL = 16384      # elements from which on the GIL is released
 
 
@@ -100,10 +101,30 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
     plan(&walk, inputs, out)
     if numel < RELEASE_GIL:
         run_range(&walk, 0, numel)
+    elif is_transposition(&walk):
+        with nogil:
+            parallel_for(run_rows, &walk, walk.dims[0], max(GRAIN // walk.dims[1], ROWS))
     else:
         with nogil:
             parallel_for(run_range, &walk, numel, GRAIN)
     return 0
+
+
+cdef bint is_transposition(const Walk* walk) noexcept:
+    """A copy of a matrix whose columns are contiguous to one whose rows are."""
+    cdef Py_ssize_t size = ITEMSIZE[walk.operands[1].dtype]
+    return (walk.program.n_steps == 0 and walk.ndim == 2
+            and walk.operands[0].dtype == walk.operands[1].dtype
+            and walk.operands[0].steps[0] == size and walk.operands[1].steps[1] == size)
+
+
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Rows [begin, end) of a transposition."""
+    cdef Walk* walk = <Walk*>context
+    cdef Operand* x = &walk.operands[0]
+    cdef Operand* y = &walk.operands[1]
+    find_transpose(x.dtype)(x.data + begin * x.steps[0], x.steps[1], y.data + begin * y.steps[0],
+                            y.steps[0], end - begin, walk.dims[1])
 
 
 cdef void plan(Walk* walk, PyObject** inputs, Tensor out) noexcept:
@@ -317,6 +338,9 @@ cdef void move_rows(const Walk* walk, const Operand* operand, const Py_ssize_t* 
     cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length
     for d in range(walk.ndim):
         at[d] = index[d]
+    if walk.ndim == 2 and operand.steps[0] == 0 and not back:
+        repeat_row(operand, at[1], walk.dims[1], pieces, count)
+        return
     while count:
         length = min(count, walk.dims[inner] - at[inner])
         if back:
@@ -328,6 +352,21 @@ cdef void move_rows(const Walk* walk, const Operand* operand, const Py_ssize_t* 
         pieces += length * size
         count -= length
         advance(walk, at, length)
+
+
+cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, char* pieces,
+                     Py_ssize_t count) noexcept nogil:
+    """One row over and over, from its element `first` on, by copies that double in length."""
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], done = min(row - first, count), length
+    find_gather(operand.dtype)(operand.data + first * operand.steps[1], operand.steps[1], pieces, done)
+    if done < count:
+        length = min(first, count - done)
+        find_gather(operand.dtype)(operand.data, operand.steps[1], pieces + done * size, length)
+        done += length
+    while done < count:                      # what is there is a whole number of rows
+        length = min(done, count - done)
+        memcpy(pieces + done * size, pieces, length * size)
+        done += length
 
 
 cdef void run_tile(const Walk* walk, char** pointers, const Py_ssize_t* steps, Py_ssize_t* filled,
@@ -510,14 +549,14 @@ cdef int zero(Tensor x) except -1:
 
 
 cdef bint may_overlap(Tensor a, Tensor b) noexcept:
-    """Whether the address ranges of two tensors of one storage meet, other than element by element."""
+    """Whether the memory that two tensors span meets, other than element by element."""
     cdef char* low_a
     cdef char* low_b
     cdef char* high_a
     cdef char* high_b
     cdef int d
     cdef bint alike
-    if a.storage is not b.storage or a.numel_ == 0 or b.numel_ == 0:
+    if a.numel_ == 0 or b.numel_ == 0:
         return False
     alike = a.data_pointer == b.data_pointer and a.type == b.type and same_shape(a, b)
     if alike:

@@ -2,7 +2,7 @@
 
 cdef extern from *:
     """
-    #if defined(__x86_64__)
+    #if defined(__x86_64__) && defined(__linux__)   /* where setup.py builds the levels */
     static int runs_v2(void) {
         __builtin_cpu_init();
         return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")
@@ -17,23 +17,23 @@ cdef extern from *:
             && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq")
             && __builtin_cpu_supports("avx512vl");
     }
-    static const int is_x86_64 = 1;
+    static const int has_levels = 1;
     #else
     static int runs_v2(void) { return 0; }
     static int runs_v3(void) { return 0; }
     static int runs_v4(void) { return 0; }
-    static const int is_x86_64 = 0;
+    static const int has_levels = 0;
     #endif
     """
     bint runs_v2()
     bint runs_v3()
     bint runs_v4()
-    const bint is_x86_64
+    const bint has_levels
 
 
 def supported_levels():
     """Names of the levels that run here, the best first."""
-    if not is_x86_64:
+    if not has_levels:
         return ["base"]
     if not runs_v2():
         raise ImportError("tensorlib needs a processor with SSE4.2 (x86-64-v2)")

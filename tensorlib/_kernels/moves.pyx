@@ -1,7 +1,9 @@
-"""Loops that move items whatever their dtype, by size: gather, scatter, where.
+"""Loops that move items whatever their dtype, by size: gather, scatter, transpose, where.
 
-    gather   void run(const char* x, Py_ssize_t stride, T* y, Py_ssize_t n)
-    scatter  void run(const T* x, char* y, Py_ssize_t stride, Py_ssize_t n)
+    gather     void run(const char* x, Py_ssize_t stride, T* y, Py_ssize_t n)
+    scatter    void run(const T* x, char* y, Py_ssize_t stride, Py_ssize_t n)
+    transpose  void run(const T* x, Py_ssize_t x_stride, T* y, Py_ssize_t y_stride,
+                        Py_ssize_t rows, Py_ssize_t columns)
 
 The stride is in bytes and may be 0 or negative; the other side is contiguous. `where` is an
 element-wise loop of three inputs (`tensorlib/_kernels/__init__.py`).
@@ -50,6 +52,37 @@ cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) n
             (<item*>(y + i * stride))[0] = x[i]
 
 
+cdef enum:
+    BLOCK = 16
+
+
+cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t y_stride,
+                        Py_ssize_t rows, Py_ssize_t columns) noexcept nogil:
+    """y[i, j] := x[j, i], the strides between rows of x and y in bytes
+
+    Blocks are turned in a buffer, so that each cache line of x is read once and each of y written
+    once; strides that are powers of two would throw them out of the cache in between.
+    """
+    cdef item block[BLOCK * BLOCK]
+    cdef Py_ssize_t i, j, k, l, height, width
+    cdef const item* source
+    for j in range(0, columns, 16):          # BLOCK; Cython wants the sign of a step
+        width = min(<Py_ssize_t>BLOCK, columns - j)
+        for i in range(0, rows, 16):
+            height = min(<Py_ssize_t>BLOCK, rows - i)
+            for l in range(width):
+                source = <const item*>(<const char*>x + (j + l) * x_stride) + i
+                if height == BLOCK:
+                    for k in range(BLOCK):
+                        block[k * BLOCK + l] = source[k]
+                else:
+                    for k in range(height):
+                        block[k * BLOCK + l] = source[k]
+            for k in range(height):
+                memcpy(<item*>(<char*>y + (i + k) * y_stride) + j, block + k * BLOCK,
+                       width * sizeof(item))
+
+
 cdef void where_run(const uint8_t* condition, const item* a, const item* b, item* y,
                     Py_ssize_t n) noexcept nogil:
     """y := a where condition, else b"""
@@ -77,6 +110,11 @@ def table():
         4: <size_t>&scatter_run[uint32_t], 8: <size_t>&scatter_run[uint64_t],
         16: <size_t>&scatter_run[pair],
     }
+    transposes = {
+        1: <size_t>&transpose_run[uint8_t], 2: <size_t>&transpose_run[uint16_t],
+        4: <size_t>&transpose_run[uint32_t], 8: <size_t>&transpose_run[uint64_t],
+        16: <size_t>&transpose_run[pair],
+    }
     wheres = {
         1: <size_t>&where_run[uint8_t], 2: <size_t>&where_run[uint16_t],
         4: <size_t>&where_run[uint32_t], 8: <size_t>&where_run[uint64_t],
@@ -85,5 +123,6 @@ def table():
     return [row for dtype, size in sizes.items() for row in (
         ("gather", (dtype,), dtype, gathers[size]),
         ("scatter", (dtype,), dtype, scatters[size]),
+        ("transpose", (dtype,), dtype, transposes[size]),
         ("where", ("bool", dtype, dtype), dtype, wheres[size]),
     )]

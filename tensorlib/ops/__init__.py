@@ -8,10 +8,10 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
-    creation,
-    random,
     linalg,
     indexing,
+    creation,
+    random,
 )
 from tensorlib.ops.declare import FUNCTIONS
 

@@ -6,11 +6,12 @@ from tensorlib.ops.declare import alias, elementwise, publish
 from tensorlib.ops.samples import pairs
 
 inf, nan = float("inf"), float("nan")
+EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 
 # ---- the four operations -------------------------------------------------------------------------
 
-@elementwise(reference=np.add, samples=pairs(), public=False)
+@elementwise(reference=np.add, samples=pairs(), edges=EDGES, public=False)
 def add(input, other):
     """Sum of the elements of both, with broadcasting."""
 
@@ -25,7 +26,8 @@ def add_deriv_other():
     return 1
 
 
-@elementwise(reference=np.subtract, samples=pairs(), public=False)
+@elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
+             public=False)
 def sub(input, other):
     """Difference of the elements of both, with broadcasting."""
 
@@ -40,7 +42,7 @@ def sub_deriv_other():
     return -1
 
 
-@elementwise(reference=np.multiply, samples=pairs())
+@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES)
 def mul(input, other):
     """Product of the elements of both, with broadcasting."""
 
@@ -55,7 +57,8 @@ def mul_deriv_other(input):
     return input
 
 
-@elementwise(reference=np.divide, samples=pairs(other_low=0.5), to_float=True, public=False)
+@elementwise(reference=np.divide, samples=pairs(other_low=0.5), edges=EDGES, to_float=True,
+             public=False)
 def div(input, other):
     """Quotient of the elements of both, with broadcasting."""
 
@@ -70,7 +73,8 @@ def div_deriv_other(other, out):
     return -out / other
 
 
-@elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), divides=True)
+@elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
+             takes="integer floating")
 def floor_divide(input, other):
     """Quotient of the elements of both, rounded down.
 
@@ -78,8 +82,8 @@ def floor_divide(input, other):
     """
 
 
-@elementwise(reference=lambda a, b: np.trunc(a / b), samples=pairs(other_low=0.5), public=False,
-             method=False, divides=True)
+@elementwise(reference=lambda a, b: np.trunc(a / b).astype(a.dtype), samples=pairs(other_low=0.5),
+             edges=EDGES, refuses="zero", takes="integer floating", public=False, method=False)
 def div_trunc(input, other):
     """Quotient of the elements of both, rounded towards zero: see `div`."""
 
@@ -92,7 +96,8 @@ def rounded_division_deriv():
     return 0
 
 
-@elementwise(reference=np.remainder, samples=pairs(other_low=0.5), divides=True)
+@elementwise(reference=np.remainder, samples=pairs(other_low=0.5), edges=EDGES,
+             signed_zeros=False, refuses="zero", takes="integer floating")
 def remainder(input, other):
     """input - other * floor(input / other): the remainder with the sign of `other`."""
 
@@ -107,7 +112,8 @@ def remainder_deriv_other(input, other):
     return -(input / other).floor()
 
 
-@elementwise(reference=np.fmod, samples=pairs(other_low=0.5), divides=True)
+@elementwise(reference=np.fmod, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
+             takes="integer floating")
 def fmod(input, other):
     """input - other * trunc(input / other): the remainder with the sign of `input`."""
 
@@ -122,12 +128,15 @@ def fmod_deriv_other(input, other):
     return -(input / other).trunc()
 
 
-@elementwise(reference=np.power, samples=pairs(low=0.3, other_low=-2.0))
+@elementwise(reference=np.power, samples=pairs(low=0.3, other_low=-2.0), edges=EDGES,
+             refuses="negative", takes="integer floating")
 def pow(input, exponent):
     """`input` to the power of `exponent`, with broadcasting.
 
     Gradient: with respect to `input` 0 where the exponent is 0; with respect to `exponent` 0 where
     the base is 0 and the exponent is not negative.
+
+    Raises: RuntimeError for integers to negative integer powers.
     """
 
 
@@ -141,7 +150,7 @@ def pow_deriv_exponent(input, exponent, out):
     return (out * input.log()).where((input != 0).logical_or(exponent < 0), out * 0)
 
 
-@elementwise(reference=np.arctan2, samples=pairs(low=0.3), to_float=True)
+@elementwise(reference=np.arctan2, samples=pairs(low=0.3), edges=EDGES, to_float=True)
 def atan2(input, other):
     """The angle of the point (x = other, y = input), in (-pi, pi].
 
@@ -161,7 +170,8 @@ def atan2_deriv_other(input, other):
 
 # ---- the larger and the smaller ------------------------------------------------------------------
 
-@elementwise(reference=np.maximum, samples=pairs(apart=0.1))
+@elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,
+             signed_zeros=False)
 def maximum(input, other):
     """The larger of both elements; NaN if either is.
 
@@ -169,7 +179,8 @@ def maximum(input, other):
     """
 
 
-@elementwise(reference=np.minimum, samples=pairs(apart=0.1))
+@elementwise(reference=np.minimum, samples=pairs(apart=0.1), edges=EDGES,
+             signed_zeros=False)
 def minimum(input, other):
     """The smaller of both elements; NaN if either is.
 
@@ -198,7 +209,7 @@ def minimum_deriv_other(input, other):
 
 
 @elementwise(reference=lambda x, slope: np.where(x == 0, x, x * slope), samples=pairs(low=0.3),
-             public=False, method=False)
+             edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False)
 def zmul(input, slope):
     """input * slope, but 0 where `input` is 0: how a gradient meets an infinite or NaN derivative."""
 

@@ -1,6 +1,5 @@
 """Conversions between dtypes and the methods named after them."""
 
-
 from tensorlib._core import layout
 from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.tensor import Tensor, device
@@ -8,7 +7,10 @@ from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given
 
 
-@op(linear=True, public=False, method=False, reference=lambda x, d: x, samples=given(((2, 3),)))
+@op(linear=True, public=False, method=False,
+    reference=lambda x, dtype: x.astype(str(dtype).rpartition(".")[2]),
+    result_dtype=lambda x, dtype: dtype,
+    samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
 def to(input: Tensor, dtype, copy=False):
     """The elements as another dtype: `input` itself if it has it already, unless `copy`."""
     return layout.to_dtype(input, dtype, copy)

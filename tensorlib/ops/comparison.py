@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib.ops.arithmetic import maximum, minimum
+from tensorlib.ops.arithmetic import EDGES, maximum, minimum
 from tensorlib.ops.declare import alias, elementwise, publish
 from tensorlib.ops.samples import booleans, integers, pairs, triples
 
@@ -11,92 +11,102 @@ inf = float("inf")
 
 # ---- comparisons ---------------------------------------------------------------------------------
 
-@elementwise(reference=np.equal, samples=pairs(), differentiable=False)
+@elementwise(reference=np.equal, samples=pairs(), edges=EDGES, differentiable=False)
 def eq(input, other):
     """Whether the elements of both are equal, as bool."""
 
 
-@elementwise(reference=np.not_equal, samples=pairs(), differentiable=False)
+@elementwise(reference=np.not_equal, samples=pairs(), edges=EDGES, differentiable=False)
 def ne(input, other):
     """Whether the elements of both differ, as bool."""
 
 
-@elementwise(reference=np.less, samples=pairs(), differentiable=False)
+@elementwise(reference=np.less, samples=pairs(), edges=EDGES, differentiable=False)
 def lt(input, other):
     """Whether elements of `input` are smaller than those of `other`, as bool."""
 
 
-@elementwise(reference=np.less_equal, samples=pairs(), differentiable=False)
+@elementwise(reference=np.less_equal, samples=pairs(), edges=EDGES, differentiable=False)
 def le(input, other):
     """Whether elements of `input` are at most those of `other`, as bool."""
 
 
-@elementwise(reference=np.greater, samples=pairs(), differentiable=False)
+@elementwise(reference=np.greater, samples=pairs(), edges=EDGES, differentiable=False)
 def gt(input, other):
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
 
-@elementwise(reference=np.greater_equal, samples=pairs(), differentiable=False)
+@elementwise(reference=np.greater_equal, samples=pairs(), edges=EDGES, differentiable=False)
 def ge(input, other):
     """Whether elements of `input` are at least those of `other`, as bool."""
 
 
 # ---- logic ---------------------------------------------------------------------------------------
 
-@elementwise(reference=np.logical_and, samples=booleans(2), differentiable=False)
+@elementwise(reference=np.logical_and, samples=booleans(2), edges=EDGES,
+             differentiable=False)
 def logical_and(input, other):
     """Whether the elements of both are true (not zero), as bool."""
 
 
-@elementwise(reference=np.logical_or, samples=booleans(2), differentiable=False)
+@elementwise(reference=np.logical_or, samples=booleans(2), edges=EDGES,
+             differentiable=False)
 def logical_or(input, other):
     """Whether an element of either is true (not zero), as bool."""
 
 
-@elementwise(reference=np.logical_xor, samples=booleans(2), differentiable=False)
+@elementwise(reference=np.logical_xor, samples=booleans(2), edges=EDGES,
+             differentiable=False)
 def logical_xor(input, other):
     """Whether exactly one of the elements is true (not zero), as bool."""
 
 
-@elementwise(reference=np.logical_not, samples=booleans(1), differentiable=False)
+@elementwise(reference=np.logical_not, samples=booleans(1), edges=EDGES,
+             differentiable=False)
 def logical_not(input):
     """Whether each element is false (zero), as bool."""
 
 
-@elementwise(reference=np.bitwise_and, samples=integers(2), differentiable=False)
+@elementwise(reference=np.bitwise_and, samples=integers(2), takes="bool integer",
+             differentiable=False)
 def bitwise_and(input, other):
     """Bitwise "and" of integers or bools."""
 
 
-@elementwise(reference=np.bitwise_or, samples=integers(2), differentiable=False)
+@elementwise(reference=np.bitwise_or, samples=integers(2), takes="bool integer",
+             differentiable=False)
 def bitwise_or(input, other):
     """Bitwise "or" of integers or bools."""
 
 
-@elementwise(reference=np.bitwise_xor, samples=integers(2), differentiable=False)
+@elementwise(reference=np.bitwise_xor, samples=integers(2), takes="bool integer",
+             differentiable=False)
 def bitwise_xor(input, other):
     """Bitwise "exclusive or" of integers or bools."""
 
 
-@elementwise(reference=np.invert, samples=integers(1), differentiable=False)
+@elementwise(reference=np.invert, samples=integers(1), takes="bool integer",
+             differentiable=False)
 def bitwise_not(input):
     """Every bit of integers turned over; "not" of bools."""
 
 
-@elementwise(reference=np.left_shift, samples=integers(2, 0, 5), differentiable=False)
+@elementwise(reference=np.left_shift, samples=integers(2, 0, 5), takes="integer",
+             differentiable=False)
 def bitwise_left_shift(input, other):
     """The bits of `input` moved left by `other` places."""
 
 
-@elementwise(reference=np.right_shift, samples=integers(2, 0, 5), differentiable=False)
+@elementwise(reference=np.right_shift, samples=integers(2, 0, 5), takes="integer",
+             differentiable=False)
 def bitwise_right_shift(input, other):
     """The bits of `input` moved right by `other` places, the sign kept."""
 
 
 # ---- choices -------------------------------------------------------------------------------------
 
-@elementwise(reference=np.where, samples=triples(boolean=True), boolean=("condition",), public=False,
-             method=False)
+@elementwise(reference=np.where, samples=triples(boolean=True), edges=EDGES,
+             boolean=("condition",), public=False, method=False)
 def where(condition, input, other):
     """`input` where the condition holds, else `other`, with broadcasting.
 
@@ -117,7 +127,8 @@ def where_deriv_other(g, condition):
 
 
 @elementwise(reference=lambda x, low, high: np.minimum(np.maximum(x, low), high),
-             samples=triples(), public=False, method=False)
+             samples=triples(), edges=EDGES, signed_zeros=False, takes="integer floating",
+             public=False, method=False)
 def clamp(input, min, max):
     """Each element brought into [min, max]; either bound may be absent. NaN stays NaN.
 

@@ -53,21 +53,22 @@ def _parameters(function):
 
 
 def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, boolean=(),
-                divides=False, differentiable=True, public=True, method=True, inplace=True, **testing):
+                refuses=None, differentiable=True, public=True, method=True, inplace=True, **testing):
     """Declares an operation that the loop `kernel` (its own name by default) does element by element.
 
-    to_float: integers are computed as the default float. boolean: arguments that are bool. divides:
-    an integer zero as the last argument raises ZeroDivisionError.
+    to_float: integers are computed as the default float. boolean: arguments that are bool. refuses:
+    "zero" or "negative", integers that are an error in the last argument.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at.
     """
     def decorate(function):
         name, arguments = function.__name__, _parameters(function)
         record = Op(
             name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
-            divides=divides,
+            refuses=refuses,
             boolean_inputs=tuple(arguments.index(a) for a in boolean),
             differentiable=differentiable, linearity="deriv" if differentiable else "",
-            testing={"reference": reference, "samples": samples, "edges": edges, **testing})
+            testing={"reference": reference, "samples": samples, "edges": edges,
+                     "refuses": refuses, **testing})
         made = _MAKERS.get(len(arguments), make_nary)(record)
         publish(name, made, function.__doc__, method, public)
         made.inplace = make_inplace(record)

@@ -8,14 +8,33 @@ from tensorlib._core.masks import nonzero as true_places
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import op, publish
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, given_pairs
 
 inf = float("inf")
 
 
-@op(linear=True, public=False, method=False, reference=lambda x, key: x[key], prepare=parse,
-    samples=given(((3, 4), 0), ((3, 4), (slice(None), slice(None, None, -2))), ((3, 4), (..., None)),
-                  ((3, 4), [0, 2, 0]), ((3, 4), ([0, 1], [1, 1]))))
+# Keys to try, on a tensor of sizes (3, 4), each with the sizes that it picks.
+KEYS = ((0, (4,)), ((slice(None), slice(None, None, -2)), (3, 2)), ((..., None), (3, 4, 1)),
+        ([0, 2, 0], (3, 4)), (([0, 1], [1, 1]), (2,)))
+
+
+def added_at(values, shape, key):
+    """The reference of `spread_index`."""
+    base = np.zeros(shape, values.dtype)
+    np.add.at(base, key, values)
+    return base
+
+
+def put_at(x, values, key):
+    """The reference of `index_put`."""
+    x = x.copy()
+    x[key] = values
+    return x
+
+
+@op(linear=True, public=False, method=False, reference=lambda x, key: x[key],
+    prepare=lambda x, key: (x, parse(x, key)),
+    samples=given(*(((3, 4), key) for key, _ in KEYS)))
 def getitem(input: Tensor, index):
     """The elements that a parsed index expression picks: `x[key]`."""
     return take(input, index)
@@ -26,7 +45,9 @@ def getitem_vjp(g, input_shape, index):
     return spread_index(g, input_shape, index)
 
 
-@op(linear=True, public=False, method=False, reference=None, samples=None)
+@op(linear=True, public=False, method=False, reference=added_at,
+    prepare=lambda x, shape, key: (x, shape, parse(layout.zeros(shape, x.dtype), key)),
+    samples=given(*((picked, (3, 4), key) for key, picked in KEYS)))
 def spread_index(input: Tensor, shape, index):
     """Zeros of sizes `shape` with `input` added where the index expression picks."""
     base = layout.zeros(shape, input.dtype)
@@ -39,7 +60,10 @@ def spread_index_vjp(g, index):
     return getitem(g, index)
 
 
-@op(linear=True, public=False, method=False, reference=None, samples=None)
+@op(linear=True, public=False, method=False, reference=put_at,
+    prepare=lambda x, values, key: (x, values, parse(x, key)),
+    samples=given_pairs(*(((3, 4), picked, key) for key, picked in KEYS if key != [0, 2, 0]),
+                        ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)))
 def index_put(input: Tensor, values: Tensor, index):
     """A copy of `input` with `values` where the index expression picks: what `x[key] = values` gives."""
     base = layout.clone(input)

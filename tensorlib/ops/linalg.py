@@ -28,6 +28,7 @@ def wrong(*cases):
 # ---- products of two tensors ---------------------------------------------------------------------
 
 @op(multilinear=True, maker=make_product(), reference=np.matmul,
+    takes="integer floating",
     samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
     errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))))
 def matmul(input: Tensor, other: Tensor):
@@ -42,25 +43,29 @@ def matmul(input: Tensor, other: Tensor):
     """
 
 
-@op(multilinear=True, maker=make_product(2, 2, "mat2"), reference=np.matmul, samples=products(*MATRICES),
+@op(multilinear=True, maker=make_product(2, 2, "mat2"), reference=np.matmul,
+    takes="integer floating", samples=products(*MATRICES),
     errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
 def mm(input: Tensor, other: Tensor):
     """Product of two matrices. Shapes: (M, K) @ (K, N) -> (M, N). Raises: RuntimeError."""
 
 
-@op(multilinear=True, maker=make_product(2, 1, "vec"), reference=np.matmul, samples=products(*MATRIX_VECTOR),
+@op(multilinear=True, maker=make_product(2, 1, "vec"), reference=np.matmul,
+    takes="integer floating", samples=products(*MATRIX_VECTOR),
     errors=wrong(((2, 3), (2,)), ((3,), (3,))))
 def mv(input: Tensor, other: Tensor):
     """Product of a matrix and a vector. Shapes: (M, K) @ (K,) -> (M,). Raises: RuntimeError."""
 
 
-@op(multilinear=True, maker=make_product(1, 1, "tensor"), reference=np.dot, samples=products(*VECTORS),
+@op(multilinear=True, maker=make_product(1, 1, "tensor"), reference=np.dot,
+    takes="integer floating", samples=products(*VECTORS),
     errors=wrong(((3,), (4,)), ((2, 3), (3,))))
 def dot(input: Tensor, other: Tensor):
     """Inner product of two vectors, 0-d. Raises: RuntimeError."""
 
 
-@op(multilinear=True, maker=make_product(3, 3, "mat2"), reference=np.matmul, samples=products(*BATCHES),
+@op(multilinear=True, maker=make_product(3, 3, "mat2"), reference=np.matmul,
+    takes="integer floating", samples=products(*BATCHES),
     errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))))
 def bmm(input: Tensor, other: Tensor):
     """Products of two batches of matrices, pair by pair.
@@ -91,7 +96,8 @@ def outer(input, vec2, *, out=None):
     return mul(input.unsqueeze(-1), vec2, out=out)
 
 
-@composite(reference=np.inner, errors=wrong(((2, 3), (4, 2))),
+@composite(reference=np.inner, takes="integer floating",
+           errors=wrong(((2, 3), (4, 2))),
            samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
 def inner(input, other, *, out=None):
     """Sums of products over the last dim of both. Shapes: (*a, K), (*b, K) -> (*a, *b).
@@ -114,7 +120,7 @@ def with_matrix(*cases):
         for case in cases:
             tensors = tuple(rng.uniform(-2, 2, shape) for shape in case)
             yield tensors, {}
-            yield tensors, {"beta": 0.5, "alpha": -2.0}
+            yield tensors, {"beta": 2, "alpha": 3}
     return generate
 
 
@@ -144,11 +150,12 @@ _addmm, _addmv = added_product("addmm", mm), added_product("addmv", mv)
 _baddbmm = added_product("baddbmm", bmm)
 
 
-def scaled_sum(x, a, b, beta=1.0, alpha=1.0):
+def scaled_sum(x, a, b, beta=1, alpha=1):
     return beta * x + alpha * (a @ b)
 
 
-@composite(reference=scaled_sum, samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
+@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
+           samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
 
@@ -157,7 +164,8 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     return _addmm(input, mat1, mat2, beta, alpha, out)
 
 
-@composite(reference=scaled_sum, samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
+@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
+           samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
 
@@ -166,7 +174,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     return _addmv(input, mat, vec, beta, alpha, out)
 
 
-@composite(reference=scaled_sum, samples=with_matrix(((3, 1), (2, 3, 4), (2, 4, 2))))
+@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
+           samples=with_matrix(((3, 1), (2, 3, 4), (2, 4, 2))))
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
 

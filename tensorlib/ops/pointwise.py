@@ -13,7 +13,7 @@ EDGES = (0.0, -0.0, 1.0, -1.0, inf, -inf, nan)
 
 # ---- sign and size -------------------------------------------------------------------------------
 
-@elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES)
+@elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES, takes="integer floating")
 def neg(input):
     """The negative of each element."""
 
@@ -37,7 +37,7 @@ def abs_deriv(input):
 
 
 @elementwise(reference=lambda x: np.where(np.isnan(x), 0, np.sign(x)), samples=reals(0.1, 3),
-             edges=EDGES)
+             edges=EDGES, takes="integer floating")
 def sign(input):
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
@@ -76,7 +76,7 @@ def rsqrt_deriv(out):
     return -0.5 * (out * out * out)
 
 
-@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES)
+@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES, takes="integer floating")
 def square(input):
     """The square of each element."""
 
@@ -86,7 +86,7 @@ def square_deriv(input):
     return 2 * input
 
 
-@elementwise(reference=np.reciprocal, samples=reals(0.2, 3), edges=(1.0, -1.0, inf, nan),
+@elementwise(reference=lambda x: 1 / x, samples=reals(0.2, 3), edges=(1.0, -1.0, inf, nan),
              to_float=True)
 def reciprocal(input):
     """One over each element."""
@@ -293,7 +293,7 @@ def sigmoid_deriv(out):
 
 
 @elementwise(reference=lambda x: np.maximum(x, 0), samples=reals(0.1, 3),
-             edges=(0.0, 1.0, -1.0, inf, -inf, nan))
+             edges=(0.0, 1.0, -1.0, inf, -inf, nan), takes="integer floating")
 def relu(input):
     """The larger of each element and 0.
 
@@ -346,7 +346,7 @@ def ceil(input):
     """
 
 
-@elementwise(reference=np.rint, samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5))
+@elementwise(reference=lambda x: np.rint(x).astype(x.dtype), samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5))
 def round(input):
     """The nearest whole number to each element, halves to even.
 

@@ -65,6 +65,14 @@ def given(*cases):
     return generate
 
 
+def given_pairs(*cases):
+    """Two real tensors of the shapes that each case begins with, then the case's attributes."""
+    def generate(rng):
+        for shape, other_shape, *attributes in cases:
+            yield (rng.uniform(-2, 2, shape), rng.uniform(-2, 2, other_shape), *attributes), {}
+    return generate
+
+
 def given_sequences(*cases):
     """Pairs of (shapes of a sequence of tensors, dim)."""
     def generate(rng):

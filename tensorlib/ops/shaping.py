@@ -7,12 +7,16 @@ from tensorlib._core.dtypes import dtype
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
-from tensorlib.ops.samples import given, given_sequences
+from tensorlib.ops.samples import given, given_pairs, given_sequences
 
 # ---- sizes ---------------------------------------------------------------------------------------
 
+RESHAPED = given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1)), ((0, 2), (2, 0)))
+
+
 @op(linear=True, view=True, public=False, method=False, reference=np.reshape,
-    samples=given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1)), ((0, 2), (2, 0))))
+    waive={"layouts": "a view needs strides that allow it"},
+    samples=RESHAPED)
 def view(input: Tensor, shape):
     """`input` under other sizes with the same elements, as a view. One size may be -1.
 
@@ -22,7 +26,7 @@ def view(input: Tensor, shape):
 
 
 @op(linear=True, public=False, method=False, reference=np.reshape,
-    samples=given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1)), ((0, 2), (2, 0))))
+    samples=RESHAPED)
 def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
 
@@ -54,7 +58,14 @@ def expand_vjp(g):
     return g                # the sweep sums over what was broadcast
 
 
-@op(linear=True, public=False, reference=None, samples=None)
+def summed_to(x, size):
+    """The reference of `sum_to_size`."""
+    x = x.sum(tuple(range(x.ndim - len(size))), dtype=x.dtype)
+    return x.sum(tuple(d for d, n in enumerate(size) if n == 1), dtype=x.dtype, keepdims=True)
+
+
+@op(linear=True, public=False, reference=summed_to, tolerance="reduction",
+    samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
     """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
     return layout.sum_to_size(input, size)
@@ -211,7 +222,45 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 # `place` is where a view lies in its base: sizes, strides and offset of the view, strides and offset
 # of the base, in elements of the storage.
 
-@op(linear=True, public=False, method=False, reference=None, samples=None)
+# A base of sizes (2, 3), itself transposed in storage, and its second column; a base of sizes (4,)
+# and its even elements in reverse.
+PLACES = (((2, 3), (2,), ((2,), (1,), 4, (1, 2), 2)), ((4,), (2,), ((2,), (-2,), 2, (1,), 0)))
+
+
+def viewed(x, place):
+    """The reference of `as_strided`."""
+    return storage_of(x, place)[positions_in(place)]
+
+
+def spread(values, shape, place):
+    """The reference of `spread_view`."""
+    return scattered(np.zeros(shape, values.dtype), values, place)
+
+
+def scattered(x, values, place):
+    """The reference of `view_scatter`."""
+    room = storage_of(x, place)
+    room[positions_in(place)] = values
+    return room[positions_of(x.shape, place[3], place[4])]
+
+
+def storage_of(x, place):
+    room = np.zeros(10, x.dtype)
+    room[positions_of(x.shape, place[3], place[4])] = x
+    return room
+
+
+def positions_in(place):
+    return positions_of(*place[:3])
+
+
+def positions_of(sizes, strides, offset):
+    """Where in the storage each element lies."""
+    return offset + sum(np.indices(sizes)[d] * stride for d, stride in enumerate(strides))
+
+
+@op(linear=True, public=False, method=False, reference=viewed,
+    samples=given(*((base, place) for base, _, place in PLACES)))
 def as_strided(input: Tensor, place):
     """The elements of `input`, a base or a copy of one, where a view of the base lies."""
     return layout.take_view(input, place)
@@ -222,7 +271,8 @@ def as_strided_vjp(g, input_shape, place):
     return spread_view(g, input_shape, place)
 
 
-@op(linear=True, public=False, method=False, reference=None, samples=None)
+@op(linear=True, public=False, method=False, reference=spread,
+    samples=given(*((view, base, place) for base, view, place in PLACES)))
 def spread_view(input: Tensor, shape, place):
     """Zeros of a base's shape with `input` added where a view lies: the transpose of `as_strided`."""
     return layout.spread_view(input, shape, place)
@@ -233,7 +283,7 @@ def spread_view_vjp(g, place):
     return as_strided(g, place)
 
 
-@op(linear=True, public=False, method=False, reference=None, samples=None)
+@op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES))
 def view_scatter(input: Tensor, value: Tensor, place):
     """`input`, a base or a copy of one, with `value` put where a view lies."""
     return layout.scatter_view(input, value, place)

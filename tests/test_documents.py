@@ -1,0 +1,44 @@
+"""What the documents say holds: their examples run, their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from process import run_python
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(
+    path for path in [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md")]
+    if not path.relative_to(ROOT).parts[0].startswith((".", "build")))
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+
+# In a process of its own, as an example may register an operation.
+RUN = """
+import doctest, sys
+test = doctest.DocTestParser().get_doctest(sys.argv[2], {}, sys.argv[1], sys.argv[1], 0)
+failed, attempted = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+assert attempted
+sys.exit(failed and f"{failed} of {attempted} examples failed")
+"""
+
+
+def session(path):
+    """The examples of a document that begin with >>>, as one session."""
+    blocks = (match[1] for match in PYTHON_BLOCK.finditer(path.read_text()))
+    return "\n".join(block for block in blocks if ">>>" in block)
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", filter(session, DOCUMENTS), ids=name_of)
+def test_the_examples_run(path):
+    run_python(RUN, name_of(path), session(path))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_to_files(path):
+    missing = [link for link in LINK.findall(path.read_text()) if not (path.parent / link).exists()]
+    assert not missing
