@@ -4,3 +4,5 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims)
 cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype)
+cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
+cdef int check_status(int status, Tensor x) except -1

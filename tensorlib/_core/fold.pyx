@@ -26,11 +26,11 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     else:
         with nogil:
             status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
-    check(status, x)
+    check_status(status, x)
     return out
 
 
-cdef int check(int status, Tensor x) except -1:
+cdef int check_status(int status, Tensor x) except -1:
     """Raises for what the kernels could not do."""
     if status == NO_LOOP:
         raise RuntimeError(f"not implemented for {x.dtype}")
@@ -62,33 +62,41 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     neighbours and the kept ones are in order; else a copy with the reduced dims last.
     """
     cdef int order[MAX_NDIM]
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
-    cdef int d, k, ndim = x.ndim_
-    for d in range(ndim):
+    cdef int d, k
+    for d in range(x.ndim_):
         is_reduced[d] = False
     for k in range(n_reduced):
         is_reduced[reduced[k]] = True
     by_stride(x, order)
     if split(x, order, is_reduced, sizes):
         return x
-    k = 0
-    for d in range(ndim):
-        if not is_reduced[d]:
-            order[k] = d
-            k += 1
-    for d in range(ndim):
-        if is_reduced[d]:
-            order[k] = d
-            k += 1
-    for d in range(ndim):
-        dims[d] = x.dims[order[d]]
-        steps[d] = x.steps[order[d]]
+    return reduced_last(x, n_reduced, reduced, sizes)
+
+
+cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+    """A tensor with the elements of `x` in memory as (rows, n), and these sizes."""
+    cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
+    return source if sizes[2] == 1 else reduced_last(x, n_reduced, reduced, sizes)
+
+
+cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+    """A contiguous copy of `x` with the reduced dims after the others."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, place, k = 0, kept = 0
     sizes[0] = sizes[1] = sizes[2] = 1
-    for d in range(ndim):
-        sizes[1 if is_reduced[order[d]] else 0] *= dims[d]
-    return packed_copy(new_view(x, ndim, dims, steps, x.data_pointer), x.type)
+    for d in range(x.ndim_):
+        if k < n_reduced and reduced[k] == d:
+            place = x.ndim_ - n_reduced + k
+            sizes[1] *= x.dims[d]
+            k += 1
+        else:
+            place = kept
+            sizes[0] *= x.dims[d]
+            kept += 1
+        dims[place], steps[place] = x.dims[d], x.steps[d]
+    return packed_copy(new_view(x, x.ndim_, dims, steps, x.data_pointer), x.type)
 
 
 cdef void by_stride(Tensor x, int* order) noexcept:

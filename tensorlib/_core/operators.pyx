@@ -400,8 +400,23 @@ def make_general(Op op):
                 if not isinstance(args[i], Tensor):
                     args = convert_arguments(op, args)
                     break
+        if kwargs and "out" in kwargs:
+            out = kwargs.pop("out")
+            if out is not None:
+                return store_general(op, args, kwargs, out)
         return apply_general(op, args, kwargs)
     return function
+
+
+cdef object store_general(Op op, tuple args, dict kwargs, object out):
+    """Runs an operation and puts its result, or each of its results, into `out`."""
+    cdef tuple inputs = tuple(args[0]) if op.variadic else args
+    result = op.forward(*args, **kwargs)
+    if isinstance(result, Tensor):
+        return store_out(op.name, inputs, result, out)
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"{op.name}: out must be a tuple of {len(result)} Tensors")
+    return type(result)(*[store_out(op.name, inputs, x, y) for x, y in zip(result, out)])
 
 
 cdef tuple check_sequence(Op op, object tensors):

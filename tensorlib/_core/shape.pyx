@@ -2,6 +2,11 @@
 
 from cpython.long cimport PyLong_AsSsize_t
 from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
+
+cdef extern from "Python.h":
+    object PyType_GenericAlloc(object type, Py_ssize_t n)
 
 cdef extern from * nogil:
     bint __builtin_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* product)
@@ -37,12 +42,15 @@ class Size(tuple):
         return Size, (tuple(self),)
 
 
-cdef object new_tuple = tuple.__new__
-
-
 cdef object make_size(int ndim, const Py_ssize_t* dims):
+    """The sizes as a `Size`, filled in place as tuples are."""
+    cdef object size = PyType_GenericAlloc(Size, ndim), item
     cdef int d
-    return new_tuple(Size, tuple([dims[d] for d in range(ndim)]))
+    for d in range(ndim):
+        item = dims[d]
+        Py_INCREF(item)
+        PyTuple_SET_ITEM(size, d, item)
+    return size
 
 
 cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
@@ -116,7 +124,10 @@ cdef int parse_dims(str name, object dim, int ndim, int* dims) except -1:
         return 0 if ndim == 0 else 1
     for d in range(MAX_NDIM):
         chosen[d] = False
-    if dim is None or len(dim) == 0:
+    if dim is not None and not isinstance(dim, (tuple, list)):
+        raise TypeError(
+            f"{name}: dim must be an int or a sequence of ints, got {type(dim).__name__}")
+    if not dim:
         for d in range(ndim):
             dims[d] = d
         return ndim

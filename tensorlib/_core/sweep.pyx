@@ -347,7 +347,7 @@ cdef Tensor zeros_for(Edge* edge):
     return x
 
 
-cdef object run_rule(Node node, Op op, int i, Tensor g, bint recorded):
+cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
     """The gradient of input i, before it is brought to the input's shape and dtype."""
     cdef Rule rule = <Rule>op.rules[i]
     cdef object slope
@@ -366,7 +366,7 @@ cdef object run_rule(Node node, Op op, int i, Tensor g, bint recorded):
     if recorded:
         slope = rule.function(*rule_arguments(rule, node, None, True))
         return apply_binary(<Op>ZMUL, g, slope)
-    return run_tiles(node, rule, g)
+    return run_tiles(node, rule, <Tensor>g)
 
 
 cdef Tensor run_tiles(Node node, Rule rule, Tensor g):

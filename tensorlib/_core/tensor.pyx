@@ -14,7 +14,7 @@ from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, dtype_id, dtype_object
+from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object
 from tensorlib._core.memory cimport Storage, allocate
 from tensorlib._core.shape cimport MAX_NDIM, count, make_size, row_major, wrap_dim
 
@@ -583,6 +583,33 @@ cdef void replace(Tensor x, Tensor other):
     x.packed = other.packed
     x.storage = other.storage
     x.data_pointer = other.data_pointer
+
+
+# `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes an
+# empty tensor. Compiled code calls the function behind the slot and sets every field itself.
+
+ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
+
+cdef extern from "Python.h":
+    struct TypeWithNew "_typeobject":
+        newfunc tp_new
+
+cdef newfunc new_uninitialised = (<TypeWithNew*><PyObject*>Tensor).tp_new
+
+
+cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
+    cdef PyObject* made = new_uninitialised(type, args, kwargs)
+    cdef Tensor x = <Tensor>made
+    set_layout_room(x, 1)
+    x.dims[0], x.steps[0] = 0, 1
+    x.type = default_float()
+    x.packed = True
+    x.storage = allocate(0)
+    x.data_pointer = x.storage.data
+    return made
+
+
+(<TypeWithNew*><PyObject*>Tensor).tp_new = new_empty
 
 
 # ---- views of a tensor ------------------------------------------------------------------------

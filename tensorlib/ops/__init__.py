@@ -8,10 +8,11 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
-    linalg,
-    indexing,
     creation,
     random,
+    linalg,
+    reductions,
+    indexing,
 )
 from tensorlib.ops.declare import FUNCTIONS
 

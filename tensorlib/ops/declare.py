@@ -95,17 +95,23 @@ def _deriv_of(record):
 
 
 def op(*, reference, samples, linear=False, multilinear=False, view=False, differentiable=True,
-       outputs=("out",), public=True, method=True, name=None, maker=make_general, **testing):
+       outputs=("out",), public=True, method=True, name=None, kernel=None, maker=make_general,
+       **testing):
     """Declares an operation by its forward function on tensors outside the graph.
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them; the
     rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the input's storage. maker: makes the function that is called,
-    for those too hot for a Python frame; their forward is only its signature and docstring.
+    follows. view: the result looks at the input's storage. kernel, maker: the compiled forward, and
+    what makes the function that is called, for operations too hot for a Python frame; the decorated
+    function is then only the signature and the docstring.
+
+    `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
+    and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros where
+    an argument has none) and whatever a gradient rule may name.
     """
     def decorate(forward):
         called = name or forward.__name__
-        record = _record(called, forward, linear, multilinear, view, differentiable, outputs,
+        record = _record(called, forward, kernel, linear, multilinear, view, differentiable, outputs,
                          {"reference": reference, "samples": samples, **testing})
         made = publish(called, maker(record), forward.__doc__, method, public)
         made.op = record
@@ -123,7 +129,7 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
     return decorate
 
 
-def _record(name, forward, linear, multilinear, view, differentiable, outputs, testing):
+def _record(name, forward, kernel, linear, multilinear, view, differentiable, outputs, testing):
     annotations = forward.__annotations__
     parameters = _parameters(forward)
     arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
@@ -133,7 +139,7 @@ def _record(name, forward, linear, multilinear, view, differentiable, outputs, t
     defaults.update(forward.__kwdefaults__ or {})
     return Op(
         name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes], outputs,
-        forward=forward, variadic=Tensors in annotations.values(), is_view=view,
+        forward=kernel or forward, variadic=Tensors in annotations.values(), is_view=view,
         differentiable=differentiable,
         linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
 

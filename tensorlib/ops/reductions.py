@@ -1,0 +1,527 @@
+"""Reductions: many elements to one, over all dims or some."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core import layout, reducing
+from tensorlib._core.reducing import make_reduction, spread
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.arithmetic import maximum, minimum
+from tensorlib.ops.declare import composite, op, publish
+from tensorlib.ops.samples import given
+from tensorlib.ops.shaping import cat
+
+inf = float("inf")
+
+ONE_DIM = (((),), ((5,),), ((3, 4),), ((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((0, 3), 1))
+DIMS = (*ONE_DIM, ((2, 3, 4), (0, 2)), ((2, 3, 4), (-1, 0), True), ((2, 3), ()))
+
+
+def over(function):
+    """A NumPy reduction under PyTorch's names, for the references."""
+    def reference(x, dim=None, keepdim=False):
+        return function(x, axis=None if dim == () else dim, keepdims=keepdim)
+    return reference
+
+
+def empty(*cases):
+    """Error samples: empty shapes with a dim (or none), and the error."""
+    def generate():
+        for shape, dim, error in cases:
+            yield (np.ones(shape),), {} if dim is None else {"dim": dim}, error
+    return generate
+
+
+def bad_dims():
+    """Error samples of reductions that take any dims."""
+    yield (np.ones((2, 3)), 2), {}, IndexError
+    yield (np.ones((2, 3)), (0, -2)), {}, RuntimeError
+    yield (np.ones((2, 3)), 0.5), {}, TypeError
+    yield (np.ones((2, 3)), 0, 1), {}, TypeError
+
+
+NOTHING_TO_CHOOSE = empty(((0, 3), None, RuntimeError), ((0, 3), 0, IndexError))
+NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
+
+
+# ---- sums, products, means -----------------------------------------------------------------------
+
+@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(np.sum),
+    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims)
+def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
+    """The sum over all elements, or over `dim` (an int or several); 0 for none.
+
+    Integers are summed in int64. Raises: IndexError, RuntimeError for a dim given twice.
+
+    >>> tensorlib.tensor([[1., 2.], [3., 4.]]).sum(dim=0)
+    tensor([4., 6.])
+    """
+
+
+sum.vjp("input")(spread)
+
+
+@op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
+    samples=given(*DIMS), errors=bad_dims)
+def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
+    """The mean over all elements, or over `dim` (an int or several); NaN for none.
+
+    Raises: RuntimeError for integers (give a floating `dtype`), IndexError.
+    """
+
+
+mean.vjp("input")(reducing.grad_of_mean)
+
+
+@op(kernel=reducing.prod, maker=make_reduction, reference=over(np.prod),
+    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)))
+def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
+    """The product of all elements, or along one dim; 1 for none. Integers give int64.
+
+    Gradient: the product of the other elements, exact where some are zero.
+    """
+
+
+def others(x, dim):
+    """For each element the product of all others along `dim` (None: of all)."""
+    if dim is None or x.ndim == 0:
+        return others_in_row(x.reshape(-1)).reshape(x.shape)
+    return others_in_row(x.transpose(dim, -1)).transpose(dim, -1)
+
+
+def others_in_row(x):
+    """Halves the row: the others of an element are its partner and the others of both's product."""
+    n = x.shape[-1]
+    half = n // 2
+    if n < 2:
+        return layout.zeros(x.shape, x.dtype) + 1
+    first, second = x.narrow(-1, 0, half), x.narrow(-1, half, half)
+    rest = x.narrow(-1, 2 * half, n - 2 * half)
+    outer = others_in_row(cat((first * second, rest), -1))
+    pairs = outer.narrow(-1, 0, half)
+    return cat((pairs * second, pairs * first, outer.narrow(-1, half, n - 2 * half)), -1)
+
+
+@prod.vjp("input")
+def prod_vjp(g, input, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * others(input, dim)
+
+
+@prod.jvp
+def prod_jvp(d_input, input, dim, keepdim):
+    return (d_input * others(input, dim)).sum(dim, keepdim)
+
+
+@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+    samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
+def cumsum(input: Tensor, dim, dtype=None):
+    """The sums of each element and those before it along `dim`. Integers give int64."""
+
+
+@cumsum.vjp("input")
+def cumsum_vjp(g, dim):
+    return backwards(backwards(g, dim).cumsum(dim), dim)
+
+
+def backwards(x, dim):
+    """`x` in reverse order along a dim, as a view."""
+    return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)] if x.ndim else x
+
+
+@composite(reference=over(np.nansum), samples=given(*DIMS))
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """`sum` with NaN taken as zero."""
+    known = input.where(input == input, 0) if input.is_floating_point() else input
+    return sum(known, dim, keepdim, dtype=dtype, out=out)
+
+
+@composite(reference=lambda x, dim=None: np.count_nonzero(x, axis=None if dim == () else dim),
+           samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
+def count_nonzero(input, dim=None):
+    """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
+    return sum(input != 0, dim)
+
+
+# ---- extremes ------------------------------------------------------------------------------------
+
+@op(kernel=reducing.amax, maker=make_reduction, reference=over(np.max), samples=given(*DIMS),
+    errors=NOTHING_TO_CHOOSE)
+def amax(input: Tensor, dim=None, keepdim=False):
+    """The largest element of all, or over `dim` (an int or several); NaN if one is.
+
+    Gradient: evenly among equal largest elements. Raises: RuntimeError and IndexError if empty.
+    """
+
+
+@op(kernel=reducing.amin, maker=make_reduction, reference=over(np.min), samples=given(*DIMS),
+    errors=NOTHING_TO_CHOOSE)
+def amin(input: Tensor, dim=None, keepdim=False):
+    """The smallest element of all, or over `dim` (an int or several); NaN if one is.
+
+    Gradient: evenly among equal smallest elements. Raises: RuntimeError and IndexError if empty.
+    """
+
+
+def share(input, out, dim, keepdim):
+    """1 over the number of ties where an element is the extreme `out`, else 0."""
+    reached = input == spread(out.detach(), input.shape, dim, keepdim)
+    ties = reached.logical_or(input.isnan()).to(input.dtype)
+    return ties / ties.sum(dim, True)
+
+
+@amax.vjp("input")
+@amin.vjp("input")
+def extreme_vjp(g, input, out, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * share(input, out, dim, keepdim)
+
+
+@amax.jvp
+@amin.jvp
+def extreme_jvp(d_input, input, out, dim, keepdim):
+    return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
+
+
+@op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
+    samples=given(*ONE_DIM), errors=NO_PLACE)
+def argmax(input: Tensor, dim=None, keepdim=False):
+    """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
+
+    Raises: IndexError if there is none.
+    """
+
+
+@op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
+    samples=given(*ONE_DIM), errors=NO_PLACE)
+def argmin(input: Tensor, dim=None, keepdim=False):
+    """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
+
+    Raises: IndexError if there is none.
+    """
+
+
+Largest = namedtuple("max", ("values", "indices"))
+Smallest = namedtuple("min", ("values", "indices"))
+Extremes = namedtuple("aminmax", ("min", "max"))
+
+
+def with_places(values_of, places_of):
+    """The reference of `max` and `min` along a dim."""
+    return lambda x, dim, keepdim=False: (
+        values_of(x, axis=dim, keepdims=keepdim), places_of(x, axis=dim, keepdims=keepdim))
+
+
+@op(name="max", outputs=("values", "indices"), public=False, method=False,
+    reference=with_places(np.max, np.argmax), errors=empty(((0, 3), 0, IndexError)),
+    samples=given(((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((), 0)))
+def max_along(input: Tensor, dim, keepdim=False):
+    """The largest elements along a dim and the first place of each."""
+    return Largest(*reducing.extreme_along("max", input, dim, keepdim))
+
+
+@op(name="min", outputs=("values", "indices"), public=False, method=False,
+    reference=with_places(np.min, np.argmin), errors=empty(((0, 3), 0, IndexError)),
+    samples=given(((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((), 0)))
+def min_along(input: Tensor, dim, keepdim=False):
+    """The smallest elements along a dim and the first place of each."""
+    return Smallest(*reducing.extreme_along("min", input, dim, keepdim))
+
+
+@max_along.vjp("input")
+@min_along.vjp("input")
+def along_vjp(g, indices, input_shape, dim, keepdim):
+    g = g[0]                                 # the indices have none
+    if not input_shape:
+        return g
+    if not keepdim:
+        g, indices = g.unsqueeze(dim), indices.unsqueeze(dim)
+    return put_along(g, indices, dim, input_shape[dim])
+
+
+@max_along.jvp
+@min_along.jvp
+def along_jvp(d_input, indices, dim, keepdim):
+    if keepdim or d_input.ndim == 0:
+        return d_input.gather(dim, indices), None
+    return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
+
+
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None, samples=None)
+def put_along(input: Tensor, places, dim, size):
+    """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
+
+
+@put_along.vjp("input")
+def put_along_vjp(g, places, dim):
+    return g.gather(dim, places)
+
+
+def three_forms(name, along, whole, of_two):
+    """`max` or `min`: of all elements, along a dim with places, or of two tensors."""
+    def function(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+        dim = dim if axis is None else axis
+        keepdim = keepdim if keepdims is None else keepdims
+        if isinstance(dim, Tensor):
+            dim, other = None, dim
+        if other is not None:
+            return of_two(input, other, out=out)
+        if dim is not None:
+            return along(input, dim, keepdim, out=out)
+        if keepdim:
+            raise TypeError(f"{name}: keepdim needs a dim")
+        return whole(input, out=out)
+    return function
+
+
+max = publish("max", three_forms("max", max_along, amax, maximum), """
+    The largest element of all; along `dim` a named tuple of the largest `values` and the first
+    places, `indices`; with another tensor, `maximum` of both. NaN if one is.
+
+    Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
+    Raises: RuntimeError and IndexError if empty, TypeError for several dims (see `amax`).
+    """)
+min = publish("min", three_forms("min", min_along, amin, minimum), """
+    The smallest element of all; along `dim` a named tuple of the smallest `values` and the first
+    places, `indices`; with another tensor, `minimum` of both. NaN if one is.
+
+    Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
+    Raises: RuntimeError and IndexError if empty, TypeError for several dims (see `amin`).
+    """)
+max.op, min.op = max_along.op, min_along.op
+
+
+@composite(reference=lambda x, dim=None, keepdim=False: (
+    np.min(x, axis=dim, keepdims=keepdim), np.max(x, axis=dim, keepdims=keepdim)),
+    samples=lambda rng: (((rng.normal(size=(3, 4)),), keywords)
+                         for keywords in ({}, {"dim": 0}, {"dim": 1, "keepdim": True})))
+def aminmax(input, *, dim=None, keepdim=False):
+    """`amin` and `amax` as a named tuple (min, max)."""
+    return Extremes(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+# ---- variance ------------------------------------------------------------------------------------
+
+SPREADS = (((5,), None, 1, False), ((3, 4), 0, 0, True), ((2, 3, 4), (0, 2), 1, False),
+           ((2, 3), -1, 0.5, False))
+
+
+def deviations(function):
+    """The reference of `var` and `std`."""
+    return lambda x, dim, correction, keepdim: function(
+        x, axis=dim, ddof=correction, keepdims=keepdim)
+
+
+@op(name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
+def variance(input: Tensor, dim, correction, keepdim):
+    """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
+
+    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN for
+    one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
+    Raises: RuntimeError for integers, IndexError.
+    """
+    return reducing.var(input, dim, correction, keepdim)
+
+
+@op(name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
+def deviation(input: Tensor, dim, correction, keepdim):
+    """The square root of `var`.
+
+    Gradient: 0 where the result is 0.
+    """
+    return reducing.std(input, dim, correction, keepdim)
+
+
+def var_slope(input, dim, correction):
+    """The derivative of the variance by each element: 2 (x - mean) / (n - correction)."""
+    center = input.mean(dim, True)
+    freedom = input.numel() / center.numel() - correction if center.numel() else 0
+    return (input - center) * (2 / freedom if freedom > 0 else inf)
+
+
+def half_inverse(g, out):
+    """g / (2 std), and 0 where std is 0."""
+    return (g / (2 * out)).where(out != 0, 0)
+
+
+@variance.vjp("input")
+def var_vjp(g, input, dim, correction, keepdim):
+    return spread(g, input.shape, dim, keepdim) * var_slope(input, dim, correction)
+
+
+@variance.jvp
+def var_jvp(d_input, input, dim, correction, keepdim):
+    return (d_input * var_slope(input, dim, correction)).sum(dim, keepdim)
+
+
+@deviation.vjp("input")
+def std_vjp(g, input, out, dim, correction, keepdim):
+    return var_vjp(half_inverse(g, out), input, dim, correction, keepdim)
+
+
+@deviation.jvp
+def std_jvp(d_input, input, out, dim, correction, keepdim):
+    return half_inverse(var_jvp(d_input, input, dim, correction, keepdim), out)
+
+
+def deviating(name, operation, doc, with_mean=False):
+    """`var` or `std` with PyTorch's arguments, or the pair of it and the mean."""
+    def function(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None,
+                 axis=None, keepdims=None):
+        dim = dim if axis is None else axis
+        keepdim = keepdim if keepdims is None else keepdims
+        if isinstance(dim, bool):                # var(x, False) is var(x, unbiased=False)
+            dim, unbiased = None, dim
+        if unbiased is not None and correction is not None:
+            raise TypeError(f"{name}: takes unbiased or correction, not both")
+        if correction is None:
+            correction = 0 if unbiased is False else 1
+        result = operation(input, dim, correction, keepdim, out=out)
+        return (result, mean(input, dim, keepdim)) if with_mean else result
+    publish(name, function, doc)
+    function.op = operation.op
+    return function
+
+
+var = deviating("var", variance, variance.__doc__)
+std = deviating("std", deviation, deviation.__doc__)
+deviating("var_mean", variance, "The pair of `var` and `mean`.", with_mean=True)
+deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True)
+
+
+# ---- truth ---------------------------------------------------------------------------------------
+
+@op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+def any(input: Tensor, dim=None, keepdim=False):
+    """Whether an element is true (not zero), of all or over `dim` (an int or several).
+
+    bool, but uint8 for uint8, as in PyTorch; an empty sequence of dims reduces none.
+    """
+
+
+@op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+def all(input: Tensor, dim=None, keepdim=False):
+    """Whether every element is true (not zero), of all or over `dim` (an int or several).
+
+    bool, but uint8 for uint8, as in PyTorch; an empty sequence of dims reduces none.
+    """
+
+
+# ---- softmax and its kin -------------------------------------------------------------------------
+
+ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 0))
+
+
+def log_of_sums(x, dim, keepdim=False):
+    with np.errstate(divide="ignore"):
+        return np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim))
+
+
+def normalised(x, dim):
+    return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
+
+
+@op(kernel=reducing.logsumexp, reference=log_of_sums,
+    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
+def logsumexp(input: Tensor, dim, keepdim=False):
+    """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
+
+    Gradient: softmax; 0 where every element is -inf.
+    """
+
+
+def weights(input, out, dim, keepdim):
+    """The softmax over several dims from the logsumexp."""
+    shift = out.where(out != -inf, 0)
+    return (input - spread(shift, input.shape, dim, keepdim)).exp()
+
+
+@logsumexp.vjp("input")
+def logsumexp_vjp(g, input, out, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
+
+
+@logsumexp.jvp
+def logsumexp_jvp(d_input, input, out, dim, keepdim):
+    return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
+
+
+@op(kernel=reducing.softmax, reference=normalised, samples=ROWS)
+def softmax(input: Tensor, dim, dtype=None):
+    """exp(input) / sum(exp(input)) along one dim, without overflow.
+
+    NaN where a row holds inf or nothing but -inf. Raises: RuntimeError for integers, IndexError.
+    """
+
+
+@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
+def log_softmax(input: Tensor, dim, dtype=None):
+    """The logarithm of `softmax`, exact where that is small.
+
+    Raises: RuntimeError for integers, IndexError.
+    """
+
+
+@op(public=False, method=False, kernel=reducing.softmax_backward, reference=None, samples=None)
+def softmax_backward(grad: Tensor, result: Tensor, dim):
+    """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
+
+
+@op(public=False, method=False, kernel=reducing.log_softmax_backward, reference=None, samples=None)
+def log_softmax_backward(grad: Tensor, result: Tensor, dim):
+    """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
+
+
+@softmax.vjp("input")
+def softmax_vjp(g, out, dim):
+    return softmax_backward(g, out, dim)
+
+
+@softmax.jvp
+def softmax_jvp(d_input, out, dim):
+    return softmax_backward(d_input, out, dim)       # the derivative is symmetric
+
+
+@log_softmax.vjp("input")
+def log_softmax_vjp(g, out, dim):
+    return log_softmax_backward(g, out, dim)
+
+
+@log_softmax.jvp
+def log_softmax_jvp(d_input, out, dim):
+    return d_input - (d_input * out.exp()).sum(dim, True)
+
+
+@softmax_backward.vjp("grad")
+def softmax_backward_vjp_grad(g, result, dim):
+    return softmax_backward(g, result, dim)
+
+
+@softmax_backward.vjp("result")
+def softmax_backward_vjp_result(g, grad, result, dim):
+    return (g * (grad - (grad * result).sum(dim, True))
+            - grad * (g * result).sum(dim, True))
+
+
+@softmax_backward.jvp
+def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
+    return (softmax_backward(d_grad, result, dim)
+            + d_result * (grad - (grad * result).sum(dim, True))
+            - result * (grad * d_result).sum(dim, True))
+
+
+@log_softmax_backward.vjp("grad")
+def log_softmax_backward_vjp_grad(g, result, dim):
+    return g - (g * result.exp()).sum(dim, True)
+
+
+@log_softmax_backward.vjp("result")
+def log_softmax_backward_vjp_result(g, grad, result, dim):
+    return -(g * result.exp()) * grad.sum(dim, True)
+
+
+@log_softmax_backward.jvp
+def log_softmax_backward_jvp(d_grad, d_result, grad, result, dim):
+    slope = result.exp()
+    return d_grad - slope * d_grad.sum(dim, True) - d_result * slope * grad.sum(dim, True)
