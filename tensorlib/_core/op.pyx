@@ -152,6 +152,7 @@ cdef class Op:
         """Registers the forward-mode rule: the output's tangent from those of the inputs."""
         self.tangent_rule = function
         self.linearity = "jvp"
+        return function
 
     def __repr__(self):
         return f"<Op {self.name}({', '.join(self.arguments + self.attributes)})>"

@@ -79,6 +79,8 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
     else:
         result = x.type if KIND[x.type] == FLOAT_KIND else INT64
     computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
+    if dtype is not None:
+        x = cast(x, result)
     return cast(fold(kind, cast(x, computed), n, dims, keepdim, computed), result)
 
 
@@ -86,6 +88,10 @@ def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims("sum", dim, input, dims)
     return accumulated("sum", SUM, input, n, dims, keepdim, dtype)
+
+
+def count_nonzero(Tensor input, dim=None):
+    return sum(cast(input, BOOL), dim)
 
 
 def prod(Tensor input, dim=None, bint keepdim=False, dtype=None):

@@ -26,6 +26,12 @@ def over(function):
     return reference
 
 
+def whole(function):
+    """A NumPy sum or product whose integers are int64, as PyTorch's are."""
+    return lambda x, **options: function(
+        x, dtype=None if x.dtype.kind == "f" else np.int64, **options)
+
+
 def empty(*cases):
     """Error samples: empty shapes with a dim (or none), and the error."""
     def generate():
@@ -48,7 +54,7 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(np.sum),
+@op(tolerance="reduction", linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
     samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims)
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
@@ -63,8 +69,8 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 sum.vjp("input")(spread)
 
 
-@op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
-    samples=given(*DIMS), takes="floating", errors=bad_dims)
+@op(takes="floating", tolerance="reduction", linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
+    samples=given(*DIMS), errors=bad_dims)
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
 
@@ -75,7 +81,7 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 mean.vjp("input")(reducing.grad_of_mean)
 
 
-@op(kernel=reducing.prod, maker=make_reduction, reference=over(np.prod),
+@op(tolerance="reduction", kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
     samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)))
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
@@ -114,7 +120,7 @@ def prod_jvp(d_input, input, dim, keepdim):
     return (d_input * others(input, dim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else np.sum(x),
+@op(tolerance="reduction", linear=True, kernel=reducing.cumsum, reference=lambda x, dim: whole(np.cumsum)(x, axis=dim if x.ndim else None).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -130,18 +136,17 @@ def backwards(x, dim):
     return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)] if x.ndim else x
 
 
-@composite(reference=over(np.nansum), samples=given(*DIMS))
+@composite(tolerance="reduction", reference=over(whole(np.nansum)), samples=given(*DIMS))
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """`sum` with NaN taken as zero."""
     known = input.where(input == input, 0) if input.is_floating_point() else input
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@composite(differentiable=False, reference=lambda x, dim=None: np.count_nonzero(x, axis=None if dim == () else dim),
-           samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
-def count_nonzero(input, dim=None):
+@op(differentiable=False, kernel=reducing.count_nonzero, samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
+    reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
+def count_nonzero(input: Tensor, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
-    return sum(input != 0, dim)
 
 
 # ---- extremes ------------------------------------------------------------------------------------
@@ -183,8 +188,8 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
-    samples=given(*ONE_DIM), takes="integer floating", errors=NO_PLACE)
+@op(takes="integer floating", differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
+    samples=given(*ONE_DIM), errors=NO_PLACE)
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -192,8 +197,8 @@ def argmax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
-    samples=given(*ONE_DIM), takes="integer floating", errors=NO_PLACE)
+@op(takes="integer floating", differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
+    samples=given(*ONE_DIM), errors=NO_PLACE)
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -275,7 +280,7 @@ def three_forms(name, along, whole, of_two):
         if other is not None:
             return of_two(input, other, out=out)
         if dim is not None:
-            return along(input, dim, keepdim, out=out)
+            return along(input, dim, keepdim, **({} if out is None else {"out": out}))
         if keepdim:
             raise TypeError(f"{name}: keepdim needs a dim")
         return whole(input, out=out)
@@ -320,20 +325,18 @@ def deviations(function):
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(name="var", public=False, method=False, reference=deviations(np.var),
-    samples=given(*SPREADS), takes="floating")
+@op(takes="floating", tolerance="reduction", name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
-    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN for
-    one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
+    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN
+    for one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
     Raises: RuntimeError for integers, IndexError.
     """
     return reducing.var(input, dim, correction, keepdim)
 
 
-@op(name="std", public=False, method=False, reference=deviations(np.std),
-    samples=given(*SPREADS), takes="floating")
+@op(takes="floating", tolerance="reduction", name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
 def deviation(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -386,7 +389,7 @@ def deviating(name, operation, doc, with_mean=False):
             raise TypeError(f"{name}: takes unbiased or correction, not both")
         if correction is None:
             correction = 0 if unbiased is False else 1
-        result = operation(input, dim, correction, keepdim, out=out)
+        result = operation(input, dim, correction, keepdim, **({} if out is None else {"out": out}))
         return (result, mean(input, dim, keepdim)) if with_mean else result
     publish(name, function, doc)
     function.op = operation.op
@@ -401,12 +404,13 @@ deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True
 
 # ---- truth ---------------------------------------------------------------------------------------
 
-def truth_dtype(x, *_, **__):
-    return BY_NAME["uint8" if x.dtype == BY_NAME["uint8"] else "bool"]
+def truth_dtype(input, *_, **__):
+    """bool, but uint8 for uint8."""
+    return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
 
 
-@op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), result_dtype=truth_dtype, errors=bad_dims)
+@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
 
@@ -414,8 +418,8 @@ def any(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), result_dtype=truth_dtype, errors=bad_dims)
+@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
 
@@ -429,8 +433,7 @@ ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0,
 
 
 def log_of_sums(x, dim, keepdim=False):
-    with np.errstate(divide="ignore"):
-        return np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim))
+    return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
 
 
 def summed(x, dim):
@@ -441,8 +444,8 @@ def normalised(x, dim):
     return np.exp(x) / summed(np.exp(x), dim)
 
 
-@op(kernel=reducing.logsumexp, reference=log_of_sums,
-    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
+@op(tolerance="reduction", kernel=reducing.logsumexp, reference=log_of_sums,
+    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2))))
 def logsumexp(input: Tensor, dim, keepdim=False):
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
 
@@ -466,7 +469,7 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(kernel=reducing.softmax, reference=normalised, samples=ROWS, takes="floating")
+@op(takes="floating", tolerance="reduction", kernel=reducing.softmax, reference=normalised, samples=ROWS)
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
 
@@ -474,8 +477,7 @@ def softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)),
-    samples=ROWS, takes="floating")
+@op(takes="floating", tolerance="reduction", kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 

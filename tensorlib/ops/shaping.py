@@ -127,7 +127,7 @@ def t_vjp(g):
 
 
 def _last_two(self):
-    """The matrices in the last two dims transposed, as a view. Raises: RuntimeError below 2 dims."""
+    """The matrices in the last two dims transposed, as a view. Raises: RuntimeError (below 2)."""
     if self.ndim < 2:
         raise RuntimeError(f"mT: expects a tensor with at least 2 dims, got {self.ndim}")
     return transpose(self, -2, -1)
@@ -140,8 +140,8 @@ attach("T", property(lambda self: permute(self, range(self.ndim - 1, -1, -1)),
 
 
 @op(linear=True, view=True, public=False, method=False,
-    reference=lambda x, dim: np.squeeze(x, tuple(d for d in (range(x.ndim) if dim is None else [dim])
-                                                 if x.shape[d] == 1)),
+    reference=lambda x, dim: np.squeeze(x, tuple(
+        d for d in (range(x.ndim) if dim is None else [dim]) if x.shape[d] == 1)),
     samples=given(((1, 3, 1), None), ((1, 3, 1), 0), ((1, 3), 1)))
 def squeeze(input: Tensor, dim):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
@@ -222,8 +222,8 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 
 
 # ---- views of a tensor that was written in place -------------------------------------------------
-# `place` is where a view lies in its base: sizes, strides and offset of the view, strides and offset
-# of the base, in elements of the storage.
+# `place` is where a view lies in its base: sizes, strides and offset of the view, strides and
+# offset of the base, in elements of the storage.
 
 # A base of sizes (2, 3), itself transposed in storage, and its second column; a base of sizes (4,)
 # and its even elements in reverse.
@@ -277,7 +277,7 @@ def as_strided_vjp(g, input_shape, place):
 @op(linear=True, public=False, method=False, reference=spread,
     samples=given(*((view, base, place) for base, view, place in PLACES)))
 def spread_view(input: Tensor, shape, place):
-    """Zeros of a base's shape with `input` added where a view lies: the transpose of `as_strided`."""
+    """Zeros of a base's shape with `input` added where a view lies: `as_strided` transposed."""
     return layout.spread_view(input, shape, place)
 
 
@@ -383,8 +383,8 @@ def stack(tensors, dim=0, *, out=None):
 # ---- splitting -----------------------------------------------------------------------------------
 
 def split(tensor, split_size_or_sections, dim=0):
-    """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of the
-    sizes given, which must add up.
+    """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
+    the sizes given, which must add up.
 
     Raises: RuntimeError, IndexError.
     """

@@ -170,7 +170,7 @@ def expected(op, sample):
     """
     given = sample.map(lambda i, x: wide(x) if x.dtype.is_floating_point else x.numpy())
     results = referred(op, given)
-    if any(x.dtype.kind == "f" for x in results):      # NumPy computes the root of an int8 in float16
+    if any(x.dtype.kind == "f" for x in results):      # NumPy takes the root of an int8 in float16
         results = referred(op, sample.map(
             lambda i, x: wide(x) if x.dtype.is_floating_point
             or i < len(op.arguments) and i not in op.boolean_inputs else x.numpy()))
@@ -217,13 +217,14 @@ def result_dtype(op, sample, dtype, reference):
 
 def kind_of_work(op):
     """The row of the tolerance table that the operation's results are held to."""
-    return op.testing.get("tolerance", "product" if op.linearity == "multilinear" else "elementwise")
+    usual = "product" if op.linearity == "multilinear" else "elementwise"
+    return op.testing.get("tolerance", usual)
 
 
 # ---- differentiation -----------------------------------------------------------------------------
 
 def leaves(op, sample, dtype="float64"):
-    """The sample as Tensors, of which those that hold values require grad; and the list of those."""
+    """The sample as Tensors, and the list of those that hold values, which require grad."""
     sample = in_dtype(op, sample, dtype).map(
         lambda i, x: x.requires_grad_() if x.dtype.is_floating_point else x)
     return sample, [x for x in sample.arrays if x.requires_grad]

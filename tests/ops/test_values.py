@@ -1,4 +1,4 @@
-"""Every registered operation equals its reference: in every dtype, at the edges, in every layout."""
+"""Every registered operation equals its reference: in every dtype and layout, at the edges."""
 
 import itertools
 
@@ -52,7 +52,8 @@ def test_a_dtype_it_does_not_take_is_refused(op):
             call(op, in_dtype(op, sample, dtype))
 
 
-@operations("edges", lambda op: op.elementwise and "floating" in op.testing.get("takes", "floating"))
+@operations("edges", lambda op: (
+    op.elementwise and "floating" in op.testing.get("takes", "floating")))
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_edges(op, dtype):
     edges = list(op.testing["edges"])
