@@ -17,6 +17,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tensorlib._core.memory import OutOfMemoryError
+
 from tensorlib._core.arrays cimport from_ndarray
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
@@ -339,7 +341,10 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
         for d in range(ndim):
             dims[d] = joined[d]
     dtype = output_dtype(op, program, promoted)
-    out = new_arranged(op, args, dtype, ndim, dims)
+    try:
+        out = new_arranged(op, args, dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
     run_program(program, args, out)
     return out
 
@@ -483,7 +488,11 @@ cdef object apply_binary(Op op, object a, object b):
 
 cdef object apply_general(Op op, tuple args, dict kwargs):
     """Runs any other operation on canonical arguments (tensors first) and records it."""
-    cdef object out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+    cdef object out
+    try:
+        out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
     if mode().grad and op.differentiable:
         record_general(op, args, kwargs, out)
     return out

@@ -282,8 +282,12 @@ cdef list as_tensors(Op op, tuple args):
 
 # ---- compiled functions --------------------------------------------------------------------------
 
+# Too few or too many arguments are let through the signature, for an error that names the operation.
+
 def make_unary(Op op):
-    def function(input, *, out=None):
+    def function(input=None, *extra, out=None):
+        if extra:
+            raise TypeError(f"{op.name}: takes 1 tensor, got {1 + len(extra)} arguments")
         if out is None:
             return apply_unary(op, input)
         return apply_out(op, (input,), out)
@@ -291,7 +295,9 @@ def make_unary(Op op):
 
 
 def make_binary(Op op):
-    def function(input, other, *, out=None):
+    def function(input=None, other=None, *extra, out=None):
+        if extra:
+            raise TypeError(f"{op.name}: takes 2 tensors, got {2 + len(extra)} arguments")
         if out is not None:
             return apply_out(op, (input, other), out)
         result = apply_binary(op, input, other)
