@@ -128,9 +128,9 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
     if b.ndim_ > 1:
         dims[ndim] = n
         ndim += 1
-    x = a if takes(a) else packed_copy(a, dtype)
-    y = b if takes(b) else packed_copy(b, dtype)
     try:
+        x = a if takes(a) else packed_copy(a, dtype)
+        y = b if takes(b) else packed_copy(b, dtype)
         out = new_tensor(dtype, ndim, dims)
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None
