@@ -258,8 +258,8 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         if partner is not None:
             if KIND[partner.type] == FLOAT_KIND:
                 return number(<double>value, compute_dtype(partner.type))
-            if KIND[partner.type] >= KIND[dtype]:
-                dtype = partner.type
+            if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
+                dtype = partner.type         # there a number wraps, as in PyTorch
         return number(value, dtype)
     if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
         return operand(op, value.item(), partner)
@@ -361,17 +361,20 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     if find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
     if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
-        check_guard(op, <Tensor>args[op.n_args - 1])
+        check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
 
 
-cdef int check_guard(Op op, Tensor x) except -1:
+cdef int check_guard(Op op, Tensor x, int dtype) except -1:
     """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
     if op.guard == ZEROS and has_zero(x):
         raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
     if op.guard == NEGATIVES and has_negative(x):
-        raise NegativePower(
+        raise UnfitPower(
             f"{op.name}: integers to negative integer powers are not allowed; make one a float")
+    if op.guard == NEGATIVES and x.is_scalar and not fits(x, dtype):
+        raise UnfitPower(
+            f"{op.name}: the exponent {x.item()} does not fit in {dtype_object(dtype)}")
     return 0
 
 
@@ -383,7 +386,7 @@ class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
     """Python's and NumPy's error for it, and PyTorch's."""
 
 
-class NegativePower(ValueError, RuntimeError):
+class UnfitPower(ValueError, RuntimeError):
     """NumPy's error for it, and PyTorch's."""
 
 
@@ -392,6 +395,11 @@ cdef bint has_zero(Tensor x) except -1:
     cdef Tensor truth = cast(x, BOOL)
     cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
     return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
+
+
+cdef bint fits(Tensor x, int dtype) except -1:
+    """Whether a whole number is the same in another dtype of integers."""
+    return cast(cast(x, dtype), INT64).item() == cast(x, INT64).item()
 
 
 cdef bint has_negative(Tensor x) except -1:
