@@ -12,7 +12,9 @@ from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float,
     dtype_id, dtype_object,
 )
-from tensorlib._core.fold cimport arrange, check_status, fold, new_reduced, rows_of
+from tensorlib._core.fold cimport (
+    arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
+)
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op, record
 from tensorlib._core.operators import store_out
@@ -55,7 +57,8 @@ cdef int single_dim(str name, object dim, Tensor x, int* dims) except -1:
     return chosen_dims(name, dim, x, dims)
 
 
-cdef int refuse_empty(str name, Tensor x, object dim, int n, const int* dims, object kind) except -1:
+cdef int refuse_empty(str name, Tensor x, object dim, int n, const int* dims,
+                      object kind) except -1:
     """Raises where there is nothing to choose an extreme from; `kind` if all dims are meant."""
     cdef int k
     if x.numel_:
@@ -64,7 +67,8 @@ cdef int refuse_empty(str name, Tensor x, object dim, int n, const int* dims, ob
         raise kind(f"{name}: a tensor with no elements, of shape {tuple(x.shape)}, needs a dim")
     for k in range(n):
         if x.dims[dims[k]] == 0:
-            raise IndexError(f"{name}: dim {dims[k]} has size 0, so there is nothing to choose from")
+            raise IndexError(
+                f"{name}: dim {dims[k]} has size 0, so there is nothing to choose from")
     return 0
 
 
@@ -352,7 +356,7 @@ cdef Tensor exchanged(Tensor x, int dim):
 
 cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad, object dim,
                     int result):
-    """Softmax or log_softmax of `input` along `dim`; with `grad`, the gradient, `input` the result."""
+    """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
     cdef int along = wrap_dim(name, dim, input.ndim_), dtype = compute_dtype(result)
     cdef Tensor x = rows_along(input, along, dtype), g = None, y
     cdef Py_ssize_t n = x.dims[x.ndim_ - 1] if x.ndim_ else 1
@@ -390,37 +394,20 @@ def log_softmax_backward(Tensor grad, Tensor result, dim):
 # ---- gradients -----------------------------------------------------------------------------------
 
 def spread(Tensor g, input_shape, dim, bint keepdim):
-    """`g`, of the shape of a result, expanded to the shape that was reduced: the gradient of sum."""
+    """`g`, of the shape of a result, expanded to the shape that was reduced: as sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t kept[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
-    cdef int ndim = len(input_shape), d, n, k = 0, place = 0
+    cdef int ndim = len(input_shape), d, n
     for d in range(ndim):
         dims[d] = input_shape[d]
-    n = spread_dims(dim, ndim, reduced)
-    for d in range(ndim):
-        if k < n and reduced[k] == d:
-            kept[d], steps[d] = 1, 0
-            k += 1
-            place += keepdim
-        else:
-            kept[d], steps[d] = dims[d], g.steps[place]
-            place += 1
-    if mode().grad and requires_grad(g):
-        if not keepdim:
-            g = g.reshape([kept[d] for d in range(ndim)])
-        return g.expand(input_shape)
-    return new_view(g, ndim, dims, steps, g.data_pointer)
-
-
-cdef int spread_dims(object dim, int ndim, int* reduced) except -1:
-    cdef int d
-    if dim is not None:
-        return parse_dims("backward", dim, ndim, reduced)
-    for d in range(ndim):
-        reduced[d] = d
-    return ndim
+    n = reduced_dims(dim, ndim, reduced)
+    if not (mode().grad and requires_grad(g)):
+        return spread_over(g, ndim, dims, n, reduced, keepdim)
+    for d in range(n):
+        dims[reduced[d]] = 1
+    if not keepdim:
+        g = g.reshape([dims[d] for d in range(ndim)])
+    return g.expand(input_shape)
 
 
 def grad_of_mean(Tensor g, input_shape, dim, bint keepdim):

@@ -54,8 +54,8 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(tolerance="reduction", linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
-    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims)
+@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
+    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction")
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
 
@@ -66,11 +66,11 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-sum.vjp("input")(spread)
+sum.op.add_rule("input", spread, spreads=True)
 
 
-@op(takes="floating", tolerance="reduction", linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
-    samples=given(*DIMS), errors=bad_dims)
+@op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
+    samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction")
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
 
@@ -81,8 +81,8 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 mean.vjp("input")(reducing.grad_of_mean)
 
 
-@op(tolerance="reduction", kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
-    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)))
+@op(kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
+    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction")
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
 
@@ -120,7 +120,8 @@ def prod_jvp(d_input, input, dim, keepdim):
     return (d_input * others(input, dim)).sum(dim, keepdim)
 
 
-@op(tolerance="reduction", linear=True, kernel=reducing.cumsum, reference=lambda x, dim: whole(np.cumsum)(x, axis=dim if x.ndim else None).reshape(x.shape),
+@op(linear=True, kernel=reducing.cumsum, tolerance="reduction",
+    reference=lambda x, dim: whole(np.cumsum)(np.atleast_1d(x), axis=dim).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -143,7 +144,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@op(differentiable=False, kernel=reducing.count_nonzero, samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
+@op(differentiable=False, kernel=reducing.count_nonzero,
+    samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
     reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
 def count_nonzero(input: Tensor, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
@@ -188,8 +190,8 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(takes="integer floating", differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+@op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
+    samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -197,8 +199,8 @@ def argmax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(takes="integer floating", differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+@op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
+    samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -252,7 +254,8 @@ def along_jvp(d_input, indices, dim, keepdim):
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None, samples=None)
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None,
+    samples=None)
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 
@@ -317,18 +320,20 @@ def deviations(function):
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(takes="floating", tolerance="reduction", name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
+@op(name="var", public=False, method=False, reference=deviations(np.var),
+    samples=given(*SPREADS), takes="floating", tolerance="reduction")
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
-    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN for
-    one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
+    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN
+    for one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
     Raises: RuntimeError for integers, IndexError.
     """
     return reducing.var(input, dim, correction, keepdim)
 
 
-@op(takes="floating", tolerance="reduction", name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
+@op(name="std", public=False, method=False, reference=deviations(np.std),
+    samples=given(*SPREADS), takes="floating", tolerance="reduction")
 def deviation(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -401,8 +406,8 @@ def truth_dtype(input, *_, **__):
     return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
 
 
-@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+@op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
 
@@ -410,128 +415,10 @@ def any(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+@op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
 
     bool, but uint8 for uint8, as in PyTorch; an empty sequence of dims reduces none.
     """
-
-
-# ---- softmax and its kin -------------------------------------------------------------------------
-
-ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 0))
-
-
-def log_of_sums(x, dim, keepdim=False):
-    return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
-
-
-def normalised(x, dim):
-    return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
-
-
-@op(tolerance="reduction", kernel=reducing.logsumexp, reference=log_of_sums,
-    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2))))
-def logsumexp(input: Tensor, dim, keepdim=False):
-    """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
-
-    Gradient: softmax; 0 where every element is -inf.
-    """
-
-
-def weights(input, out, dim, keepdim):
-    """The softmax over several dims from the logsumexp."""
-    shift = out.where(out != -inf, 0)
-    return (input - spread(shift, input.shape, dim, keepdim)).exp()
-
-
-@logsumexp.vjp("input")
-def logsumexp_vjp(g, input, out, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
-
-
-@logsumexp.jvp
-def logsumexp_jvp(d_input, input, out, dim, keepdim):
-    return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
-
-
-@op(takes="floating", tolerance="reduction", kernel=reducing.softmax, reference=normalised, samples=ROWS)
-def softmax(input: Tensor, dim, dtype=None):
-    """exp(input) / sum(exp(input)) along one dim, without overflow.
-
-    NaN where a row holds inf or nothing but -inf. Raises: RuntimeError for integers, IndexError.
-    """
-
-
-@op(takes="floating", tolerance="reduction", kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
-def log_softmax(input: Tensor, dim, dtype=None):
-    """The logarithm of `softmax`, exact where that is small.
-
-    Raises: RuntimeError for integers, IndexError.
-    """
-
-
-@op(public=False, method=False, kernel=reducing.softmax_backward, reference=None, samples=None)
-def softmax_backward(grad: Tensor, result: Tensor, dim):
-    """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
-
-
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, reference=None, samples=None)
-def log_softmax_backward(grad: Tensor, result: Tensor, dim):
-    """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
-
-
-@softmax.vjp("input")
-def softmax_vjp(g, out, dim):
-    return softmax_backward(g, out, dim)
-
-
-@softmax.jvp
-def softmax_jvp(d_input, out, dim):
-    return softmax_backward(d_input, out, dim)       # the derivative is symmetric
-
-
-@log_softmax.vjp("input")
-def log_softmax_vjp(g, out, dim):
-    return log_softmax_backward(g, out, dim)
-
-
-@log_softmax.jvp
-def log_softmax_jvp(d_input, out, dim):
-    return d_input - (d_input * out.exp()).sum(dim, True)
-
-
-@softmax_backward.vjp("grad")
-def softmax_backward_vjp_grad(g, result, dim):
-    return softmax_backward(g, result, dim)
-
-
-@softmax_backward.vjp("result")
-def softmax_backward_vjp_result(g, grad, result, dim):
-    return (g * (grad - (grad * result).sum(dim, True))
-            - grad * (g * result).sum(dim, True))
-
-
-@softmax_backward.jvp
-def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
-    return (softmax_backward(d_grad, result, dim)
-            + d_result * (grad - (grad * result).sum(dim, True))
-            - result * (grad * d_result).sum(dim, True))
-
-
-@log_softmax_backward.vjp("grad")
-def log_softmax_backward_vjp_grad(g, result, dim):
-    return g - (g * result.exp()).sum(dim, True)
-
-
-@log_softmax_backward.vjp("result")
-def log_softmax_backward_vjp_result(g, grad, result, dim):
-    return -(g * result.exp()) * grad.sum(dim, True)
-
-
-@log_softmax_backward.jvp
-def log_softmax_backward_jvp(d_grad, d_result, grad, result, dim):
-    slope = result.exp()
-    return d_grad - slope * d_grad.sum(dim, True) - d_result * slope * grad.sum(dim, True)
