@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core import layout, reducing
 from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.operators import store_out
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
@@ -90,8 +91,13 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-def others(x, dim):
-    """For each element the product of all others along `dim` (None: of all)."""
+def others(x, out, dim, keepdim):
+    """For each element the product of all others along `dim` (None: of all).
+
+    No element is zero where the product `out` is a normal number.
+    """
+    if bool((out.abs() > (1e-4 if x.itemsize == 2 else 1e-30)).logical_and(out.isfinite()).all()):
+        return spread(out, x.shape, dim, keepdim) / x
     if dim is None or x.ndim == 0:
         return others_in_row(x.reshape(-1)).reshape(x.shape)
     return others_in_row(x.transpose(dim, -1)).transpose(dim, -1)
@@ -111,13 +117,13 @@ def others_in_row(x):
 
 
 @prod.vjp("input")
-def prod_vjp(g, input, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * others(input, dim)
+def prod_vjp(g, input, out, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
 
 
 @prod.jvp
-def prod_jvp(d_input, input, dim, keepdim):
-    return (d_input * others(input, dim)).sum(dim, keepdim)
+def prod_jvp(d_input, input, out, dim, keepdim):
+    return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
 @op(linear=True, kernel=reducing.cumsum, tolerance="reduction",
@@ -397,6 +403,35 @@ var = deviating("var", variance, variance.__doc__)
 std = deviating("std", deviation, deviation.__doc__)
 deviating("var_mean", variance, "The pair of `var` and `mean`.", with_mean=True)
 deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True)
+
+
+def p_norm(x, p="fro", dim=None, keepdim=False):
+    """The reference of `norm`."""
+    return np.linalg.norm(x.reshape(-1), 2) if x.size and p == "fro" and dim is None else (
+        np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
+
+
+@composite(reference=p_norm, takes="floating", tolerance="reduction",
+           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
+def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
+    """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
+
+    p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero.
+    Gradient: 0 where the norm is 0. Raises: RuntimeError for integers, IndexError.
+    """
+    x = (input if dtype is None else input.to(dtype)).abs()
+    p = 2 if p is None or p == "fro" else p
+    if not x.is_floating_point():
+        raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+    if p in (inf, -inf):
+        result = (amax if p > 0 else amin)(x, dim, keepdim)
+    elif p == 0:
+        result = (x != 0).sum(dim, keepdim).to(x.dtype)
+    else:
+        total = (x * x if p == 2 else x ** p).sum(dim, keepdim)
+        safe = total.where(total != 0, 1)
+        result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
+    return result if out is None else store_out("norm", (input,), result, out)
 
 
 # ---- truth ---------------------------------------------------------------------------------------

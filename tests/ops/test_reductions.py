@@ -172,6 +172,15 @@ def test_the_gradient_of_prod_is_the_product_of_the_others(values):
         assert gradcheck(tl.prod, x) and gradgradcheck(tl.prod, x)
 
 
+def test_the_gradient_of_norm_is_0_at_0():
+    assert gradient(tl.norm, [0.0, 0.0]) == [0.0, 0.0]
+    assert gradient(tl.norm, [3.0, 4.0]) == pytest.approx([0.6, 0.8])
+    assert double([3.0, -4.0]).norm(inf).item() == 4.0 and double([0.0, 2.0]).norm(0).item() == 1.0
+    assert math.isnan(double([nan]).norm().item())
+    with pytest.raises(RuntimeError, match="norm: takes floating-point dtypes"):
+        tl.tensor([3, 4]).norm()
+
+
 @pytest.mark.parametrize("operation", [tl.softmax, tl.log_softmax])
 def test_gradients_of_the_fused_backward_kernels(operation):
     """Their own gradients and tangents, which no other test reaches at third order."""
