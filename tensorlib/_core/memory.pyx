@@ -15,6 +15,15 @@ cdef extern from * nogil:
     #include <stdlib.h>
     #include <sys/mman.h>
     #include <unistd.h>
+    /* In the debug build what no tensor may touch is poisoned: kept blocks, and the rest of each. */
+    #ifdef __SANITIZE_ADDRESS__
+    #include <sanitizer/asan_interface.h>
+    #define permit(data, nbytes) __asan_unpoison_memory_region(data, nbytes)
+    #define forbid(data, nbytes) __asan_poison_memory_region(data, nbytes)
+    #else
+    #define permit(data, nbytes) ((void)0)
+    #define forbid(data, nbytes) ((void)0)
+    #endif
     static void advise_huge(void* data, size_t nbytes) {
     #ifdef MADV_HUGEPAGE
         madvise(data, nbytes, MADV_HUGEPAGE);
@@ -30,6 +39,8 @@ cdef extern from * nogil:
     }
     """
     int posix_memalign(void** block, size_t alignment, size_t size)
+    void permit(void* data, size_t nbytes)
+    void forbid(void* data, size_t nbytes)
     void advise_huge(void* data, size_t nbytes)
     Py_ssize_t physical_memory()
     int size_class_of(size_t lines)
@@ -117,6 +128,7 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     size_class = size_class_of(capacity // LINE)
     (<Block*>data).next = kept[size_class]
     kept[size_class] = <Block*>data
+    forbid(data + sizeof(Block), capacity - sizeof(Block))
 
 
 cdef Storage allocate(Py_ssize_t nbytes):
@@ -149,6 +161,8 @@ cdef Storage allocate(Py_ssize_t nbytes):
     bytes_in_use += capacity
     if bytes_in_use > peak_in_use:
         peak_in_use = bytes_in_use
+    permit(block, nbytes)
+    forbid(<char*>block + nbytes, capacity - nbytes)
     storage = Storage.__new__(Storage)
     storage.data = <char*>block
     storage.nbytes = nbytes
