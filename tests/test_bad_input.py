@@ -213,7 +213,7 @@ OBJECTS = [
     ("tanh", lambda t: tl.tanh([1.0]), TypeError),
     ("tanh", lambda t: tl.tanh(), TypeError),
     ("tanh", lambda t: tl.tanh(t.vector, t.vector), TypeError),
-    ("dimension", lambda t: t.vector.sum(dimension=0), TypeError),
+    ("sum|dimension", lambda t: t.vector.sum(dimension=0), TypeError),
     ("matmul", lambda t: tl.matmul(t.matrix, 2.0), TypeError),
     ("cat", lambda t: tl.cat([t.vector, 1.0]), TypeError),
     ("cat", lambda t: tl.cat(3), TypeError),
@@ -261,13 +261,11 @@ SIZES = [
     ("rand", lambda t: tl.rand(HUGE), TOO_LARGE),
     ("randperm", lambda t: tl.randperm(-1), RuntimeError),
     ("expand", lambda t: t.scalar.expand(*OVERFLOWING), RuntimeError),
-    ("cannot allocate .* bytes", lambda t: t.scalar.expand(2**55).contiguous(), TOO_LARGE),
-    ("cannot allocate .* bytes", lambda t: t.scalar.expand(2**55) + 1, TOO_LARGE),
-    ("cannot allocate .* bytes",
-     lambda t: tl.outer(t.scalar.expand(2**30), t.scalar.expand(2**30)), TOO_LARGE),
-    ("matmul|mm|cannot allocate .* bytes",
-     lambda t: t.vector.expand(2**55, 3) @ t.matrix.t(), TOO_LARGE),
-    ("cat", lambda t: tl.cat([t.scalar.expand(2**58)] * 8), TOO_LARGE),
+    ("clone|contiguous|empty", lambda t: t.scalar.expand(2**55).contiguous(), TOO_LARGE),
+    ("add", lambda t: t.scalar.expand(2**55) + 1, TOO_LARGE),
+    ("outer|mul", lambda t: tl.outer(t.scalar.expand(2**30), t.scalar.expand(2**30)), TOO_LARGE),
+    ("matmul|mm", lambda t: t.vector.expand(2**55, 3) @ t.matrix.t(), TOO_LARGE),
+    ("cat", lambda t: tl.cat([t.scalar.expand(HUGE)] * 2), TOO_LARGE),
 ]
 
 GRADIENTS = [
