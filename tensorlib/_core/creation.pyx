@@ -6,7 +6,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from tensorlib._core.tensor import device as device_type
 cdef enum:
     FILL_GRAIN = 1 << 15         # elements, at most 256 KB, written by a thread at once
     RELEASE_GIL = 1 << 14
+    BLOCK = 4096                 # bytes
 
 ctypedef fused word:
     uint16_t
@@ -178,17 +179,22 @@ cdef inline void repeat(word* y, word value, Py_ssize_t n) noexcept nogil:
 cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Fill* fill = <Fill*>context
     cdef char* y = fill.y + begin * fill.itemsize
-    cdef Py_ssize_t n = end - begin
+    cdef Py_ssize_t nbytes = (end - begin) * fill.itemsize, done = min(nbytes, <Py_ssize_t>BLOCK)
     if fill.bits == 0:
-        memset(y, 0, n * fill.itemsize)
-    elif fill.itemsize == 1:
-        memset(y, <int>fill.bits, n)
-    elif fill.itemsize == 2:
-        repeat(<uint16_t*>y, <uint16_t>fill.bits, n)
+        memset(y, 0, nbytes)
+        return
+    if fill.itemsize == 1:
+        memset(y, <int>fill.bits, nbytes)
+        return
+    if fill.itemsize == 2:
+        repeat(<uint16_t*>y, <uint16_t>fill.bits, done // 2)
     elif fill.itemsize == 4:
-        repeat(<uint32_t*>y, <uint32_t>fill.bits, n)
+        repeat(<uint32_t*>y, <uint32_t>fill.bits, done // 4)
     else:
-        repeat(<uint64_t*>y, fill.bits, n)
+        repeat(<uint64_t*>y, fill.bits, done // 8)
+    while done < nbytes:         # memcpy's stores are wider than this module's
+        memcpy(y + done, y, min(nbytes - done, <Py_ssize_t>BLOCK))
+        done += BLOCK
 
 
 cdef void fill_bits(Tensor x, uint64_t bits) noexcept:

@@ -281,7 +281,8 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-                        and op.guard == NOTHING)
+                        and op.guard == NOTHING
+                        and (dtype == BOOL or not op.boolean_inputs))
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -358,7 +359,7 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
         dtype = default_float()
     dtype = compute_dtype(dtype)
     if find_loop(op.loop, dtype).run == NULL:
-        raise RuntimeError(f"{op.name}: not implemented for {dtype_object(promoted)}")
+        raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
     if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
         check_guard(op, <Tensor>args[op.n_args - 1])
     return op.program.at(dtype)
@@ -372,6 +373,10 @@ cdef int check_guard(Op op, Tensor x) except -1:
         raise NegativePower(
             f"{op.name}: integers to negative integer powers are not allowed; make one a float")
     return 0
+
+
+class UnsupportedDtype(NotImplementedError, TypeError):
+    """Both of PyTorch's errors for it: one is its functions', the other its operators'."""
 
 
 class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):

@@ -73,7 +73,7 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
         raise RuntimeError(
             f"{name}: the tensor looks at read-only memory and can't be written; clone() it first")
     for d in range(x.ndim_):
-        if x.steps[d] == 0 and x.dims[d] > 1:
+        if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
             raise RuntimeError(
                 f"{name}: unsupported operation: more than one element of the written-to tensor "
                 "refers to a single memory location (it was expanded); clone() it first")

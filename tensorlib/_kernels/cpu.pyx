@@ -1,4 +1,4 @@
-"""Which of the built instruction-set levels this processor can run."""
+"""Which of the built instruction-set levels this processor can run, and what compiled them."""
 
 cdef extern from *:
     """
@@ -38,3 +38,21 @@ def supported_levels():
     if not runs_v2():
         raise ImportError("tensorlib needs a processor with SSE4.2 (x86-64-v2)")
     return (["v4"] if runs_v4() else []) + (["v3"] if runs_v3() else []) + ["v2"]
+
+
+cdef extern from *:
+    """
+    #if defined(__clang__)
+    #define COMPILER "Clang " __clang_version__
+    #elif defined(__GNUC__)
+    #define COMPILER "GCC " __VERSION__
+    #else
+    #define COMPILER "unknown"
+    #endif
+    """
+    const char* COMPILER
+
+
+def compiler():
+    """Name and version of the C compiler that built this module."""
+    return COMPILER.decode()

@@ -31,7 +31,8 @@ def jvp_of(op, args, kwargs, tangents):
         raise RuntimeError(f"jvp_of: {op.name} has no derivative")
     tensors = tuple(args[0]) if op.variadic else args[: len(op.arguments)]
     if len(tangents) != len(tensors):
-        raise ValueError(f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
+        raise ValueError(
+            f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
     out = op.function(*args, **kwargs)
     return out, RULES[op.linearity](op, args, kwargs, tensors, tangents, out)
 

@@ -346,7 +346,8 @@ def ceil(input):
     """
 
 
-@elementwise(reference=lambda x: np.rint(x).astype(x.dtype), samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5))
+@elementwise(reference=lambda x: np.rint(x).astype(x.dtype), samples=reals(0.1, 0.4),
+             edges=EDGES + (0.5, 1.5, 2.5, -0.5))
 def round(input):
     """The nearest whole number to each element, halves to even.
 

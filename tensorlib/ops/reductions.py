@@ -260,8 +260,15 @@ def along_jvp(d_input, indices, dim, keepdim):
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None,
-    samples=None)
+def placed(x, places, dim, size):
+    """The reference of `put_along`."""
+    whole = np.zeros(x.shape[:dim] + (size,) + x.shape[dim + 1:], x.dtype)
+    np.put_along_axis(whole, places, x, dim)
+    return whole
+
+
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=placed,
+    samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)))
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 

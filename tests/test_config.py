@@ -1,0 +1,85 @@
+"""What users can ask of the installation and of the memory, and set."""
+
+import os
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib._core.blas import blas_info
+
+
+def test_show_config_prints_what_it_returns(capsys):
+    assert tl.show_config() is None
+    printed = capsys.readouterr().out
+    config = tl.show_config(mode="dicts")
+    assert not capsys.readouterr().out
+    for section, entries in config.items():
+        assert f"{section}:" in printed
+        assert all(f"  {name}:" in printed for name in entries)
+    assert config["versions"]["tensorlib"] == tl.__version__ and tl.__version__ in printed
+    assert config["versions"]["NumPy"] == np.__version__
+    assert config["versions"]["compiler"].split()[0] in ("GCC", "Clang")
+    assert config["kernels"]["level"] in config["kernels"]["available"]
+    if not os.environ.get("TENSORLIB_ISA"):
+        assert config["kernels"]["level"] == config["kernels"]["available"][0]
+    assert config["BLAS"]["name"]
+
+
+def test_show_config_refuses_other_modes():
+    with pytest.raises(ValueError, match="show_config.*'json'"):
+        tl.show_config("json")
+
+
+def test_the_number_of_threads_governs_the_blas():
+    before = tl.get_num_threads()
+    try:
+        for n in (1, 2):
+            tl.set_num_threads(n)
+            assert tl.get_num_threads() == n
+            assert tl.show_config("dicts")["threads"]["in use"] == n
+            assert blas_info()["threads"] in (n, None)
+    finally:
+        tl.set_num_threads(before)
+
+
+@pytest.mark.parametrize("n, error", [(0, RuntimeError), (-1, RuntimeError), (1.5, TypeError),
+                                      ("2", TypeError), (True, TypeError)])
+def test_bad_numbers_of_threads_are_refused(n, error):
+    with pytest.raises(error, match="set_num_threads"):
+        tl.set_num_threads(n)
+
+
+def test_memory_is_counted_and_reused():
+    tl.memory.empty_cache()
+    tl.memory.reset_peak()
+    before = tl.memory.stats()
+    x = tl.empty(1 << 20)
+    during = tl.memory.stats()
+    assert during["in_use"] - before["in_use"] >= x.nbytes
+    assert during["peak"] >= during["in_use"]
+    del x
+    after = tl.memory.stats()
+    assert after["in_use"] == before["in_use"] and after["kept"] >= 1 << 22
+    tl.empty(1 << 20)
+    assert tl.memory.stats()["reused"] == after["reused"] + 1
+    tl.memory.empty_cache()
+    assert tl.memory.stats()["kept"] < 1 << 22
+
+
+def test_the_cache_has_a_limit():
+    limit = tl.memory.stats()["limit"]
+    try:
+        tl.memory.set_cache_limit(0)
+        tl.empty(1 << 20)
+        assert tl.memory.stats()["kept"] < 1 << 22
+        with pytest.raises(ValueError, match="set_cache_limit"):
+            tl.memory.set_cache_limit(-1)
+    finally:
+        tl.memory.set_cache_limit(limit)
+
+
+def test_what_does_not_fit_raises_one_error_under_two_names():
+    with pytest.raises(tl.memory.OutOfMemoryError, match="zeros") as caught:
+        tl.zeros(2**45)
+    assert isinstance(caught.value, MemoryError) and isinstance(caught.value, RuntimeError)
