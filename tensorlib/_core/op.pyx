@@ -19,6 +19,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tensorlib._core.memory import OutOfMemoryError
+
 from tensorlib._core.arrays cimport from_ndarray
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
@@ -261,8 +263,8 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         if partner is not None:
             if KIND[partner.type] == FLOAT_KIND:
                 return number(<double>value, compute_dtype(partner.type))
-            if KIND[partner.type] >= KIND[dtype]:
-                dtype = partner.type
+            if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
+                dtype = partner.type         # there a number wraps, as in PyTorch
         return number(value, dtype)
     if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
         return operand(op, value.item(), partner)
@@ -344,7 +346,10 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
         for d in range(ndim):
             dims[d] = joined[d]
     dtype = output_dtype(op, program, promoted)
-    out = new_arranged(op, args, dtype, ndim, dims)
+    try:
+        out = new_arranged(op, args, dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
     run_program(program, args, out)
     return out
 
@@ -361,17 +366,20 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     if find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
     if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
-        check_guard(op, <Tensor>args[op.n_args - 1])
+        check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
 
 
-cdef int check_guard(Op op, Tensor x) except -1:
+cdef int check_guard(Op op, Tensor x, int dtype) except -1:
     """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
     if op.guard == ZEROS and has_zero(x):
         raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
     if op.guard == NEGATIVES and has_negative(x):
-        raise NegativePower(
+        raise UnfitPower(
             f"{op.name}: integers to negative integer powers are not allowed; make one a float")
+    if op.guard == NEGATIVES and x.is_scalar and not fits(x, dtype):
+        raise UnfitPower(
+            f"{op.name}: the exponent {x.item()} does not fit in {dtype_object(dtype)}")
     return 0
 
 
@@ -383,7 +391,7 @@ class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
     """Python's and NumPy's error for it, and PyTorch's."""
 
 
-class NegativePower(ValueError, RuntimeError):
+class UnfitPower(ValueError, RuntimeError):
     """NumPy's error for it, and PyTorch's."""
 
 
@@ -392,6 +400,11 @@ cdef bint has_zero(Tensor x) except -1:
     cdef Tensor truth = cast(x, BOOL)
     cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
     return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
+
+
+cdef bint fits(Tensor x, int dtype) except -1:
+    """Whether a whole number is the same in another dtype of integers."""
+    return cast(cast(x, dtype), INT64).item() == cast(x, INT64).item()
 
 
 cdef bint has_negative(Tensor x) except -1:
@@ -488,7 +501,11 @@ cdef object apply_binary(Op op, object a, object b):
 
 cdef object apply_general(Op op, tuple args, dict kwargs):
     """Runs any other operation on canonical arguments (tensors first) and records it."""
-    cdef object out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+    cdef object out
+    try:
+        out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
     if mode().grad and op.differentiable:
         record_general(op, args, kwargs, out)
     return out
