@@ -111,17 +111,16 @@ class BuildTranslated(build_ext):
         record = GENERATED / "settings.txt"
         if not record.exists() or record.read_text() != settings():
             self.force = True
-        c_files = self.translate()
+        translated = self.translate()
         for ext in self.extensions:
             source = Path(ext.sources[0])
-            ext.sources = [str(c_files[source])]
-            if depends_on_level(source):
-                ext.sources = [self.copy_for_level(c_files[source], ext)]
+            c_file, ext.depends = translated[source]
+            ext.sources = [self.copy_for_level(c_file, ext) if depends_on_level(source) else c_file]
         super().build_extensions()
         record.write_text(settings())
 
     def translate(self):
-        """The C file of each source."""
+        """The C file and the headers of each source."""
         translated = cythonize(
             [extension(dotted(source), source) for source in sources()],
             build_dir=str(GENERATED),
@@ -130,13 +129,14 @@ class BuildTranslated(build_ext):
             force=self.force,
             annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
         )
-        return dict(zip(sources(), (Path(ext.sources[0]) for ext in translated), strict=True))
+        found = [(ext.sources[0], ext.depends) for ext in translated]
+        return dict(zip(sources(), found, strict=True))
 
     def copy_for_level(self, c_file, ext):
         """A kernel's C file under another path for each level: objects are named after it."""
-        copy = GENERATED / ext.name.split(".")[-2] / c_file.name
+        copy = GENERATED / ext.name.split(".")[-2] / Path(c_file).name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        if self.force or not copy.exists() or copy.stat().st_mtime < c_file.stat().st_mtime:
+        if self.force or not copy.exists() or os.path.getmtime(copy) < os.path.getmtime(c_file):
             shutil.copyfile(c_file, copy)
         return str(copy)
 

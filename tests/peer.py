@@ -33,6 +33,11 @@ DIFFERENCES = [
         lambda *dtypes: dtypes == ("bool", "bool"),
         "bools have no matrix product; PyTorch refuses them too, unless there is nothing to add",
     ),
+    *[Difference(
+        name,
+        lambda *dtypes: "float" not in dtypes[0],
+        "integers have no softmax; PyTorch refuses them too, unless there are none",
+    ) for name in ("softmax", "log_softmax")],
 ]
 
 

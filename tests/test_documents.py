@@ -16,8 +16,10 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 # In a process of its own, as an example may register an operation.
 RUN = """
 import doctest, sys
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE     # lines may be broken for the reader
 test = doctest.DocTestParser().get_doctest(sys.argv[2], {}, sys.argv[1], sys.argv[1], 0)
-failed, attempted = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+failed, attempted = doctest.DocTestRunner(optionflags=FLAGS).run(
+    test, out=sys.stderr.write)
 assert attempted
 sys.exit(failed and f"{failed} of {attempted} examples failed")
 """
@@ -33,7 +35,7 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", filter(session, DOCUMENTS), ids=name_of)
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if session(path)], ids=name_of)
 def test_the_examples_run(path):
     run_python(RUN, name_of(path), session(path))
 

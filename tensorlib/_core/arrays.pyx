@@ -70,7 +70,7 @@ cdef Tensor from_ndarray(str name, object array):
             raise ValueError(
                 f"{name}: the array has dtype {array.dtype.str}, not in this machine's byte order; "
                 "convert it with array.astype(array.dtype.newbyteorder('='))")
-        from_numpy_dtype(array.dtype)
+        from_numpy_dtype(array.dtype, name)
     itemsize = ITEMSIZE[id]
     if not PyArray_ISALIGNED(array):
         raise ValueError(

@@ -73,7 +73,7 @@ cdef Tensor block_tensor(object block):
 
 cdef Tensor array_tensor(object array):
     if numpy_id(array) < 0:
-        from_numpy_dtype(array.dtype.newbyteorder("="))     # refuses what no copy can help
+        from_numpy_dtype(array.dtype.newbyteorder("="), "tensor")    # refuses what no copy helps
         array = array.astype(array.dtype.newbyteorder("="))
     elif not array.flags.aligned or any([s % array.itemsize for s in array.strides]):
         array = array.copy()

@@ -28,5 +28,5 @@ cdef int dtype_id(object value) except -1
 cdef int promote(int a, int b) noexcept nogil
 cdef int compute_dtype(int id) noexcept nogil
 cdef int default_float() noexcept nogil
-cdef int from_numpy_dtype(object value) except -1
+cdef int from_numpy_dtype(object value, str name=*) except -1
 cdef object to_numpy_dtype(int id)

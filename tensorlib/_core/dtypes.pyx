@@ -159,16 +159,16 @@ cdef dict FROM_NUMPY = {np.dtype(name): id for id, name in enumerate(NAMES) if n
 cdef list TO_NUMPY = [None if name == "bfloat16" else np.dtype(name) for name in NAMES]
 
 
-cdef int from_numpy_dtype(object value) except -1:
+cdef int from_numpy_dtype(object value, str name="dtype") except -1:
     cdef object found
     try:
         value = np.dtype(value)
     except TypeError:
-        raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}") from None
+        raise TypeError(f"{name}: expected a tensorlib dtype, got {value!r}") from None
     found = FROM_NUMPY.get(value)
     if found is None:
         raise TypeError(
-            f"can't convert a NumPy array of dtype {value}; the dtypes that convert are "
+            f"{name}: can't convert a NumPy array of dtype {value}; the dtypes that convert are "
             + ", ".join(str(d) for d in FROM_NUMPY)
         )
     return found

@@ -15,6 +15,15 @@ cdef extern from * nogil:
     #include <stdlib.h>
     #include <sys/mman.h>
     #include <unistd.h>
+    /* In the debug build what no tensor may touch is poisoned: kept blocks, and the rest of each. */
+    #ifdef __SANITIZE_ADDRESS__
+    #include <sanitizer/asan_interface.h>
+    #define permit(data, nbytes) __asan_unpoison_memory_region(data, nbytes)
+    #define forbid(data, nbytes) __asan_poison_memory_region(data, nbytes)
+    #else
+    #define permit(data, nbytes) ((void)0)
+    #define forbid(data, nbytes) ((void)0)
+    #endif
     static void advise_huge(void* data, size_t nbytes) {
     #ifdef MADV_HUGEPAGE
         madvise(data, nbytes, MADV_HUGEPAGE);
@@ -30,6 +39,8 @@ cdef extern from * nogil:
     }
     """
     int posix_memalign(void** block, size_t alignment, size_t size)
+    void permit(void* data, size_t nbytes)
+    void forbid(void* data, size_t nbytes)
     void advise_huge(void* data, size_t nbytes)
     Py_ssize_t physical_memory()
     int size_class_of(size_t lines)
@@ -108,14 +119,16 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     global bytes_in_use, bytes_kept, count_released
     cdef int size_class
     bytes_in_use -= capacity
-    if capacity > SMALL and bytes_kept + capacity > limit_kept:
-        count_released += 1
-        free(data)
-        return
+    if capacity > SMALL:
+        if bytes_kept + capacity > limit_kept:
+            count_released += 1
+            free(data)
+            return
+        bytes_kept += capacity
     size_class = size_class_of(capacity // LINE)
     (<Block*>data).next = kept[size_class]
     kept[size_class] = <Block*>data
-    bytes_kept += capacity
+    forbid(data + sizeof(Block), capacity - sizeof(Block))
 
 
 cdef Storage allocate(Py_ssize_t nbytes):
@@ -134,7 +147,8 @@ cdef Storage allocate(Py_ssize_t nbytes):
     count_requests += 1
     if block != NULL:
         kept[size_class] = block.next
-        bytes_kept -= capacity
+        if capacity > SMALL:
+            bytes_kept -= capacity
         count_reused += 1
     else:
         block = <Block*>fresh_block(capacity)
@@ -147,6 +161,8 @@ cdef Storage allocate(Py_ssize_t nbytes):
     bytes_in_use += capacity
     if bytes_in_use > peak_in_use:
         peak_in_use = bytes_in_use
+    permit(block, nbytes)
+    forbid(<char*>block + nbytes, capacity - nbytes)
     storage = Storage.__new__(Storage)
     storage.data = <char*>block
     storage.nbytes = nbytes
@@ -197,7 +213,8 @@ def set_cache_limit(Py_ssize_t nbytes):
 def stats():
     """Figures of the allocator as a dict; sizes in bytes, of whole blocks.
 
-    `in_use` now, its `peak`, `kept` for reuse, `limit` of what may be kept; `requests` in all,
+    `in_use` now, its `peak`, `kept` for reuse (of blocks above 4 KiB; smaller ones are cut from slabs
+    and stay), `limit` of what may be kept; `requests` in all,
     how many of them `reused` a kept block, and `released`, the blocks given back.
     """
     return {

@@ -58,7 +58,7 @@ cdef int scalar_dtype(object value) except -1:
     if isinstance(value, Tensor):
         return (<Tensor>value).type
     if cnp.PyArray_CheckScalar(value) or isinstance(value, cnp.ndarray):
-        return from_numpy_dtype(value.dtype.newbyteorder("="))
+        return from_numpy_dtype(value.dtype.newbyteorder("="), "tensor")
     if PyFloat_Check(value):
         return default_float()
     if PyLong_Check(value):

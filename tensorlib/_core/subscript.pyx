@@ -37,7 +37,10 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     if isinstance(value, Tensor):
         values = <Tensor>value
     else:
-        values = from_data(value, x.type)
+        try:
+            values = from_data(value, x.type)
+        except (TypeError, RuntimeError) as error:
+            raise TypeError(f"setitem: {str(error).removeprefix('tensor: ')}") from None
     check_writable("setitem", x, grad)
     if not grad or not (requires_grad(x) or requires_grad(values)):
         put(x, index, cast(values, x.type), False)

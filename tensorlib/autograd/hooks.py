@@ -48,7 +48,7 @@ def retain_grad(self):
 
 
 class Keep:
-    """The hook of `retain_grad`. It holds its tensor weakly: the node that has the hook is held by it."""
+    """The hook of `retain_grad`. It holds its tensor weakly, since that holds the node."""
 
     def __init__(self, x):
         self.x = weakref.ref(x)

@@ -90,7 +90,9 @@ class set_grad_enabled(_Mode):
     """Sets the grad mode at once; as a context manager it sets it back at the end."""
 
     def __init__(self, mode):
-        self.enabled = bool(mode)
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled: mode must be a bool, got {mode!r}")
+        self.enabled = mode
         self.before = _set_grad_enabled(self.enabled)
 
     def __enter__(self):

@@ -211,7 +211,7 @@ def minimum_deriv_other(input, other):
 @elementwise(reference=lambda x, slope: np.where(x == 0, x, x * slope), samples=pairs(low=0.3),
              edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False)
 def zmul(input, slope):
-    """input * slope, but 0 where `input` is 0: how a gradient meets an infinite or NaN derivative."""
+    """input * slope, but 0 where `input` is 0: a gradient times an infinite or NaN derivative."""
 
 
 @zmul.deriv("input")

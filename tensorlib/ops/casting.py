@@ -48,10 +48,15 @@ def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, mem
 
 def check_device(name):
     """Raises RuntimeError unless `name` is the CPU."""
-    device(name)
+    try:
+        device(name)
+    except RuntimeError:
+        raise RuntimeError(
+            f"to: expected a dtype, a Tensor or the device 'cpu', got {name!r}") from None
 
 
 def type_method(name, target, doc):
+    """Publishes the method that converts to one dtype."""
     def method(self):
         return convert(self, target)
     publish(name, method, doc, public=False)

@@ -157,12 +157,14 @@ _where, _clamp = where, clamp
 
 
 def where(condition, input=None, other=None, *, out=None):
+    """See the operation."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return _where(condition, input, other, out=out)
 
 
 def where_method(self, condition, other):
+    """See the operation."""
     return _where(condition, self, other)
 
 

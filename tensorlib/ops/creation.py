@@ -8,7 +8,7 @@ from tensorlib._core.dtypes import set_default_dtype
 from tensorlib._core.layout import to_dtype
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import op, publish
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, given_pairs
 
 for _function in (
     convert.tensor, convert.as_tensor, convert.asarray, from_numpy, frombuffer,
@@ -27,8 +27,9 @@ for _function in (
 
 # ---- what `copy_` and its kin record -------------------------------------------------------------
 
-@op(linear=True, public=False, method=False, samples=None,
-    reference=lambda x, src: np.broadcast_to(src, x.shape))
+@op(linear=True, public=False, method=False,
+    reference=lambda x, src: np.broadcast_to(src, x.shape),
+    samples=given_pairs(((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()), ((0, 2), (2,))))
 def copy(input: Tensor, src: Tensor):
     """The elements of `src`, cast and broadcast to `input`, whose own are lost."""
     return to_dtype(src, input.dtype).expand(input.shape).clone()

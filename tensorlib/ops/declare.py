@@ -53,8 +53,9 @@ def _parameters(function):
 
 
 def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, boolean=(),
-                refuses=None, differentiable=True, public=True, method=True, inplace=True, **testing):
-    """Declares an operation that the loop `kernel` (its own name by default) does element by element.
+                refuses=None, differentiable=True, public=True, method=True, inplace=True,
+                **testing):
+    """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     to_float: integers are computed as the default float. boolean: arguments that are bool. refuses:
     "zero" or "negative", integers that are an error in the last argument.
@@ -99,20 +100,21 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
        **testing):
     """Declares an operation by its forward function on tensors outside the graph.
 
-    Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them; the
-    rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
+    Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
+    the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
     follows. view: the result looks at the input's storage. kernel, maker: the compiled forward, and
     what makes the function that is called, for operations too hot for a Python frame; the decorated
     function is then only the signature and the docstring.
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
-    and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros where
-    an argument has none) and whatever a gradient rule may name.
+    and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
+    where an argument has none) and whatever a gradient rule may name.
     """
     def decorate(forward):
         called = name or forward.__name__
-        record = _record(called, forward, kernel, linear, multilinear, view, differentiable, outputs,
-                         {"reference": reference, "samples": samples, **testing})
+        record = _record(
+            called, forward, kernel, linear, multilinear, view, differentiable, outputs,
+            {"reference": reference, "samples": samples, **testing})
         made = publish(called, maker(record), forward.__doc__, method, public)
         made.op = record
         record.function = made
@@ -123,8 +125,11 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
                 return rule
             return add(argument) if callable(argument) else add
 
-        made.vjp = vjp
-        made.jvp = record.add_tangent
+        def jvp(rule):
+            record.add_tangent(rule)
+            return rule
+
+        made.vjp, made.jvp = vjp, jvp
         return made
     return decorate
 
@@ -135,23 +140,25 @@ def _record(name, forward, kernel, linear, multilinear, view, differentiable, ou
     arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
     attributes = parameters[len(arguments):]
     code = forward.__code__
-    defaults = dict(zip(reversed(parameters[: code.co_argcount]), reversed(forward.__defaults__ or ())))
+    positional = parameters[: code.co_argcount]
+    defaults = dict(zip(reversed(positional), reversed(forward.__defaults__ or ())))
     defaults.update(forward.__kwdefaults__ or {})
     return Op(
-        name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes], outputs,
+        name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes],
+        outputs,
         forward=kernel or forward, variadic=Tensors in annotations.values(), is_view=view,
         differentiable=differentiable,
         linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
 
 
-def composite(*, reference, samples, method=True, public=True, **testing):
+def composite(*, reference, samples, differentiable=True, method=True, public=True, **testing):
     """Declares a function made of operations; its gradient is theirs."""
     def decorate(function):
         name = function.__name__
         parameters = _parameters(function)
         record = Op(
             name, function.__doc__, parameters[:1], parameters[1:], (None,) * len(parameters),
-            forward=function, linearity="composite",
+            forward=function, differentiable=differentiable, linearity="composite",
             testing={"reference": reference, "samples": samples, **testing})
         publish(name, function, function.__doc__, method, public)
         function.op = record

@@ -65,7 +65,7 @@ def spread_index_vjp(g, index):
     samples=given_pairs(*(((3, 4), picked, key) for key, picked in KEYS if key != [0, 2, 0]),
                         ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)))
 def index_put(input: Tensor, values: Tensor, index):
-    """A copy of `input` with `values` where the index expression picks: what `x[key] = values` gives."""
+    """A copy of `input` with `values` where the index expression picks, as `x[key] = values`."""
     base = layout.clone(input)
     put(base, index, layout.to_dtype(values, input.dtype), False)
     return base

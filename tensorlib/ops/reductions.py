@@ -5,11 +5,13 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core import layout, reducing
+from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.operators import store_out
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, given_pairs
 from tensorlib.ops.shaping import cat
 
 inf = float("inf")
@@ -23,6 +25,12 @@ def over(function):
     def reference(x, dim=None, keepdim=False):
         return function(x, axis=None if dim == () else dim, keepdims=keepdim)
     return reference
+
+
+def whole(function):
+    """A NumPy sum or product whose integers are int64, as PyTorch's are."""
+    return lambda x, **options: function(
+        x, dtype=None if x.dtype.kind == "f" else np.int64, **options)
 
 
 def empty(*cases):
@@ -47,8 +55,8 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(np.sum),
-    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims)
+@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
+    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction")
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
 
@@ -59,11 +67,11 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-sum.vjp("input")(spread)
+sum.op.add_rule("input", spread, spreads=True)
 
 
 @op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
-    samples=given(*DIMS), errors=bad_dims)
+    samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction")
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
 
@@ -74,8 +82,8 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 mean.vjp("input")(reducing.grad_of_mean)
 
 
-@op(kernel=reducing.prod, maker=make_reduction, reference=over(np.prod),
-    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)))
+@op(kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
+    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction")
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
 
@@ -83,8 +91,13 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-def others(x, dim):
-    """For each element the product of all others along `dim` (None: of all)."""
+def others(x, out, dim, keepdim):
+    """For each element the product of all others along `dim` (None: of all).
+
+    No element is zero where the product `out` is a normal number.
+    """
+    if bool((out.abs() > (1e-4 if x.itemsize == 2 else 1e-30)).logical_and(out.isfinite()).all()):
+        return spread(out, x.shape, dim, keepdim) / x
     if dim is None or x.ndim == 0:
         return others_in_row(x.reshape(-1)).reshape(x.shape)
     return others_in_row(x.transpose(dim, -1)).transpose(dim, -1)
@@ -104,16 +117,17 @@ def others_in_row(x):
 
 
 @prod.vjp("input")
-def prod_vjp(g, input, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * others(input, dim)
+def prod_vjp(g, input, out, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
 
 
 @prod.jvp
-def prod_jvp(d_input, input, dim, keepdim):
-    return (d_input * others(input, dim)).sum(dim, keepdim)
+def prod_jvp(d_input, input, out, dim, keepdim):
+    return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reducing.cumsum, reference=lambda x, dim: np.cumsum(x, dim) if x.ndim else x,
+@op(linear=True, kernel=reducing.cumsum, tolerance="reduction",
+    reference=lambda x, dim: whole(np.cumsum)(np.atleast_1d(x), axis=dim).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -129,18 +143,18 @@ def backwards(x, dim):
     return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)] if x.ndim else x
 
 
-@composite(reference=over(np.nansum), samples=given(*DIMS))
+@composite(tolerance="reduction", reference=over(whole(np.nansum)), samples=given(*DIMS))
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """`sum` with NaN taken as zero."""
     known = input.where(input == input, 0) if input.is_floating_point() else input
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@composite(reference=lambda x, dim=None: np.count_nonzero(x, axis=None if dim == () else dim),
-           samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
-def count_nonzero(input, dim=None):
+@op(differentiable=False, kernel=reducing.count_nonzero,
+    samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
+    reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
+def count_nonzero(input: Tensor, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
-    return sum(input != 0, dim)
 
 
 # ---- extremes ------------------------------------------------------------------------------------
@@ -183,7 +197,7 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
 
 
 @op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+    samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -192,7 +206,7 @@ def argmax(input: Tensor, dim=None, keepdim=False):
 
 
 @op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+    samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -246,7 +260,15 @@ def along_jvp(d_input, indices, dim, keepdim):
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=None, samples=None)
+def placed(x, places, dim, size):
+    """The reference of `put_along`."""
+    whole = np.zeros(x.shape[:dim] + (size,) + x.shape[dim + 1:], x.dtype)
+    np.put_along_axis(whole, places, x, dim)
+    return whole
+
+
+@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=placed,
+    samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)))
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 
@@ -266,7 +288,7 @@ def three_forms(name, along, whole, of_two):
         if other is not None:
             return of_two(input, other, out=out)
         if dim is not None:
-            return along(input, dim, keepdim, out=out)
+            return along(input, dim, keepdim, **({} if out is None else {"out": out}))
         if keepdim:
             raise TypeError(f"{name}: keepdim needs a dim")
         return whole(input, out=out)
@@ -311,18 +333,20 @@ def deviations(function):
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
+@op(name="var", public=False, method=False, reference=deviations(np.var),
+    samples=given(*SPREADS), takes="floating", tolerance="reduction")
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
-    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN for
-    one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
+    The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN
+    for one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
     Raises: RuntimeError for integers, IndexError.
     """
     return reducing.var(input, dim, correction, keepdim)
 
 
-@op(name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
+@op(name="std", public=False, method=False, reference=deviations(np.std),
+    samples=given(*SPREADS), takes="floating", tolerance="reduction")
 def deviation(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -375,7 +399,7 @@ def deviating(name, operation, doc, with_mean=False):
             raise TypeError(f"{name}: takes unbiased or correction, not both")
         if correction is None:
             correction = 0 if unbiased is False else 1
-        result = operation(input, dim, correction, keepdim, out=out)
+        result = operation(input, dim, correction, keepdim, **({} if out is None else {"out": out}))
         return (result, mean(input, dim, keepdim)) if with_mean else result
     publish(name, function, doc)
     function.op = operation.op
@@ -388,10 +412,44 @@ deviating("var_mean", variance, "The pair of `var` and `mean`.", with_mean=True)
 deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True)
 
 
+def p_norm(x, p="fro", dim=None, keepdim=False):
+    """The reference of `norm`."""
+    return np.linalg.norm(x.reshape(-1), 2) if x.size and p == "fro" and dim is None else (
+        np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
+
+
+@composite(reference=p_norm, takes="floating", tolerance="reduction",
+           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
+def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
+    """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
+
+    p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero.
+    Gradient: 0 where the norm is 0. Raises: RuntimeError for integers, IndexError.
+    """
+    x = (input if dtype is None else input.to(dtype)).abs()
+    p = 2 if p is None or p == "fro" else p
+    if not x.is_floating_point():
+        raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+    if p in (inf, -inf):
+        result = (amax if p > 0 else amin)(x, dim, keepdim)
+    elif p == 0:
+        result = (x != 0).sum(dim, keepdim).to(x.dtype)
+    else:
+        total = (x * x if p == 2 else x ** p).sum(dim, keepdim)
+        safe = total.where(total != 0, 1)
+        result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
+    return result if out is None else store_out("norm", (input,), result, out)
+
+
 # ---- truth ---------------------------------------------------------------------------------------
 
+def truth_dtype(input, *_, **__):
+    """bool, but uint8 for uint8."""
+    return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
+
+
 @op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
 
@@ -400,128 +458,9 @@ def any(input: Tensor, dim=None, keepdim=False):
 
 
 @op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
 
     bool, but uint8 for uint8, as in PyTorch; an empty sequence of dims reduces none.
     """
-
-
-# ---- softmax and its kin -------------------------------------------------------------------------
-
-ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 0))
-
-
-def log_of_sums(x, dim, keepdim=False):
-    with np.errstate(divide="ignore"):
-        return np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim))
-
-
-def normalised(x, dim):
-    return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
-
-
-@op(kernel=reducing.logsumexp, reference=log_of_sums,
-    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
-def logsumexp(input: Tensor, dim, keepdim=False):
-    """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
-
-    Gradient: softmax; 0 where every element is -inf.
-    """
-
-
-def weights(input, out, dim, keepdim):
-    """The softmax over several dims from the logsumexp."""
-    shift = out.where(out != -inf, 0)
-    return (input - spread(shift, input.shape, dim, keepdim)).exp()
-
-
-@logsumexp.vjp("input")
-def logsumexp_vjp(g, input, out, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
-
-
-@logsumexp.jvp
-def logsumexp_jvp(d_input, input, out, dim, keepdim):
-    return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
-
-
-@op(kernel=reducing.softmax, reference=normalised, samples=ROWS)
-def softmax(input: Tensor, dim, dtype=None):
-    """exp(input) / sum(exp(input)) along one dim, without overflow.
-
-    NaN where a row holds inf or nothing but -inf. Raises: RuntimeError for integers, IndexError.
-    """
-
-
-@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
-def log_softmax(input: Tensor, dim, dtype=None):
-    """The logarithm of `softmax`, exact where that is small.
-
-    Raises: RuntimeError for integers, IndexError.
-    """
-
-
-@op(public=False, method=False, kernel=reducing.softmax_backward, reference=None, samples=None)
-def softmax_backward(grad: Tensor, result: Tensor, dim):
-    """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
-
-
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, reference=None, samples=None)
-def log_softmax_backward(grad: Tensor, result: Tensor, dim):
-    """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
-
-
-@softmax.vjp("input")
-def softmax_vjp(g, out, dim):
-    return softmax_backward(g, out, dim)
-
-
-@softmax.jvp
-def softmax_jvp(d_input, out, dim):
-    return softmax_backward(d_input, out, dim)       # the derivative is symmetric
-
-
-@log_softmax.vjp("input")
-def log_softmax_vjp(g, out, dim):
-    return log_softmax_backward(g, out, dim)
-
-
-@log_softmax.jvp
-def log_softmax_jvp(d_input, out, dim):
-    return d_input - (d_input * out.exp()).sum(dim, True)
-
-
-@softmax_backward.vjp("grad")
-def softmax_backward_vjp_grad(g, result, dim):
-    return softmax_backward(g, result, dim)
-
-
-@softmax_backward.vjp("result")
-def softmax_backward_vjp_result(g, grad, result, dim):
-    return (g * (grad - (grad * result).sum(dim, True))
-            - grad * (g * result).sum(dim, True))
-
-
-@softmax_backward.jvp
-def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
-    return (softmax_backward(d_grad, result, dim)
-            + d_result * (grad - (grad * result).sum(dim, True))
-            - result * (grad * d_result).sum(dim, True))
-
-
-@log_softmax_backward.vjp("grad")
-def log_softmax_backward_vjp_grad(g, result, dim):
-    return g - (g * result.exp()).sum(dim, True)
-
-
-@log_softmax_backward.vjp("result")
-def log_softmax_backward_vjp_result(g, grad, result, dim):
-    return -(g * result.exp()) * grad.sum(dim, True)
-
-
-@log_softmax_backward.jvp
-def log_softmax_backward_jvp(d_grad, d_result, grad, result, dim):
-    slope = result.exp()
-    return d_grad - slope * d_grad.sum(dim, True) - d_result * slope * grad.sum(dim, True)

@@ -1,6 +1,6 @@
 """Sample inputs of operations: what the tests that follow from a declaration try it with.
 
-A generator takes a NumPy random generator and yields samples `(arguments, keywords)`, where arguments
+A generator takes a NumPy random generator and yields samples `(arguments, keywords)`; arguments
 are float64 arrays (or integers and attributes) that the tests lay out and cast as they need.
 """
 

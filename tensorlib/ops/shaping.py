@@ -1,9 +1,12 @@
 """Operations on shapes: views, copies, joining and splitting."""
 
+from operator import index
+
 import numpy as np
 
 from tensorlib._core import layout
 from tensorlib._core.dtypes import dtype
+from tensorlib._core.operators import store_out
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
@@ -124,7 +127,7 @@ def t_vjp(g):
 
 
 def _last_two(self):
-    """The matrices in the last two dims transposed, as a view. Raises: RuntimeError below 2 dims."""
+    """The matrices in the last two dims transposed, as a view. Raises: RuntimeError (below 2)."""
     if self.ndim < 2:
         raise RuntimeError(f"mT: expects a tensor with at least 2 dims, got {self.ndim}")
     return transpose(self, -2, -1)
@@ -137,8 +140,8 @@ attach("T", property(lambda self: permute(self, range(self.ndim - 1, -1, -1)),
 
 
 @op(linear=True, view=True, public=False, method=False,
-    reference=lambda x, dim: np.squeeze(x, tuple(d for d in (range(x.ndim) if dim is None else [dim])
-                                                 if x.shape[d] == 1)),
+    reference=lambda x, dim: np.squeeze(x, tuple(
+        d for d in (range(x.ndim) if dim is None else [dim]) if x.shape[d] == 1)),
     samples=given(((1, 3, 1), None), ((1, 3, 1), 0), ((1, 3), 1)))
 def squeeze(input: Tensor, dim):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
@@ -219,8 +222,8 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 
 
 # ---- views of a tensor that was written in place -------------------------------------------------
-# `place` is where a view lies in its base: sizes, strides and offset of the view, strides and offset
-# of the base, in elements of the storage.
+# `place` is where a view lies in its base: sizes, strides and offset of the view, strides and
+# offset of the base, in elements of the storage.
 
 # A base of sizes (2, 3), itself transposed in storage, and its second column; a base of sizes (4,)
 # and its even elements in reverse.
@@ -245,12 +248,14 @@ def scattered(x, values, place):
 
 
 def storage_of(x, place):
+    """The reference's view of a storage."""
     room = np.zeros(10, x.dtype)
     room[positions_of(x.shape, place[3], place[4])] = x
     return room
 
 
 def positions_in(place):
+    """The reference's positions of a view."""
     return positions_of(*place[:3])
 
 
@@ -274,7 +279,7 @@ def as_strided_vjp(g, input_shape, place):
 @op(linear=True, public=False, method=False, reference=spread,
     samples=given(*((view, base, place) for base, view, place in PLACES)))
 def spread_view(input: Tensor, shape, place):
-    """Zeros of a base's shape with `input` added where a view lies: the transpose of `as_strided`."""
+    """Zeros of a base's shape with `input` added where a view lies: `as_strided` transposed."""
     return layout.spread_view(input, shape, place)
 
 
@@ -343,6 +348,20 @@ def cat_vjp(g, tensors_shape, dim):
     return grads
 
 
+_cat = cat
+
+
+def cat(tensors, dim=0, *, out=None):
+    """See the operation."""
+    if out is None:
+        return _cat(tensors, dim)
+    tensors = tuple(tensors)
+    return store_out("cat", tensors, _cat(tensors, dim), out)
+
+
+publish("cat", cat, _cat.op.doc, method=False)
+
+
 @composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
            samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
 def stack(tensors, dim=0, *, out=None):
@@ -361,14 +380,14 @@ def stack(tensors, dim=0, *, out=None):
                 f"stack: expects each tensor to be equal size, but got {list(tensors[0].shape)} at "
                 f"entry 0 and {list(x.shape)} at entry {i}")
     dim = wrap("stack", dim, tensors[0].ndim + 1)
-    return cat([x.unsqueeze(dim) for x in tensors], dim, **({} if out is None else {"out": out}))
+    return cat([x.unsqueeze(dim) for x in tensors], dim, out=out)
 
 
 # ---- splitting -----------------------------------------------------------------------------------
 
 def split(tensor, split_size_or_sections, dim=0):
-    """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of the
-    sizes given, which must add up.
+    """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
+    the sizes given, which must add up.
 
     Raises: RuntimeError, IndexError.
     """
@@ -382,7 +401,11 @@ def split(tensor, split_size_or_sections, dim=0):
             raise RuntimeError(f"split: expects split_size be positive, got {step}")
         sizes = [min(step, size - start) for start in range(0, size, step)] if size else [0]
     else:
-        sizes = [int(n) for n in split_size_or_sections]
+        try:
+            sizes = [index(n) for n in split_size_or_sections]
+        except TypeError:
+            raise TypeError("split: expects an int or a sequence of ints, got "
+                            f"{split_size_or_sections!r}") from None
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise RuntimeError(
                 f"split: expects split_sizes to sum exactly to {size} (the size at dimension "
@@ -424,28 +447,34 @@ _view, _reshape, _expand, _permute, _squeeze = view, reshape, expand, permute, s
 
 
 def sizes_of(shape):
+    """The sizes of a call `f(2, 3)` or `f((2, 3))`."""
     return shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
 
 
 def view(self, *shape):
+    """See the operation."""
     if len(shape) == 1 and isinstance(shape[0], dtype):
         raise RuntimeError("view: viewing memory as another dtype is not supported; use .to()")
     return _view(self, sizes_of(shape))
 
 
 def reshape(input, *shape):
+    """See the operation."""
     return _reshape(input, sizes_of(shape))
 
 
 def expand(self, *sizes):
+    """See the operation."""
     return _expand(self, sizes_of(sizes))
 
 
 def permute(input, *dims):
+    """See the operation."""
     return _permute(input, tuple(sizes_of(dims)))
 
 
 def squeeze(input, dim=None):
+    """See the operation."""
     return _squeeze(input, dim)
 
 

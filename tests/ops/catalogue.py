@@ -9,6 +9,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib._core.op import registry
+from tensorlib.ops.declare import FUNCTIONS
 
 KINDS = {
     "bool": ("bool",),
@@ -44,6 +45,11 @@ def differentiable(op):
 
 def elementwise(op):
     return op.elementwise
+
+
+def public(op):
+    """Users may call it; the others are called by gradient rules, with what they take."""
+    return op.name in FUNCTIONS or hasattr(tl.Tensor, op.name)
 
 
 def smooth(op):
@@ -97,7 +103,7 @@ class Sample:
 
     def tensors(self):
         """The sample with Tensors that look at its arrays."""
-        return self.map(lambda i, array: tl.from_numpy(array))
+        return self.map(lambda i, array: tl.from_numpy(np.asarray(array)))
 
 
 @cache
@@ -164,10 +170,10 @@ def expected(op, sample):
     """
     given = sample.map(lambda i, x: wide(x) if x.dtype.is_floating_point else x.numpy())
     results = referred(op, given)
-    if any(x.dtype.kind == "f" for x in results):      # NumPy computes the root of an int8 in float16
+    if any(x.dtype.kind == "f" for x in results):      # NumPy takes the root of an int8 in float16
         results = referred(op, sample.map(
-            lambda i, x: wide(x) if op.elementwise and i not in op.boolean_inputs
-            or x.dtype.is_floating_point else x.numpy()))
+            lambda i, x: wide(x) if x.dtype.is_floating_point
+            or i < len(op.arguments) and i not in op.boolean_inputs else x.numpy()))
     return results
 
 
@@ -181,8 +187,13 @@ def referred(op, sample):
         args = (*args[0], *args[1:])
     with np.errstate(all="ignore"):
         result = op.testing["reference"](*args, **sample.kwargs)
-    return [np.asarray(x) for x in result] if isinstance(result, (tuple, list)) else [
-        np.asarray(result)]
+    results = result if isinstance(result, (tuple, list)) else [result]
+    return [signed(np.asarray(x)) for x in results]
+
+
+def signed(x):
+    """NumPy sums uint8 in uint64, which no Tensor has."""
+    return x.astype(np.int64) if x.dtype == np.uint64 else x
 
 
 def outputs(result):
@@ -206,13 +217,14 @@ def result_dtype(op, sample, dtype, reference):
 
 def kind_of_work(op):
     """The row of the tolerance table that the operation's results are held to."""
-    return op.testing.get("tolerance", "product" if op.linearity == "multilinear" else "elementwise")
+    usual = "product" if op.linearity == "multilinear" else "elementwise"
+    return op.testing.get("tolerance", usual)
 
 
 # ---- differentiation -----------------------------------------------------------------------------
 
 def leaves(op, sample, dtype="float64"):
-    """The sample as Tensors, of which those that hold values require grad; and the list of those."""
+    """The sample as Tensors, and the list of those that hold values, which require grad."""
     sample = in_dtype(op, sample, dtype).map(
         lambda i, x: x.requires_grad_() if x.dtype.is_floating_point else x)
     return sample, [x for x in sample.arrays if x.requires_grad]

@@ -1,0 +1,80 @@
+"""Every registered operation is declared in full, and what it waives is counted."""
+
+import doctest
+
+import numpy as np
+import pytest
+from catalogue import ASPECTS, waived
+
+import tensorlib as tl
+from tensorlib._core.op import registry
+from tensorlib.autograd import tangent
+from tensorlib.ops.declare import FUNCTIONS
+
+# The number of waivers now. It may only fall.
+WAIVERS = 1
+
+KEYWORDS = {"reference", "samples", "edges", "errors", "prepare", "takes", "refuses", "result_dtype",
+            "signed_zeros", "tolerance", "waive"}
+
+
+def gaps(op):
+    """What is missing from a declaration."""
+    if not op.testing.get("reference"):
+        yield "no reference"
+    if not op.testing.get("samples"):
+        yield "no samples"
+    if op.elementwise and not op.testing.get("edges") and "floating" in op.testing.get(
+            "takes", "floating"):
+        yield "no edges"
+    lines = (op.doc or "").strip().splitlines()
+    first = " ".join(lines[:lines.index("")] if "" in lines else lines)
+    if not first.endswith((".", ":")) or not first[:1].isprintable():
+        yield "no docstring whose first sentence ends"
+    if op.differentiable and op.linearity != "composite":
+        without = [name for i, (name, rule) in enumerate(zip(op.arguments, op.rules))
+                   if rule is None and i not in op.boolean_inputs]
+        if without:
+            yield f"no gradient for {', '.join(without)}"
+    if op.differentiable and op.linearity not in ("composite", *tangent.RULES):
+        yield "no rule for forward mode"
+    if unknown := set(op.testing) - KEYWORDS:
+        yield f"unknown keywords {unknown}"
+    for aspect, reason in waived(op).items():
+        if aspect not in ASPECTS or not reason:
+            yield f"a waiver of {aspect!r} for the reason {reason!r}"
+
+
+@pytest.mark.parametrize("op", registry.values(), ids=lambda op: op.name)
+def test_every_op_is_complete(op):
+    assert not list(gaps(op))
+
+
+def test_the_number_of_waivers_only_falls(capsys):
+    found = [f"{op.name}: {aspect}: {reason}"
+             for op in registry.values() for aspect, reason in waived(op).items()]
+    with capsys.disabled():
+        print(f"\n{len(found)} waivers", *found, sep="\n  ")
+    assert len(found) <= WAIVERS
+    assert len(found) == WAIVERS, f"fewer than before: set WAIVERS to {len(found)}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_is_documented(name):
+    function = FUNCTIONS[name]
+    assert getattr(tl, name) is function
+    assert function.__module__ == "tensorlib"
+    assert function.__doc__ and function.__doc__.split("\n\n")[0].strip().endswith((".", ":"))
+
+
+EXAMPLES = {**FUNCTIONS, "jvp_of": tangent.jvp_of}
+
+
+@pytest.mark.parametrize("name", [name for name, function in EXAMPLES.items()
+                                  if ">>>" in (function.__doc__ or "")])
+def test_examples_of_public_functions(name):
+    names = {"tensorlib": tl, "np": np, "find": registry.__getitem__, "jvp_of": tangent.jvp_of}
+    example = doctest.DocTestParser().get_doctest(EXAMPLES[name].__doc__, names, name, None, 0)
+    report = []
+    doctest.DocTestRunner().run(example, out=report.append)
+    assert not report, "".join(report)

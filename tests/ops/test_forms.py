@@ -1,0 +1,219 @@
+"""In-place and out= forms of every registered operation agree with the plain form."""
+
+import inspect
+
+import numpy as np
+import pytest
+from catalogue import (
+    call, differentiable, elementwise, in_dtype, leaves, operations, outputs, samples, values,
+)
+from test_values import GAP, in_numpy, numpy_dtypes, reversed_dims, strided, transposed
+
+import tensorlib as tl
+from tensorlib._core.op import registry
+from tensorlib.testing import assert_close
+
+LAYOUTS = {"contiguous": np.copy, "strided": strided, "reversed": reversed_dims,
+           "transposed": transposed}
+
+
+def same(a, b):
+    """Equal in dtype and values: contiguous and strided runs may round differently."""
+    assert_close(a, b, rtol=1e-6, atol=1e-12, equal_nan=True)
+
+
+def writable_first(op):
+    """The first argument is one that the result can be written over."""
+    return op.elementwise and 0 not in op.boolean_inputs
+
+
+def keeps_shape_and_dtype(op, sample):
+    first, out = sample.arrays[0], call(op, sample)
+    return first.shape == out.shape and first.dtype == out.dtype
+
+
+# ---- in place ------------------------------------------------------------------------------------
+
+@operations("inplace", writable_first)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_in_place_equals_plain(op, layout):
+    for dtype in numpy_dtypes(op):
+        for sample in samples(op):
+            arrays = in_numpy(op, sample, dtype)
+            tensors = arrays.tensors()
+            if not keeps_shape_and_dtype(op, tensors):
+                continue
+            plain = call(op, tensors)
+            target = LAYOUTS[layout](arrays.arrays[0])
+            x = tl.from_numpy(np.asarray(target))
+            assert op.function.inplace(x, *tensors.arrays[1:]) is x
+            same(x, plain)
+            if layout == "strided" and target.base is not None:
+                assert (target.base[..., 1] == np.array(GAP).astype(dtype)).all()
+
+
+@operations("inplace", writable_first)
+def test_in_place_with_itself(op):
+    """All arguments are the tensor that is written."""
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    for dtype in numpy_dtypes(op):
+        array = in_numpy(op, sample, dtype).arrays[0]
+        x, old = tl.from_numpy(array), tl.from_numpy(array.copy())
+        plain = op.function(*[old] * len(op.arguments))
+        if plain.dtype != x.dtype:
+            continue
+        op.function.inplace(*[x] * len(op.arguments))
+        same(x, plain)
+
+
+@operations("inplace", lambda op: writable_first(op) and len(op.arguments) == 2)
+def test_in_place_where_the_arguments_overlap(op):
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    for dtype in numpy_dtypes(op):
+        array = np.resize(in_numpy(op, sample, dtype).arrays[1], 9)
+        x, old = tl.from_numpy(array), tl.from_numpy(array.copy())
+        plain = op.function(old[1:], old[:-1])
+        if plain.dtype != x.dtype:
+            continue
+        op.function.inplace(x[1:], x[:-1])
+        same(x[1:], plain)
+        same(x[:1], old[:1])
+
+
+@operations("inplace", lambda op: writable_first(op) and op.differentiable)
+def test_the_gradient_goes_through_the_in_place_form(op):
+    for sample in samples(op):
+        tensors, wanted = leaves(op, sample)
+        if not keeps_shape_and_dtype(op, tensors):
+            continue
+        plain = call(op, tensors)
+        g = tl.tensor(np.random.default_rng(3).uniform(-1, 1, tuple(plain.shape)))
+        first, *others = tensors.arrays
+        x = first * 1
+        op.function.inplace(x, *others)
+        for a, b in zip(tl.autograd.grad(x, wanted, g), tl.autograd.grad(plain, wanted, g)):
+            same(a, b)
+
+
+@operations("inplace", writable_first)
+def test_in_place_refuses_what_it_cannot_write(op):
+    sample = in_dtype(op, samples(op)[1], "float64" if "bool" not in str(op.testing.get("takes"))
+                      and op.testing.get("takes") != "integer" else "int64")
+    if not keeps_shape_and_dtype(op, sample):
+        return
+    first, *others = sample.arrays
+    read_only = first.numpy().copy()
+    read_only.flags.writeable = False
+    with pytest.raises(RuntimeError, match=f"{op.name}_: .*read-only"):
+        op.function.inplace(tl.from_numpy(read_only), *others)
+    with pytest.raises(RuntimeError, match=f"{op.name}_: .*single memory location"):
+        op.function.inplace(first.reshape(-1)[:1].expand(3), *[x.reshape(-1)[:1] for x in others])
+    if others:
+        with pytest.raises(RuntimeError, match=f"{op.name}_: .*shape"):
+            op.function.inplace(first.reshape(-1)[0], *[x.reshape(-1)[:1] for x in others])
+
+
+# ---- out= ----------------------------------------------------------------------------------------
+
+def takes_out(op):
+    if op.elementwise:
+        return True
+    if op.linearity == "composite":
+        return "out" in op.attributes
+    return op.function.__name__ == op.name and "out" in inspect.signature(op.function).parameters
+
+
+@operations("out", takes_out)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_out_equals_plain(op, layout):
+    for dtype in numpy_dtypes(op):
+        for sample in samples(op):
+            tensors = in_numpy(op, sample, dtype).tensors()
+            plain = call(op, tensors)
+            room = np.full(tuple(plain.shape), 1).astype(plain.numpy().dtype)
+            out = tl.from_numpy(np.asarray(LAYOUTS[layout](room)))
+            assert op.function(*tensors.args, **tensors.kwargs, out=out) is out
+            same(out, plain)
+
+
+@operations("out", takes_out)
+def test_an_empty_out_is_given_the_shape(op):
+    for sample in samples(op):
+        tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
+        plain = call(op, tensors)
+        out = tl.empty(0, dtype=plain.dtype)
+        assert op.function(*tensors.args, **tensors.kwargs, out=out) is out
+        same(out, plain)
+
+
+@operations("out", elementwise)
+def test_out_may_be_an_input_or_overlap_it(op):
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    for dtype in numpy_dtypes(op):
+        for start in (0, 1):
+            flat = in_numpy(op, sample, dtype).map(lambda i, array: np.resize(array, 9))
+            old, new = flat.tensors(), flat.map(lambda i, array: tl.from_numpy(array.copy()))
+            plain = op.function(*[x[:8] for x in old.arrays])
+            place = next((i for i, x in enumerate(new.arrays) if x.dtype == plain.dtype), None)
+            if place is None:
+                continue
+            out = new.arrays[place][start:start + 8]
+            op.function(*[x[:8] for x in new.arrays], out=out)
+            same(out, plain)
+
+
+@operations("out", takes_out)
+def test_out_refuses_what_does_not_fit(op):
+    tensors = in_numpy(op, samples(op)[0], numpy_dtypes(op)[0]).tensors()
+    plain = call(op, tensors)
+    with pytest.raises(RuntimeError, match="out has shape"):
+        op.function(*tensors.args, **tensors.kwargs, out=tl.zeros(7, 7, dtype=plain.dtype))
+    if plain.dtype.is_floating_point:
+        with pytest.raises(RuntimeError, match="out|cast"):
+            op.function(*tensors.args, **tensors.kwargs,
+                        out=tl.zeros(plain.shape, dtype=tl.int64))
+    with pytest.raises(TypeError, match="out must be a Tensor"):
+        op.function(*tensors.args, **tensors.kwargs, out=[1.0])
+
+
+@operations("out", lambda op: takes_out(op) and op.differentiable)
+def test_out_refuses_to_be_differentiated(op):
+    tensors, _ = leaves(op, samples(op)[0])
+    plain = call(op, tensors).detach()
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        op.function(*tensors.args, **tensors.kwargs, out=tl.zeros_like(plain))
+
+
+# ---- an operation that raises --------------------------------------------------------------------
+
+ERRORS = [op for op in registry.values() if op.testing.get("errors")]
+
+
+@pytest.mark.parametrize("op", ERRORS, ids=lambda op: op.name)
+def test_declared_errors(op):
+    """They raise what is declared, name an operation, and leave the inputs as they were."""
+    for args, kwargs, error in op.testing["errors"]():
+        tensors = [tl.tensor(x) if isinstance(x, np.ndarray) else x for x in args]
+        with pytest.raises(error, match=r"\w+: "):
+            op.function(*tensors, **kwargs)
+        for x, array in zip(tensors, args):
+            if isinstance(array, np.ndarray):
+                np.testing.assert_array_equal(values(x), array)
+
+
+REFUSES = [op for op in registry.values() if op.testing.get("refuses")]
+
+
+@pytest.mark.parametrize("op", REFUSES, ids=lambda op: op.name)
+def test_integers_that_have_no_answer(op):
+    """Whether they are tensors, numbers, broadcast or written in place; the input stays."""
+    bad = {"zero": 0, "negative": -1}[op.testing["refuses"]]
+    x = tl.arange(1, 5)
+    others = [tl.tensor([1, bad, 2, 1]), tl.tensor(bad), bad,
+              tl.tensor([1, 1, bad, 1], dtype=tl.int8)]
+    for other in others:
+        for form in (op.function, op.function.inplace):
+            with pytest.raises(RuntimeError, match=op.name):
+                form(x, other)
+        assert x.tolist() == [1, 2, 3, 4]
+    assert op.function(x, tl.tensor(float(bad))).dtype == tl.float32
