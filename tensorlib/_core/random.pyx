@@ -25,7 +25,7 @@ from tensorlib._core.overwrite cimport overwritten
 from tensorlib._core.pool cimport parallel_for, range_fn
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_like
-from tensorlib._core.tile cimport cast, copy_into
+from tensorlib._core.copies cimport cast, copy_into
 
 from tensorlib._core.numbers import OutOfRangeError
 
