@@ -349,7 +349,7 @@ def ceil(input):
 
 
 @elementwise(reference=lambda x: np.rint(x).astype(x.dtype), samples=reals(0.1, 0.4),
-             edges=EDGES + (0.5, 1.5, 2.5, -0.5))
+             edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating")
 def round(input):
     """The nearest whole number to each element, halves to even.
 

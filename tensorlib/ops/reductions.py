@@ -11,7 +11,7 @@ from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.samples import given, given_pairs
+from tensorlib.ops.samples import given
 from tensorlib.ops.shaping import cat
 
 inf = float("inf")

@@ -6,7 +6,7 @@ from tensorlib._core import reducing
 from tensorlib._core.reducing import spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import op
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, given_pairs
 
 inf = float("inf")
 
@@ -17,8 +17,12 @@ def log_of_sums(x, dim, keepdim=False):
     return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
 
 
+def summed(x, dim):
+    return x.sum(dim, keepdims=True) if x.ndim else x
+
+
 def normalised(x, dim):
-    return np.exp(x) / np.exp(x).sum(dim, keepdims=True) if x.ndim else np.ones(())
+    return np.exp(x) / summed(np.exp(x), dim)
 
 
 @op(kernel=reducing.logsumexp, reference=log_of_sums, tolerance="reduction",
@@ -64,12 +68,18 @@ def log_softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(public=False, method=False, kernel=reducing.softmax_backward, reference=None, samples=None)
+PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2, 3, 4), -2),
+                            ((), (), 0), ((0, 3), (0, 3), 0))
+
+
+@op(public=False, method=False, kernel=reducing.softmax_backward, takes="floating",
+    reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
 def softmax_backward(grad: Tensor, result: Tensor, dim):
     """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
 
 
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, reference=None, samples=None)
+@op(public=False, method=False, kernel=reducing.log_softmax_backward, takes="floating",
+    reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
 def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
 
