@@ -288,7 +288,7 @@ cdef int draw_below(Tensor x, double p, Generator generator) except -1:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_: p must be in [0, 1], got {p}")
     draw.law = BELOW
-    draw.scale = p
+    draw.scale, draw.shift, draw.top = p, 0, 1
     return draw_reals(x, generator, &draw)
 
 
