@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from catalogue import (
-    Sample, call, differentiable, differentiable_samples, elementwise, function_of,
-    leaves, operations, outputs, prepared, samples, smooth, values,
+    Sample, call, differentiable, differentiable_samples, function_of, leaves, operations,
+    outputs, prepared, samples, smooth, values,
 )
 
 import tensorlib as tl
