@@ -11,6 +11,8 @@ from tensorlib._core.pool import get_num_threads, usable_processors
 from tensorlib._kernels.cpu import compiler, supported_levels
 from tensorlib._version import __version__
 
+__all__ = ["show_config"]
+
 
 def show_config(mode="stdout"):
     """Prints the versions, instruction sets, BLAS, threads and memory in use; None.

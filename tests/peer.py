@@ -35,9 +35,32 @@ DIFFERENCES = [
     ),
     *[Difference(
         name,
-        lambda dtype: "float" not in dtype,
+        lambda *dtypes: "float" not in dtypes[0],
         "integers have no softmax; PyTorch refuses them too, unless there are none",
     ) for name in ("softmax", "log_softmax")],
+]
+
+BOOLS = "PyTorch refuses bools beside numbers in a difference; here they count as 0 and 1"
+DIFFERENCES += [
+    Difference(
+        "square", lambda dtype: dtype == "bool", "bools have no square; PyTorch gives int64"),
+    *[Difference(name, lambda *dtypes: "bool" in dtypes and dtypes != ("bool", "bool"), BOOLS)
+      for name in ("sub", "-", "reflected -")],
+    *[Difference(name, lambda *dtypes: dtypes == ("bool", "bool"), "bools have no power")
+      for name in ("**", "reflected **")],
+    Difference(
+        "reflected **",
+        lambda dtype, number: dtype.startswith("int") and number in ("bool", "int"),
+        "integers to negative integer powers are refused, as in NumPy; of tensors PyTorch makes 0",
+    ),
+    *[Difference(name, lambda dtype, _: dtype == "uint8",
+                 "a bound that the dtype cannot hold is refused; in PyTorch -1 becomes 255")
+      for name in ("clamp", "crossed clamp")],
+    Difference(
+        "writing a tensor",
+        lambda dtype: dtype == "bool",
+        "values are cast to the dtype that they are put in; PyTorch casts them for slices only",
+    ),
 ]
 
 

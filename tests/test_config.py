@@ -51,7 +51,7 @@ def test_bad_numbers_of_threads_are_refused(n, error):
 
 
 def test_memory_is_counted_and_reused():
-    tl.memory.empty_cache()
+    tl.memory.empty_cache()                  # small blocks stay
     tl.memory.reset_peak()
     before = tl.memory.stats()
     x = tl.empty(1 << 20)
@@ -60,23 +60,24 @@ def test_memory_is_counted_and_reused():
     assert during["peak"] >= during["in_use"]
     del x
     after = tl.memory.stats()
-    assert after["in_use"] == before["in_use"] and after["kept"] >= 1 << 22
+    assert after["in_use"] == before["in_use"] and after["kept"] - before["kept"] >= 1 << 22
     tl.empty(1 << 20)
-    assert tl.memory.stats()["reused"] == after["reused"] + 1
+    assert tl.memory.stats()["reused"] > after["reused"]
     tl.memory.empty_cache()
-    assert tl.memory.stats()["kept"] < 1 << 22
+    assert tl.memory.stats()["kept"] - before["kept"] < 1 << 20
 
 
 def test_the_cache_has_a_limit():
-    limit = tl.memory.stats()["limit"]
+    tl.memory.empty_cache()
+    before = tl.memory.stats()
     try:
         tl.memory.set_cache_limit(0)
         tl.empty(1 << 20)
-        assert tl.memory.stats()["kept"] < 1 << 22
+        assert tl.memory.stats()["kept"] - before["kept"] < 1 << 20
         with pytest.raises(ValueError, match="set_cache_limit"):
             tl.memory.set_cache_limit(-1)
     finally:
-        tl.memory.set_cache_limit(limit)
+        tl.memory.set_cache_limit(before["limit"])
 
 
 def test_what_does_not_fit_raises_one_error_under_two_names():

@@ -106,6 +106,8 @@ def test_division_with_rounding(rounding_mode, a_dtype):
 def binary_cases(name, a_dtype, call):
     for b_dtype in DTYPES:
         a, b = paired(a_dtype, b_dtype)
+        if name == "remainder":      # of -1e30 and 1e-30: PyTorch's vectors overflow, C's fmod not
+            b = b[(b == 0) | ~(np.abs(b) < 1e-20)][None, :]
         # Integer powers and divisions by zero raise; their own rows keep the others checkable.
         for divisor in (b, b[b != 0][None, :]) if b_dtype != "bool" else (b,):
             positive = np.abs(divisor) if name == "pow" and "float" not in b_dtype else divisor
@@ -126,7 +128,8 @@ def test_operators_with_python_numbers(symbol):
 
     def cases():
         for dtype in DTYPES:
-            for number in (True, 2, -3, 0, 2.5, -0.5, float("inf"), 300):
+            # not -0.5: PyTorch makes that power rsqrt, which has other zeros and infinities
+            for number in (True, 2, -3, 0, 2.5, -0.75, float("inf"), 300):
                 def forward(library, x, number=number):
                     return operator(x, number)
 
@@ -365,9 +368,10 @@ def test_indexing(name):
 
     def cases():
         for dtype in ("bool", "int16", "float32", "float64", "bfloat16"):
+            written = name if name == "reversed slices" else "writing a tensor"
             for call in (read, write(1), write(2.5), write(True), write_tensor):
                 yield (
-                    name, (dtype,), call,
+                    written if call is write_tensor else name, (dtype,), call,
                     lambda library, dtype=dtype: [
                         tensor(library, distinct((2, 3, 4), dtype), dtype)
                     ],

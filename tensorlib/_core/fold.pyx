@@ -1,10 +1,14 @@
 """Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
+from tensorlib._core.loops cimport find_gather
 from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
-from tensorlib._core.shape cimport MAX_NDIM
+from tensorlib._core.shape cimport MAX_NDIM, parse_dims
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tile cimport cast, packed_copy
+
+cdef enum:
+    FILLED = 2048        # elements up to which a buffer of one value is made, not a view
 
 
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
@@ -172,3 +176,41 @@ cdef Tensor contiguous_as(Tensor x, int ndim, const Py_ssize_t* dims):
         steps[d] = step
         step *= dims[d]
     return new_view(x, ndim, dims, steps, x.data_pointer)
+
+
+# ---- the transpose of a sum ----------------------------------------------------------------------
+
+cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
+    """Writes the dims that a reduction over `dim` went over (None: all); returns their number."""
+    cdef int d
+    if dim is not None:
+        return parse_dims("backward", dim, ndim, reduced)
+    for d in range(ndim):
+        reduced[d] = d
+    return ndim
+
+
+cdef Tensor spread_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
+                        const int* reduced, bint keepdim):
+    """`g`, of the shape of a reduction's result, repeated over the shape that was reduced.
+
+    A view, or a buffer where few elements all have one value: what comes next is faster on that.
+    """
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t numel = 1
+    cdef int d, k = 0, place = 0
+    cdef Tensor out
+    for d in range(ndim):
+        numel *= dims[d]
+        if k < n_reduced and reduced[k] == d:
+            steps[d] = 0
+            k += 1
+            place += keepdim
+        else:
+            steps[d] = g.steps[place]
+            place += 1
+    if n_reduced == ndim and numel <= FILLED:
+        out = new_tensor(g.type, ndim, dims)
+        find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)
+        return out
+    return new_view(g, ndim, dims, steps, g.data_pointer)

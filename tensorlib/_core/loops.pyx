@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlib import _kernels
 from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.dtypes cimport ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype
+from tensorlib._core.dtypes cimport BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype
 
 cdef extern from "numpy/arrayobject.h":
     pass
@@ -50,6 +50,7 @@ FROM_NUMPY = {
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
 }
+NOT_FOR_BOOL = ("abs", "floor", "ceil", "round", "trunc")       # as in PyTorch
 
 
 cdef int loop_id(str name) except -1:
@@ -131,6 +132,8 @@ def fill_from_ufunc(str name, object ufunc):
         if None in ids or len(set(ids[:u.nin])) != 1:
             continue
         dtype, result = ids[0], ids[u.nin]
+        if dtype == BOOL and name in NOT_FOR_BOOL:
+            continue
         if find_loop(loop_id(name), dtype).run == NULL:
             set_loop(name, dtype, <void*>u.functions[row],
                      u.data[row] if u.data != NULL else NULL, u.nin, result, True)
@@ -173,5 +176,6 @@ def loop_dtypes(name):
 for _name, _ufunc in FROM_NUMPY.items():
     fill_from_ufunc(_name, _ufunc)
 fill_from_ufunc("round", np.trunc)       # the rows of integers, which rint does not have
+fill_from_ufunc("sign", np.trunc)        # the row of bool
 for _name in _kernels.ELEMENTWISE:
     fill_from_kernels(_kernels.load(_name).table())

@@ -119,16 +119,17 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     global bytes_in_use, bytes_kept, count_released
     cdef int size_class
     bytes_in_use -= capacity
-    if capacity > SMALL and bytes_kept + capacity > limit_kept:
-        count_released += 1
-        free(data)
-        return
+    if capacity > SMALL:
+        if bytes_kept + capacity > limit_kept:
+            count_released += 1
+            free(data)
+            return
+        bytes_kept += capacity
     size_class = size_class_of(capacity // LINE)
     permit(data, sizeof(Block))
     (<Block*>data).next = kept[size_class]
     kept[size_class] = <Block*>data
     forbid(data + sizeof(Block), capacity - sizeof(Block))
-    bytes_kept += capacity
 
 
 cdef Storage allocate(Py_ssize_t nbytes):
@@ -147,7 +148,8 @@ cdef Storage allocate(Py_ssize_t nbytes):
     count_requests += 1
     if block != NULL:
         kept[size_class] = block.next
-        bytes_kept -= capacity
+        if capacity > SMALL:
+            bytes_kept -= capacity
         count_reused += 1
     else:
         block = <Block*>fresh_block(capacity)
@@ -212,7 +214,8 @@ def set_cache_limit(Py_ssize_t nbytes):
 def stats():
     """Figures of the allocator as a dict; sizes in bytes, of whole blocks.
 
-    `in_use` now, its `peak`, `kept` for reuse, `limit` of what may be kept; `requests` in all,
+    `in_use` now, its `peak`, `kept` for reuse (of blocks above 4 KiB; smaller ones are cut from slabs
+    and stay), `limit` of what may be kept; `requests` in all,
     how many of them `reused` a kept block, and `released`, the blocks given back.
     """
     return {

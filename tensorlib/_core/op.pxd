@@ -18,6 +18,7 @@ cdef enum RuleKind:
     PASS          # the gradient goes on as it is
     ZERO          # the derivative is zero everywhere
     TILES         # an element-wise formula, as a tile program
+    SPREAD        # the gradient is repeated over the dims that were reduced
     FUNCTION      # a function of tensors
 
 # What a parameter of a rule stands for.
@@ -75,5 +76,5 @@ cdef object apply_unary(Op op, object x)
 cdef object apply_binary(Op op, object a, object b)
 cdef object apply_general(Op op, tuple args, dict kwargs)
 cdef int record(Op op, PyObject** args, int n, object outputs, object attributes) except -1
-cdef object rule_arguments(Rule rule, Node node, object g, bint as_recorded)
+cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded)
 cdef Tensor scalar_tensor(object value, int dtype)

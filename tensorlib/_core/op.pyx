@@ -8,6 +8,8 @@ cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcpy
@@ -16,6 +18,8 @@ import difflib
 from types import MappingProxyType
 
 import numpy as np
+
+from tensorlib._core.memory import OutOfMemoryError
 
 from tensorlib._core.arrays cimport from_ndarray
 from tensorlib._core.dtypes cimport (
@@ -99,12 +103,13 @@ cdef class Op:
                 self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
         OPS[name] = self
 
-    def add_rule(self, str argument, function, program=None, constant=None):
+    def add_rule(self, str argument, function, program=None, constant=None, bint spreads=False):
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
         The parameters of `function` name what it needs and so what is kept: `g`, an output, an
         argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`). An element-wise
-        formula comes with its tile `program`, or with the `constant` 0 or 1 that it is.
+        formula comes with its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
+        `spreads` repeats the gradient over the attribute `dim`: the sweep does it without a call.
         """
         cdef Rule rule = Rule.__new__(Rule)
         cdef int i
@@ -115,6 +120,8 @@ cdef class Op:
         rule.kind = TILES if program is not None else FUNCTION
         if constant is not None:
             rule.kind = PASS if constant else ZERO
+        if spreads:
+            rule.kind = SPREAD
         if len(rule.names) > MAX_WANTS:
             raise ValueError(f"{self.name}: a rule takes at most {MAX_WANTS} parameters")
         rule.n_wants = len(rule.names)
@@ -256,8 +263,8 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         if partner is not None:
             if KIND[partner.type] == FLOAT_KIND:
                 return number(<double>value, compute_dtype(partner.type))
-            if KIND[partner.type] >= KIND[dtype]:
-                dtype = partner.type
+            if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
+                dtype = partner.type         # there a number wraps, as in PyTorch
         return number(value, dtype)
     if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
         return operand(op, value.item(), partner)
@@ -339,7 +346,10 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
         for d in range(ndim):
             dims[d] = joined[d]
     dtype = output_dtype(op, program, promoted)
-    out = new_arranged(op, args, dtype, ndim, dims)
+    try:
+        out = new_arranged(op, args, dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
     run_program(program, args, out)
     return out
 
@@ -356,17 +366,20 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     if find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
     if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
-        check_guard(op, <Tensor>args[op.n_args - 1])
+        check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
 
 
-cdef int check_guard(Op op, Tensor x) except -1:
+cdef int check_guard(Op op, Tensor x, int dtype) except -1:
     """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
     if op.guard == ZEROS and has_zero(x):
         raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
     if op.guard == NEGATIVES and has_negative(x):
-        raise NegativePower(
+        raise UnfitPower(
             f"{op.name}: integers to negative integer powers are not allowed; make one a float")
+    if op.guard == NEGATIVES and x.is_scalar and not fits(x, dtype):
+        raise UnfitPower(
+            f"{op.name}: the exponent {x.item()} does not fit in {dtype_object(dtype)}")
     return 0
 
 
@@ -378,7 +391,7 @@ class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
     """Python's and NumPy's error for it, and PyTorch's."""
 
 
-class NegativePower(ValueError, RuntimeError):
+class UnfitPower(ValueError, RuntimeError):
     """NumPy's error for it, and PyTorch's."""
 
 
@@ -387,6 +400,11 @@ cdef bint has_zero(Tensor x) except -1:
     cdef Tensor truth = cast(x, BOOL)
     cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
     return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
+
+
+cdef bint fits(Tensor x, int dtype) except -1:
+    """Whether a whole number is the same in another dtype of integers."""
+    return cast(cast(x, dtype), INT64).item() == cast(x, INT64).item()
 
 
 cdef bint has_negative(Tensor x) except -1:
@@ -483,7 +501,11 @@ cdef object apply_binary(Op op, object a, object b):
 
 cdef object apply_general(Op op, tuple args, dict kwargs):
     """Runs any other operation on canonical arguments (tensors first) and records it."""
-    cdef object out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+    cdef object out
+    try:
+        out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
     if mode().grad and op.differentiable:
         record_general(op, args, kwargs, out)
     return out
@@ -585,22 +607,24 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
 
 # ---- rules ---------------------------------------------------------------------------------------
 
-cdef object rule_arguments(Rule rule, Node node, object g, bint as_recorded):
+cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded):
     """What the parameters of a rule stand for at this node, in order."""
-    cdef list values = []
+    cdef tuple values = PyTuple_New(rule.n_wants)
     cdef Op op = <Op>node.op
     cdef int i, k
     for i in range(rule.n_wants):
         if rule.wants[i] == GRADIENT:
-            values.append(g)
+            value = g
         elif rule.wants[i] == SAVED:
-            values.append(saved_value(node, rule.places[i], as_recorded))
+            value = saved_value(node, rule.places[i], as_recorded)
         elif rule.wants[i] == ATTRIBUTE:
-            values.append(node.attributes[op.attributes[rule.places[i]]])
+            value = node.attributes[op.attributes[rule.places[i]]]
         elif op.variadic:
-            values.append([edge_fact(node, k, rule.wants[i]) for k in range(node.n_edges)])
+            value = [edge_fact(node, k, rule.wants[i]) for k in range(node.n_edges)]
         else:
-            values.append(edge_fact(node, rule.places[i], rule.wants[i]))
+            value = edge_fact(node, rule.places[i], rule.wants[i])
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(values, i, value)
     return values
 
 

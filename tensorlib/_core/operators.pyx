@@ -282,8 +282,21 @@ cdef list as_tensors(Op op, tuple args):
 
 # ---- compiled functions --------------------------------------------------------------------------
 
+# Python's own error for a wrong number of arguments would say "function() takes ...". An empty
+# `more` costs nothing measurable.
+
+cdef int check_count(str name, int wanted, tuple more, object last) except -1:
+    """Raises unless `last`, the last of the wanted arguments, was given and no more."""
+    if more or last is ...:
+        raise TypeError(f"{name}: takes {wanted} {'argument' if wanted == 1 else 'arguments'}, got "
+                        + (f"{wanted + len(more)}" if more else "fewer"))
+    return 0
+
+
 def make_unary(Op op):
-    def function(input, *, out=None):
+    def function(input=..., *more, out=None):
+        if more or input is ...:
+            check_count(op.name, 1, more, input)
         if out is None:
             return apply_unary(op, input)
         return apply_out(op, (input,), out)
@@ -291,7 +304,9 @@ def make_unary(Op op):
 
 
 def make_binary(Op op):
-    def function(input, other, *, out=None):
+    def function(input=..., other=..., *more, out=None):
+        if more or other is ...:
+            check_count(op.name, 2, more, other)
         if out is not None:
             return apply_out(op, (input, other), out)
         result = apply_binary(op, input, other)
@@ -334,10 +349,12 @@ cdef tuple by_position(Op op, tuple args, dict kwargs):
 def make_inplace(Op op):
     """The method `NAME_` of an element-wise operation."""
     if op.n_args == 1:
-        def function(input):
+        def function(input=..., *more):
+            check_count(op.name + "_", 1, more, input)
             return apply_inplace(op, input, ())
     elif op.n_args == 2:
-        def function(input, other):
+        def function(input=..., other=..., *more):
+            check_count(op.name + "_", 2, more, other)
             return apply_inplace(op, input, tuple(as_tensors(op, (input, other))[1:]))
     else:
         def function(input, *others):

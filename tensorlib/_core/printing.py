@@ -17,6 +17,7 @@ from tensorlib._core.tensor import Tensor, attach
 
 @dataclass
 class Options:
+    """How numbers are shown: see `set_printoptions`."""
     precision: int = 4           # digits after the point
     threshold: float = 1000      # more elements than this are summarised
     edgeitems: int = 3           # elements shown at each end of a summarised dim
@@ -100,6 +101,7 @@ def formatter(values):
 
 
 def whole(value):
+    """Whether every value is a whole number."""
     return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
 
 
@@ -128,6 +130,7 @@ def nested(values, cut, indent, write, width):
 
 
 def elements_text(x, indent):
+    """The elements as text, in brackets."""
     edge = options.edgeitems if x.numel() > options.threshold else None
     values = shown(x, edge)
     cut = [edge is not None and size > 2 * edge for size in x.shape]

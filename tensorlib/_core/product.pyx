@@ -17,6 +17,7 @@ from tensorlib._core.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tile cimport cast, packed_copy
 
 from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._kernels import load
 
 cdef enum:
@@ -127,9 +128,12 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
     if b.ndim_ > 1:
         dims[ndim] = n
         ndim += 1
-    x = a if takes(a) else packed_copy(a, dtype)
-    y = b if takes(b) else packed_copy(b, dtype)
-    out = new_tensor(dtype, ndim, dims)
+    try:
+        x = a if takes(a) else packed_copy(a, dtype)
+        y = b if takes(b) else packed_copy(b, dtype)
+        out = new_tensor(dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{name}: {error}") from None
     if out.numel_:
         bind(&args, x, y, out, m, k, n)
         run_batches(dtype, &args, x, y, batch_ndim, dims)

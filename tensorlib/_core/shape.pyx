@@ -65,8 +65,7 @@ cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
         if dims[d] == 0:
             return 0
         overflow |= __builtin_mul_overflow(product, dims[d], &product)
-    # the byte size must fit too, and the widest element has 8 bytes
-    if overflow or product > (<Py_ssize_t>1 << 59):
+    if overflow:
         raise RuntimeError(
             f"{name}: a tensor of sizes {[dims[i] for i in range(ndim)]} has too many elements")
     return product

@@ -13,17 +13,17 @@ from libc.stdlib cimport calloc, free, qsort, realloc
 from libc.string cimport memcpy
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, compute_dtype, dtype_object
-from tensorlib._core.fold cimport sum_to
+from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
 from tensorlib._core.loops cimport Loop, find_loop, loop_id
 from tensorlib._core.node cimport (
     Edge, Node, edge_dims, gradient_edge, mode, release_saved, saved_value,
 )
 from tensorlib._core.node import _accumulate_op
 from tensorlib._core.op cimport (
-    FUNCTION, GRADIENT, Op, PASS, Rule, ZERO, apply_binary, rule_arguments,
+    FUNCTION, GRADIENT, Op, PASS, Rule, SPREAD, ZERO, apply_binary, rule_arguments,
 )
 from tensorlib._core.op import find
-from tensorlib._core.shape cimport make_size
+from tensorlib._core.shape cimport MAX_NDIM, make_size
 from tensorlib._core.tensor cimport (
     Tensor, alias, new_like, new_tensor, requires_grad, same_shape,
 )
@@ -359,7 +359,9 @@ cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
         return g
     if rule.kind == ZERO:
         return zeros_for(&node.edges[i])
-    if rule.kind == FUNCTION:
+    if rule.kind == SPREAD and not recorded:
+        return spread_back(node, &node.edges[i], <Tensor>g)
+    if rule.kind == FUNCTION or rule.kind == SPREAD:
         return rule.function(*rule_arguments(rule, node, g, recorded))
     if recorded and "g" in rule.names:
         return rule.function(*rule_arguments(rule, node, g, True))
@@ -367,6 +369,14 @@ cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
         slope = rule.function(*rule_arguments(rule, node, None, True))
         return apply_binary(<Op>ZMUL, g, slope)
     return run_tiles(node, rule, <Tensor>g)
+
+
+cdef Tensor spread_back(Node node, Edge* edge, Tensor g):
+    """The gradient of a sum: `g` repeated over the dims that were summed."""
+    cdef int reduced[MAX_NDIM]
+    cdef dict attributes = node.attributes
+    cdef int n = reduced_dims(attributes["dim"], edge.ndim, reduced)
+    return spread_over(g, edge.ndim, edge_dims(edge), n, reduced, attributes["keepdim"])
 
 
 cdef Tensor run_tiles(Node node, Rule rule, Tensor g):

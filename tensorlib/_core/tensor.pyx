@@ -18,10 +18,14 @@ from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, default_float, d
 from tensorlib._core.memory cimport Storage, allocate
 from tensorlib._core.shape cimport MAX_NDIM, count, make_size, row_major, wrap_dim
 
+from tensorlib._core.memory import OutOfMemoryError
+
 cdef extern from "Python.h":
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
+
+cdef Py_ssize_t MAX_NUMEL = <Py_ssize_t>1 << 59      # the bytes of so many elements can be counted
 
 cdef Late late_table
 late = &late_table
@@ -502,6 +506,8 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
     x.type = dtype
     x.numel_ = numel
     x.packed = True
+    if numel > MAX_NUMEL:
+        raise OutOfMemoryError(f"cannot allocate {numel:,} elements")
     x.storage = allocate(numel * ITEMSIZE[dtype])
     x.data_pointer = x.storage.data
     return x

@@ -38,18 +38,21 @@ def jvp_of(op, args, kwargs, tangents):
 
 
 def linear_tangent(op, args, kwargs, tensors, tangents, out):
+    """The operation applied to the tangents."""
     moved = filled(tensors, tangents)
     attributes = args[len(op.arguments):]
     return op.function(*((moved,) if op.variadic else moved), *attributes, **kwargs)
 
 
 def multilinear_tangent(op, args, kwargs, tensors, tangents, out):
+    """The sum of the operation with one argument after the other replaced by its tangent."""
     terms = [op.function(*args[:i], tangent, *args[i + 1:], **kwargs)
              for i, tangent in enumerate(tangents) if tangent is not None]
     return added(terms, out)
 
 
 def elementwise_tangent(op, args, kwargs, tensors, tangents, out):
+    """The sum of each tangent times the derivative for its argument."""
     terms = []
     for rule, tangent in zip(op.rules, tangents):
         if tangent is None or rule is None:
@@ -66,6 +69,7 @@ def elementwise_tangent(op, args, kwargs, tensors, tangents, out):
 
 
 def declared_tangent(op, args, kwargs, tensors, tangents, out):
+    """What the operation's own forward-mode rule gives."""
     rule = op.tangent_rule
     known = dict(zip(op.attributes, op.defaults))
     known.update(zip(op.arguments + op.attributes, args))

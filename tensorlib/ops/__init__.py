@@ -12,6 +12,7 @@ from tensorlib.ops import (
     random,
     linalg,
     reductions,
+    softmax,
     indexing,
 )
 from tensorlib.ops.declare import FUNCTIONS

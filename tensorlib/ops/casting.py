@@ -56,6 +56,7 @@ def check_device(name):
 
 
 def type_method(name, target, doc):
+    """Publishes the method that converts to one dtype."""
     def method(self):
         return convert(self, target)
     publish(name, method, doc, public=False)

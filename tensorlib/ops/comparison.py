@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.dtypes import BY_NAME
 from tensorlib.ops.arithmetic import EDGES, maximum, minimum
 from tensorlib.ops.declare import alias, elementwise, publish
 from tensorlib.ops.samples import booleans, integers, pairs, triples
@@ -157,12 +158,14 @@ _where, _clamp = where, clamp
 
 
 def where(condition, input=None, other=None, *, out=None):
+    """See the operation."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return _where(condition, input, other, out=out)
 
 
 def where_method(self, condition, other):
+    """See the operation."""
     return _where(condition, self, other)
 
 
@@ -176,6 +179,7 @@ def clamp(input, min=None, max=None, *, out=None):
     if min is None and max is None:
         raise RuntimeError("clamp: at least one of min and max must not be None")
     if not input.is_floating_point():            # has no infinity to stand for an absent bound
+        check_bounds(input, min, max)
         if max is None:
             return maximum(input, min, out=out)
         if min is None:
@@ -183,11 +187,22 @@ def clamp(input, min=None, max=None, *, out=None):
     return _clamp(input, -inf if min is None else min, inf if max is None else max, out=out)
 
 
+def check_bounds(input, *bounds):
+    """Raises RuntimeError for integers as bounds that integers of this dtype cannot reach."""
+    if input.dtype == BY_NAME["bool"]:
+        return
+    limits = np.iinfo(input.dtype.name)
+    for bound in bounds:
+        if isinstance(bound, int) and not limits.min <= bound <= limits.max:
+            raise RuntimeError(f"clamp: the bound {bound} does not fit in {input.dtype}")
+
+
 def clamp_(self, min=None, max=None):
     """In-place form of `clamp`."""
     if min is None and max is None:
         raise RuntimeError("clamp_: at least one of min and max must not be None")
     if not self.is_floating_point():
+        check_bounds(self, min, max)
         if max is None:
             return maximum.inplace(self, min)
         if min is None:

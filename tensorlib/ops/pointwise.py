@@ -23,7 +23,7 @@ def neg_deriv():
     return -1
 
 
-@elementwise(reference=np.abs, samples=reals(0.1, 3), edges=EDGES)
+@elementwise(reference=np.abs, samples=reals(0.1, 3), edges=EDGES, takes="integer floating")
 def abs(input):
     """The absolute value of each element.
 
@@ -36,8 +36,8 @@ def abs_deriv(input):
     return input.sign()
 
 
-@elementwise(reference=lambda x: np.where(np.isnan(x), 0, np.sign(x)), samples=reals(0.1, 3),
-             edges=EDGES, takes="integer floating")
+@elementwise(reference=lambda x: x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x)),
+             samples=reals(0.1, 3), edges=EDGES)
 def sign(input):
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
@@ -330,7 +330,8 @@ def erfc_deriv(input):
 
 # ---- rounding: the gradient is zero --------------------------------------------------------------
 
-@elementwise(reference=np.floor, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,))
+@elementwise(reference=np.floor, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,),
+             takes="integer floating")
 def floor(input):
     """The largest whole number not above each element.
 
@@ -338,7 +339,8 @@ def floor(input):
     """
 
 
-@elementwise(reference=np.ceil, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,))
+@elementwise(reference=np.ceil, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,),
+             takes="integer floating")
 def ceil(input):
     """The smallest whole number not below each element.
 
@@ -347,7 +349,7 @@ def ceil(input):
 
 
 @elementwise(reference=lambda x: np.rint(x).astype(x.dtype), samples=reals(0.1, 0.4),
-             edges=EDGES + (0.5, 1.5, 2.5, -0.5))
+             edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating")
 def round(input):
     """The nearest whole number to each element, halves to even.
 
@@ -355,7 +357,8 @@ def round(input):
     """
 
 
-@elementwise(reference=np.trunc, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,))
+@elementwise(reference=np.trunc, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,),
+             takes="integer floating")
 def trunc(input):
     """Each element without its fraction.
 

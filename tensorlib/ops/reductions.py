@@ -6,11 +6,12 @@ import numpy as np
 
 from tensorlib._core import layout, reducing
 from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.operators import store_out
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.samples import given, given_pairs
+from tensorlib.ops.samples import given
 from tensorlib.ops.shaping import cat
 
 inf = float("inf")
@@ -54,8 +55,8 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(tolerance="reduction", linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
-    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims)
+@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
+    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction")
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
 
@@ -66,11 +67,11 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-sum.vjp("input")(spread)
+sum.op.add_rule("input", spread, spreads=True)
 
 
-@op(takes="floating", tolerance="reduction", linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
-    samples=given(*DIMS), errors=bad_dims)
+@op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
+    samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction")
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
 
@@ -81,8 +82,8 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 mean.vjp("input")(reducing.grad_of_mean)
 
 
-@op(tolerance="reduction", kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
-    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)))
+@op(kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
+    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction")
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
 
@@ -90,8 +91,13 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-def others(x, dim):
-    """For each element the product of all others along `dim` (None: of all)."""
+def others(x, out, dim, keepdim):
+    """For each element the product of all others along `dim` (None: of all).
+
+    No element is zero where the product `out` is a normal number.
+    """
+    if bool((out.abs() > (1e-4 if x.itemsize == 2 else 1e-30)).logical_and(out.isfinite()).all()):
+        return spread(out, x.shape, dim, keepdim) / x
     if dim is None or x.ndim == 0:
         return others_in_row(x.reshape(-1)).reshape(x.shape)
     return others_in_row(x.transpose(dim, -1)).transpose(dim, -1)
@@ -111,16 +117,17 @@ def others_in_row(x):
 
 
 @prod.vjp("input")
-def prod_vjp(g, input, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * others(input, dim)
+def prod_vjp(g, input, out, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
 
 
 @prod.jvp
-def prod_jvp(d_input, input, dim, keepdim):
-    return (d_input * others(input, dim)).sum(dim, keepdim)
+def prod_jvp(d_input, input, out, dim, keepdim):
+    return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(tolerance="reduction", linear=True, kernel=reducing.cumsum, reference=lambda x, dim: whole(np.cumsum)(x, axis=dim if x.ndim else None).reshape(x.shape),
+@op(linear=True, kernel=reducing.cumsum, tolerance="reduction",
+    reference=lambda x, dim: whole(np.cumsum)(np.atleast_1d(x), axis=dim).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64."""
@@ -143,7 +150,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@op(differentiable=False, kernel=reducing.count_nonzero, samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
+@op(differentiable=False, kernel=reducing.count_nonzero,
+    samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
     reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
 def count_nonzero(input: Tensor, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
@@ -188,8 +196,8 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(takes="integer floating", differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+@op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
+    samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -197,8 +205,8 @@ def argmax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(takes="integer floating", differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
-    samples=given(*ONE_DIM), errors=NO_PLACE)
+@op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
+    samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
 
@@ -325,7 +333,8 @@ def deviations(function):
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(takes="floating", tolerance="reduction", name="var", public=False, method=False, reference=deviations(np.var), samples=given(*SPREADS))
+@op(name="var", public=False, method=False, reference=deviations(np.var),
+    samples=given(*SPREADS), takes="floating", tolerance="reduction")
 def variance(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
@@ -336,7 +345,8 @@ def variance(input: Tensor, dim, correction, keepdim):
     return reducing.var(input, dim, correction, keepdim)
 
 
-@op(takes="floating", tolerance="reduction", name="std", public=False, method=False, reference=deviations(np.std), samples=given(*SPREADS))
+@op(name="std", public=False, method=False, reference=deviations(np.std),
+    samples=given(*SPREADS), takes="floating", tolerance="reduction")
 def deviation(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -402,6 +412,35 @@ deviating("var_mean", variance, "The pair of `var` and `mean`.", with_mean=True)
 deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True)
 
 
+def p_norm(x, p="fro", dim=None, keepdim=False):
+    """The reference of `norm`."""
+    return np.linalg.norm(x.reshape(-1), 2) if x.size and p == "fro" and dim is None else (
+        np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
+
+
+@composite(reference=p_norm, takes="floating", tolerance="reduction",
+           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
+def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
+    """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
+
+    p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero.
+    Gradient: 0 where the norm is 0. Raises: RuntimeError for integers, IndexError.
+    """
+    x = (input if dtype is None else input.to(dtype)).abs()
+    p = 2 if p is None or p == "fro" else p
+    if not x.is_floating_point():
+        raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+    if p in (inf, -inf):
+        result = (amax if p > 0 else amin)(x, dim, keepdim)
+    elif p == 0:
+        result = (x != 0).sum(dim, keepdim).to(x.dtype)
+    else:
+        total = (x * x if p == 2 else x ** p).sum(dim, keepdim)
+        safe = total.where(total != 0, 1)
+        result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
+    return result if out is None else store_out("norm", (input,), result, out)
+
+
 # ---- truth ---------------------------------------------------------------------------------------
 
 def truth_dtype(input, *_, **__):
@@ -409,8 +448,8 @@ def truth_dtype(input, *_, **__):
     return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
 
 
-@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+@op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
 
@@ -418,138 +457,10 @@ def any(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(result_dtype=truth_dtype, differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims)
+@op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
 
     bool, but uint8 for uint8, as in PyTorch; an empty sequence of dims reduces none.
     """
-
-
-# ---- softmax and its kin -------------------------------------------------------------------------
-
-ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 0))
-
-
-def log_of_sums(x, dim, keepdim=False):
-    return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
-
-
-def summed(x, dim):
-    return x.sum(dim, keepdims=True) if x.ndim else x
-
-
-def normalised(x, dim):
-    return np.exp(x) / summed(np.exp(x), dim)
-
-
-@op(tolerance="reduction", kernel=reducing.logsumexp, reference=log_of_sums,
-    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2))))
-def logsumexp(input: Tensor, dim, keepdim=False):
-    """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
-
-    Gradient: softmax; 0 where every element is -inf.
-    """
-
-
-def weights(input, out, dim, keepdim):
-    """The softmax over several dims from the logsumexp."""
-    shift = out.where(out != -inf, 0)
-    return (input - spread(shift, input.shape, dim, keepdim)).exp()
-
-
-@logsumexp.vjp("input")
-def logsumexp_vjp(g, input, out, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
-
-
-@logsumexp.jvp
-def logsumexp_jvp(d_input, input, out, dim, keepdim):
-    return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
-
-
-@op(takes="floating", tolerance="reduction", kernel=reducing.softmax, reference=normalised, samples=ROWS)
-def softmax(input: Tensor, dim, dtype=None):
-    """exp(input) / sum(exp(input)) along one dim, without overflow.
-
-    NaN where a row holds inf or nothing but -inf. Raises: RuntimeError for integers, IndexError.
-    """
-
-
-@op(takes="floating", tolerance="reduction", kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS)
-def log_softmax(input: Tensor, dim, dtype=None):
-    """The logarithm of `softmax`, exact where that is small.
-
-    Raises: RuntimeError for integers, IndexError.
-    """
-
-
-PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2, 3, 4), -2),
-                            ((), (), 0), ((0, 3), (0, 3), 0))
-
-
-@op(public=False, method=False, kernel=reducing.softmax_backward, takes="floating",
-    reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
-def softmax_backward(grad: Tensor, result: Tensor, dim):
-    """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
-
-
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, takes="floating",
-    reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
-def log_softmax_backward(grad: Tensor, result: Tensor, dim):
-    """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
-
-
-@softmax.vjp("input")
-def softmax_vjp(g, out, dim):
-    return softmax_backward(g, out, dim)
-
-
-@softmax.jvp
-def softmax_jvp(d_input, out, dim):
-    return softmax_backward(d_input, out, dim)       # the derivative is symmetric
-
-
-@log_softmax.vjp("input")
-def log_softmax_vjp(g, out, dim):
-    return log_softmax_backward(g, out, dim)
-
-
-@log_softmax.jvp
-def log_softmax_jvp(d_input, out, dim):
-    return d_input - (d_input * out.exp()).sum(dim, True)
-
-
-@softmax_backward.vjp("grad")
-def softmax_backward_vjp_grad(g, result, dim):
-    return softmax_backward(g, result, dim)
-
-
-@softmax_backward.vjp("result")
-def softmax_backward_vjp_result(g, grad, result, dim):
-    return (g * (grad - (grad * result).sum(dim, True))
-            - grad * (g * result).sum(dim, True))
-
-
-@softmax_backward.jvp
-def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
-    return (softmax_backward(d_grad, result, dim)
-            + d_result * (grad - (grad * result).sum(dim, True))
-            - result * (grad * d_result).sum(dim, True))
-
-
-@log_softmax_backward.vjp("grad")
-def log_softmax_backward_vjp_grad(g, result, dim):
-    return g - (g * result.exp()).sum(dim, True)
-
-
-@log_softmax_backward.vjp("result")
-def log_softmax_backward_vjp_result(g, grad, result, dim):
-    return -(g * result.exp()) * grad.sum(dim, True)
-
-
-@log_softmax_backward.jvp
-def log_softmax_backward_jvp(d_grad, d_result, grad, result, dim):
-    slope = result.exp()
-    return d_grad - slope * d_grad.sum(dim, True) - d_result * slope * grad.sum(dim, True)

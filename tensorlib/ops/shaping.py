@@ -248,12 +248,14 @@ def scattered(x, values, place):
 
 
 def storage_of(x, place):
+    """The reference's view of a storage."""
     room = np.zeros(10, x.dtype)
     room[positions_of(x.shape, place[3], place[4])] = x
     return room
 
 
 def positions_in(place):
+    """The reference's positions of a view."""
     return positions_of(*place[:3])
 
 
@@ -350,6 +352,7 @@ _cat = cat
 
 
 def cat(tensors, dim=0, *, out=None):
+    """See the operation."""
     if out is None:
         return _cat(tensors, dim)
     tensors = tuple(tensors)
@@ -444,28 +447,34 @@ _view, _reshape, _expand, _permute, _squeeze = view, reshape, expand, permute, s
 
 
 def sizes_of(shape):
+    """The sizes of a call `f(2, 3)` or `f((2, 3))`."""
     return shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
 
 
 def view(self, *shape):
+    """See the operation."""
     if len(shape) == 1 and isinstance(shape[0], dtype):
         raise RuntimeError("view: viewing memory as another dtype is not supported; use .to()")
     return _view(self, sizes_of(shape))
 
 
 def reshape(input, *shape):
+    """See the operation."""
     return _reshape(input, sizes_of(shape))
 
 
 def expand(self, *sizes):
+    """See the operation."""
     return _expand(self, sizes_of(sizes))
 
 
 def permute(input, *dims):
+    """See the operation."""
     return _permute(input, tuple(sizes_of(dims)))
 
 
 def squeeze(input, dim=None):
+    """See the operation."""
     return _squeeze(input, dim)
 
 

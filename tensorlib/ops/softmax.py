@@ -1,0 +1,138 @@
+"""Softmax and its kin: along dims, without overflow, with fused gradients."""
+
+import numpy as np
+
+from tensorlib._core import reducing
+from tensorlib._core.reducing import spread
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import op
+from tensorlib.ops.samples import given, given_pairs
+
+inf = float("inf")
+
+ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 0))
+
+
+def log_of_sums(x, dim, keepdim=False):
+    return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
+
+
+def summed(x, dim):
+    return x.sum(dim, keepdims=True) if x.ndim else x
+
+
+def normalised(x, dim):
+    return np.exp(x) / summed(np.exp(x), dim)
+
+
+@op(kernel=reducing.logsumexp, reference=log_of_sums, tolerance="reduction",
+    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2))))
+def logsumexp(input: Tensor, dim, keepdim=False):
+    """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
+
+    Gradient: softmax; 0 where every element is -inf.
+    """
+
+
+def weights(input, out, dim, keepdim):
+    """The softmax over several dims from the logsumexp."""
+    shift = out.where(out != -inf, 0)
+    return (input - spread(shift, input.shape, dim, keepdim)).exp()
+
+
+@logsumexp.vjp("input")
+def logsumexp_vjp(g, input, out, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
+
+
+@logsumexp.jvp
+def logsumexp_jvp(d_input, input, out, dim, keepdim):
+    return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
+
+
+@op(kernel=reducing.softmax, reference=normalised, samples=ROWS, takes="floating",
+    tolerance="reduction")
+def softmax(input: Tensor, dim, dtype=None):
+    """exp(input) / sum(exp(input)) along one dim, without overflow.
+
+    NaN where a row holds inf or nothing but -inf. Raises: RuntimeError for integers, IndexError.
+    """
+
+
+@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS,
+    takes="floating", tolerance="reduction")
+def log_softmax(input: Tensor, dim, dtype=None):
+    """The logarithm of `softmax`, exact where that is small.
+
+    Raises: RuntimeError for integers, IndexError.
+    """
+
+
+PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2, 3, 4), -2),
+                            ((), (), 0), ((0, 3), (0, 3), 0))
+
+
+@op(public=False, method=False, kernel=reducing.softmax_backward, takes="floating",
+    reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
+def softmax_backward(grad: Tensor, result: Tensor, dim):
+    """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
+
+
+@op(public=False, method=False, kernel=reducing.log_softmax_backward, takes="floating",
+    reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
+def log_softmax_backward(grad: Tensor, result: Tensor, dim):
+    """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
+
+
+@softmax.vjp("input")
+def softmax_vjp(g, out, dim):
+    return softmax_backward(g, out, dim)
+
+
+@softmax.jvp
+def softmax_jvp(d_input, out, dim):
+    return softmax_backward(d_input, out, dim)       # the derivative is symmetric
+
+
+@log_softmax.vjp("input")
+def log_softmax_vjp(g, out, dim):
+    return log_softmax_backward(g, out, dim)
+
+
+@log_softmax.jvp
+def log_softmax_jvp(d_input, out, dim):
+    return d_input - (d_input * out.exp()).sum(dim, True)
+
+
+@softmax_backward.vjp("grad")
+def softmax_backward_vjp_grad(g, result, dim):
+    return softmax_backward(g, result, dim)
+
+
+@softmax_backward.vjp("result")
+def softmax_backward_vjp_result(g, grad, result, dim):
+    return (g * (grad - (grad * result).sum(dim, True))
+            - grad * (g * result).sum(dim, True))
+
+
+@softmax_backward.jvp
+def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
+    return (softmax_backward(d_grad, result, dim)
+            + d_result * (grad - (grad * result).sum(dim, True))
+            - result * (grad * d_result).sum(dim, True))
+
+
+@log_softmax_backward.vjp("grad")
+def log_softmax_backward_vjp_grad(g, result, dim):
+    return g - (g * result.exp()).sum(dim, True)
+
+
+@log_softmax_backward.vjp("result")
+def log_softmax_backward_vjp_result(g, grad, result, dim):
+    return -(g * result.exp()) * grad.sum(dim, True)
+
+
+@log_softmax_backward.jvp
+def log_softmax_backward_jvp(d_grad, d_result, grad, result, dim):
+    slope = result.exp()
+    return d_grad - slope * d_grad.sum(dim, True) - d_result * slope * grad.sum(dim, True)

@@ -1,0 +1,204 @@
+"""Reductions: what does not follow from the registry."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.autograd.tangent import jvp_of
+from tensorlib.testing import assert_close, gradcheck, gradgradcheck
+
+inf, nan = math.inf, math.nan
+
+
+def double(values, requires_grad=False):
+    return tl.tensor(values, dtype=tl.float64, requires_grad=requires_grad)
+
+
+def gradient(function, values):
+    x = double(values, requires_grad=True)
+    function(x).sum().backward()
+    return x.grad.tolist()
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+def test_numpys_names_of_dim_and_keepdim():
+    x = double([[1.0, 2.0], [3.0, 5.0]])
+    for name in ("sum", "mean", "amax", "argmin", "any", "var", "max"):
+        function = getattr(tl, name)
+        ours, numpys = function(x, dim=0, keepdim=True), function(x, axis=0, keepdims=True)
+        if name == "max":
+            ours, numpys = ours.values, numpys.values
+        assert ours.shape == (1, 2) and ours.tolist() == numpys.tolist()
+
+
+def test_a_dim_is_no_bool():
+    x = double([[1.0, 2.0]])
+    with pytest.raises(TypeError, match="sum: dim must be an int or a sequence of ints, got True"):
+        x.sum(True)
+    with pytest.raises(TypeError, match="argmax: dim must be one int"):
+        x.argmax((0, 1))
+    with pytest.raises(TypeError, match="sum: input must be a Tensor, not int"):
+        tl.sum(1)
+    with pytest.raises(TypeError, match="amax: takes no dtype"):
+        x.amax(dtype=tl.float32)
+
+
+@pytest.mark.parametrize("args, keywords, correction, dims", [
+    ((), {}, 1, None), ((False,), {}, 0, None), ((), {"unbiased": False}, 0, None),
+    ((0, False), {}, 0, 0), ((0,), {"correction": 0.5}, 0.5, 0),
+    (((0, 1), True, True), {}, 1, None),
+])
+def test_ways_to_say_the_correction(args, keywords, correction, dims):
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    for name in ("var", "std"):
+        found = getattr(tl.from_numpy(x), name)(*args, **keywords)
+        wanted = getattr(np, name)(x, axis=dims, ddof=correction)
+        np.testing.assert_allclose(found.numpy().squeeze(), wanted, rtol=1e-12)
+
+
+def test_unbiased_and_correction_exclude_each_other():
+    with pytest.raises(TypeError, match="std: takes unbiased or correction, not both"):
+        double([1.0, 2.0]).std(0, False, correction=1)
+
+
+def test_pairs_with_the_mean():
+    x = double([[1.0, 2.0], [3.0, 7.0]])
+    var, mean = tl.var_mean(x, 0)
+    std, same = tl.std_mean(x, 0)
+    assert var.tolist() == [2.0, 12.5] and mean.tolist() == same.tolist() == [2.0, 4.5]
+    assert_close(std * std, var)
+
+
+def test_out():
+    x = double([[1.0, 2.0], [3.0, 5.0]])
+    out = double([0.0, 0.0])
+    assert tl.sum(x, 0, out=out) is out and out.tolist() == [4.0, 7.0]
+    assert tl.var(x, 0, out=out) is out and out.tolist() == [2.0, 4.5]
+    assert tl.softmax(x[0] * 0, 0, out=out) is out and out.tolist() == [0.5, 0.5]
+    places = tl.tensor([], dtype=tl.int64)
+    found = tl.max(x, 1, out=(out, places))
+    assert found.values is out and out.tolist() == [2.0, 5.0] and places.tolist() == [1, 1]
+    with pytest.raises(TypeError, match="max: out must be a tuple of 2 Tensors"):
+        tl.max(x, 1, out=out)
+
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+def test_integers_are_summed_in_int64():
+    x = tl.tensor([100, 100, 100], dtype=tl.uint8)
+    assert x.sum().item() == 300 and x.sum().dtype == x.cumsum(0).dtype == tl.int64
+    assert x.sum(dtype=tl.uint8).item() == 300 % 256
+    assert (x > 50).sum().item() == tl.count_nonzero(x).item() == 3
+    assert x.prod(dtype=tl.float64).item() == 1e6
+
+
+def test_half_types_are_computed_in_float32():
+    x = tl.ones(4096, dtype=tl.float16)
+    assert x.sum().item() == 4096.0            # adding in float16 stops at 2048
+    assert x.mean().item() == 1.0 and x.var().item() == 0.0
+    x.requires_grad_().sum().backward()
+    assert x.grad.dtype == tl.float16
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_integers_have_no_mean(name):
+    with pytest.raises(RuntimeError, match=f"{name}: takes floating-point dtypes, got tensorlib"):
+        getattr(tl.tensor([1, 2]), name)()
+
+
+# ---- nothing, NaN and infinity -------------------------------------------------------------------
+
+def test_reductions_of_nothing():
+    x = tl.zeros(0, 3)
+    assert x.sum().item() == 0.0 and x.prod().item() == 1.0
+    assert math.isnan(x.mean().item()) and math.isnan(x.var().item())
+    assert x.logsumexp(0).tolist() == [-inf] * 3
+    assert x.all().item() and not x.any().item()
+    assert x.max(1).indices.shape == x.argmin(1).shape == (0,)
+    with pytest.raises(IndexError, match="max: dim 0 has size 0"):
+        x.max(0)
+
+
+def test_one_element_has_no_variance():
+    assert math.isnan(double([2.0]).var().item())
+    assert double([2.0]).var(correction=0).item() == 0.0
+    assert double([1.0, 2.0]).var(correction=2).item() == inf
+
+
+def test_nan_is_the_largest_and_the_smallest():
+    x = double([[1.0, nan], [inf, -inf]])
+    assert x.argmax().item() == x.argmin().item() == 1
+    assert math.isnan(x.max().item()) and math.isnan(x.min().item())
+    assert x.max(1).indices.tolist() == [1, 0]
+
+
+def test_ties_give_the_first_place_in_row_major_order():
+    x = double([[0.0, 1.0], [1.0, 1.0]]).T
+    assert x.argmax().item() == 1 and x.argmax(0).tolist() == [1, 0]
+
+
+# ---- gradients at the kinks ----------------------------------------------------------------------
+
+def test_equal_extremes_share_the_gradient():
+    for function in (tl.amax, tl.max):
+        assert gradient(function, [1.0, 2.0, 2.0]) == [0.0, 0.5, 0.5]
+        assert gradient(function, [nan, 1.0, nan]) == [0.5, 0.0, 0.5]
+    assert gradient(lambda x: x.amin((0, 1)), [[1.0, 1.0], [1.0, 1.0]]) == [[0.25, 0.25]] * 2
+    assert gradient(lambda x: x.max(0).values, [1.0, 2.0, 2.0]) == [0.0, 1.0, 0.0]
+
+
+def test_the_gradient_of_std_is_0_at_0():
+    assert gradient(lambda x: x.std(), [2.0, 2.0]) == [0.0, 0.0]
+    x = double([2.0, 2.0], requires_grad=True)
+    _, tangent = jvp_of(tl.std.op, (x, None, 1, False), {}, (tl.ones_like(x),))
+    assert tangent.item() == 0.0
+
+
+def test_the_gradient_of_a_logsumexp_of_nothing_possible_is_0():
+    assert gradient(lambda x: x.logsumexp(0), [-inf, -inf]) == [0.0, 0.0]
+    assert gradient(lambda x: x.logsumexp(0), [-inf, 3.0]) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("values", [[2.0, 0.0, 3.0, 4.0, 5.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0],
+                                    [3.0], [1e-150, 1e150, 1e200]])
+def test_the_gradient_of_prod_is_the_product_of_the_others(values):
+    wanted = [math.prod(values[:i] + values[i + 1:]) for i in range(len(values))]
+    np.testing.assert_allclose(gradient(tl.prod, values), wanted, rtol=1e-12)
+    if max(values) < 10:
+        x = double(values, requires_grad=True)
+        assert gradcheck(tl.prod, x) and gradgradcheck(tl.prod, x)
+
+
+def test_the_gradient_of_norm_is_0_at_0():
+    assert gradient(tl.norm, [0.0, 0.0]) == [0.0, 0.0]
+    assert gradient(tl.norm, [3.0, 4.0]) == pytest.approx([0.6, 0.8])
+    assert double([3.0, -4.0]).norm(inf).item() == 4.0 and double([0.0, 2.0]).norm(0).item() == 1.0
+    assert math.isnan(double([nan]).norm().item())
+    with pytest.raises(RuntimeError, match="norm: takes floating-point dtypes"):
+        tl.tensor([3, 4]).norm()
+
+
+@pytest.mark.parametrize("operation", [tl.softmax, tl.log_softmax])
+def test_gradients_of_the_fused_backward_kernels(operation):
+    """Their own gradients and tangents, which no other test reaches at third order."""
+    x = double([[0.3, -1.0, 2.0], [0.1, 0.2, -0.4]], requires_grad=True)
+
+    def slope(x):
+        (g,) = tl.autograd.grad((operation(x, 1) ** 2).sum(), x, create_graph=True)
+        return g
+
+    assert gradgradcheck(slope, x)
+
+
+def test_large_and_small_sums_agree_in_their_gradients():
+    for n in (10, 5000):                       # below and above what is filled rather than viewed
+        x = tl.ones(n, requires_grad=True)
+        (x * x).sum().backward()
+        assert x.grad.shape == (n,) and (x.grad == 2).all().item()
+        x.grad = None
+        x.sum().backward()
+        x.grad += 1                            # a buffer of its own, not a view of one element
+        assert (x.grad == 2).all().item()

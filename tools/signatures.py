@@ -1,0 +1,167 @@
+"""The signatures of public functions and methods, with their types, from the live package."""
+
+import inspect
+import re
+from inspect import Parameter
+
+from tensorlib import Tensor
+from tensorlib._core.op import Op
+
+# In stubs `float`, `int`, `bool`, `dtype` and `device` are dtypes and properties of Tensor, so that
+# the types have other names there: (module, name, its name in stubs).
+IMPORTS = [
+    ("builtins", "bool", "_bool"), ("builtins", "float", "_float"), ("builtins", "int", "_int"),
+    ("builtins", "str", "_str"), ("collections.abc", "Callable", "Callable"),
+    ("collections.abc", "Iterator", "Iterator"), ("collections.abc", "Sequence", "Sequence"),
+    ("typing", "Any", "Any"), ("typing", "TypeAlias", "TypeAlias"), ("numpy", "ndarray", "ndarray"),
+    ("tensorlib._core.creation", "Format", "Format"),
+    ("tensorlib._core.dtypes", "dtype", "_dtype"),
+    ("tensorlib._core.generator", "Generator", "Generator"),
+    ("tensorlib._core.shape", "Size", "Size"), ("tensorlib._core.tensor", "Tensor", "Tensor"),
+    ("tensorlib._core.tensor", "device", "_device"),
+]
+ALIASES = {
+    "_Number": "_float | _bool",
+    "_Sizes": "_int | Sequence[_int]",
+    "_DType": "_dtype | type",
+    "_Device": "_device | _str",
+}
+
+# What a parameter of this name takes, wherever it stands.
+PARAMETERS = {
+    "alpha": "_Number", "array": "ndarray[Any, Any]", "axis": "_Sizes", "base": "_Number",
+    "beta": "_Number", "chunks": "_int", "col": "_int", "condition": "Tensor",
+    "copy": "_bool", "correction": "_Number", "d": "_DType", "destination": "_Sizes",
+    "device": "_Device", "dim": "_Sizes", "dim0": "_int", "dim1": "_int", "dims": "_Sizes",
+    "dtype": "_DType", "end": "_Number | Tensor", "exponent": "Tensor | _Number",
+    "fill_value": "_Number | Tensor", "from_": "_DType", "generator": "Generator",
+    "gradient": "Tensor", "high": "_int", "hook": "Callable[[Tensor], Tensor | None]",
+    "index": "Tensor", "indices": "Tensor", "input": "Tensor", "keepdims": "_bool",
+    "layout": "Format", "length": "_int", "low": "_int", "m": "_int", "mask": "Tensor",
+    "max": "Tensor | _Number", "mean": "Tensor | _Number", "memory_format": "Format",
+    "min": "Tensor | _Number", "n": "_int", "nbytes": "_int", "new_state": "Tensor",
+    "num_samples": "_int", "other": "Tensor | _Number", "out": "Tensor", "p": "_Number | Tensor",
+    "requires_grad": "_bool", "retain_graph": "_bool", "rounding_mode": "_str", "row": "_int",
+    "s": "_Number | Tensor", "seed": "_int", "shape": "_Sizes", "size": "_Sizes",
+    "sizes": "_Sizes", "source": "_Sizes", "split_size_or_sections": "_Sizes",
+    "src": "Tensor | _Number", "start": "_Number | Tensor", "std": "Tensor | _Number",
+    "step": "_Number | Tensor", "steps": "_int", "tensor": "Tensor", "tensors": "Sequence[Tensor]",
+    "to": "_DType", "type1": "_DType", "type2": "_DType", "unbiased": "_bool",
+    "value": "_Number | Tensor", "vec": "Tensor", "vec2": "Tensor",
+}
+
+# Where the name says something else in one function.
+EXCEPTIONS = {
+    ("narrow", "start"): "_int | Tensor", ("random_", "from_"): "_int", ("random_", "to"): "_int",
+    ("uniform_", "from_"): "_float", ("uniform_", "to"): "_float",
+    ("flatten", "start_dim"): "_int", ("manual_seed", "seed"): "_int",
+    ("where", "input"): "Tensor | _Number",
+}
+
+# Functions and methods that do not return one tensor.
+RETURNS = {
+    "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
+    "nonzero": "Tensor | tuple[Tensor, ...]", "where": "Any", "max": "Any", "min": "Any",
+    "aminmax": "Any", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
+    "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",
+    "set_default_dtype": "None", "set_num_threads": "None", "get_num_threads": "_int",
+    "get_default_dtype": "_dtype", "promote_types": "_dtype", "can_cast": "_bool",
+    "is_grad_enabled": "_bool", "usable_processors": "_int", "empty_cache": "None",
+    "reset_peak": "None", "set_cache_limit": "None", "stats": "dict[_str, _int]",
+    "backward": "None", "data_ptr": "_int", "dim": "_int", "element_size": "_int",
+    "is_complex": "_bool", "is_contiguous": "_bool", "is_floating_point": "_bool",
+    "item": "_Number", "nelement": "_int", "numel": "_int", "numpy": "ndarray[Any, Any]",
+    "register_hook": "Any", "retain_grad": "None", "size": "Any", "storage_offset": "_int",
+    "stride": "Any", "tolist": "Any", "get_state": "Tensor", "set_state": "Generator",
+    "clone_state": "Generator", "backward_all": "None", "grad": "tuple[Tensor, ...]",
+}
+
+
+def parameters(name, function):
+    """The parameters of a public function, under the names that users may write."""
+    found = list(inspect.signature(function).parameters.values())
+    op = getattr(function, "op", None)
+    if op is None:
+        return found
+    kinds = {p.kind for p in found}
+    if op.forward is not None and {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD} <= kinds:
+        return list(inspect.signature(op.forward).parameters.values())
+    if len(op.arguments) <= len(found) and hasattr(function, "__code__") and not inspect.isfunction(
+            function):
+        # the compiled functions of all operations of one kind share their parameter names
+        named = [p.replace(name=own, default=Parameter.empty)
+                 for p, own in zip(found, op.arguments)]
+        found = named + [p for p in found[len(named):] if p.kind is not Parameter.VAR_KEYWORD]
+    return found
+
+
+def type_of(function, parameter, op=None):
+    """The type that a stub gives to one parameter."""
+    name, default = parameter.name, parameter.default
+    if (function, name) in EXCEPTIONS:
+        found = EXCEPTIONS[function, name]
+    elif parameter.annotation is Tensor:
+        found = "Tensor"
+    elif name == "input" and isinstance(op, Op) and op.elementwise and len(op.arguments) > 1:
+        found = "Tensor | _Number"
+    elif name in PARAMETERS:
+        found = PARAMETERS[name]
+    elif default is not Parameter.empty and default is not None:
+        found = "_" + type(default).__name__
+    else:
+        found = "Any"
+    if default is None and found != "Any":
+        found += " | None"
+    return found
+
+
+def plain(name, function):
+    """The parameters without types, as the table of operations shows them."""
+    return _joined(_text, name, parameters(name, function), None)
+
+
+def typed(name, function, owner=""):
+    """The parameters with their types, and the return type, as a stub has them."""
+    found = parameters(name, function)
+    if owner and found:
+        found = [found[0].replace(name="self", default=Parameter.empty), *found[1:]]
+    texts = _joined(_typed_text, name, found, getattr(function, "op", None))
+    return ", ".join(texts), RETURNS.get(name, "Tensor")
+
+
+def summary(function):
+    """The first sentence of a function's documentation."""
+    paragraph = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=[.?!]) (?=[A-Z`])", paragraph)[0]
+
+
+def _joined(text, name, found, op):
+    """The texts of all parameters, with the star that begins those given by keyword only."""
+    starred = False
+    for parameter in found:
+        starred = starred or parameter.kind is Parameter.VAR_POSITIONAL
+        if parameter.kind is Parameter.KEYWORD_ONLY and not starred:
+            starred = True
+            yield "*"
+        yield text(name, parameter, op)
+
+
+def _text(name, parameter, op):
+    return _stars(parameter) + parameter.name + _default(parameter, "=")
+
+
+def _typed_text(name, parameter, op):
+    if parameter.name == "self":
+        return "self"
+    found = type_of(name, parameter, op)
+    return f"{_stars(parameter)}{parameter.name}: {found}{_default(parameter, ' = ')}"
+
+
+def _stars(parameter):
+    return {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+
+
+def _default(parameter, equals):
+    if parameter.default is Parameter.empty:
+        return ""
+    return f"{equals}{parameter.default!r}"
