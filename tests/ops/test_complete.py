@@ -14,8 +14,8 @@ from tensorlib.ops.declare import FUNCTIONS
 # The number of waivers now. It may only fall.
 WAIVERS = 1
 
-KEYWORDS = {"reference", "samples", "edges", "errors", "prepare", "takes", "refuses", "result_dtype",
-            "signed_zeros", "tolerance", "waive"}
+KEYWORDS = {"reference", "samples", "edges", "errors", "prepare", "takes", "refuses",
+            "result_dtype", "signed_zeros", "tolerance", "waive"}
 
 
 def gaps(op):

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from catalogue import (
-    call, differentiable, elementwise, in_dtype, leaves, operations, outputs, samples, values,
+    call, elementwise, in_dtype, leaves, operations, samples, values,
 )
 from test_values import GAP, in_numpy, numpy_dtypes, reversed_dims, strided, transposed
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import (
-    Sample, call, differentiable, differentiable_samples, elementwise, function_of,
+    Sample, call, differentiable, differentiable_samples, function_of,
     leaves, operations, outputs, prepared, samples, smooth, values,
 )
 
