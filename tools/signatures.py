@@ -79,11 +79,7 @@ RETURNS = {
 
 def parameters(name, function):
     """The parameters of a public function, under the names that users may write."""
-<<<<<<< HEAD
     # what compiled functions add to count their arguments is no part of what users write
-=======
-    # compiled functions take any number of arguments, so that their own error names the operation
->>>>>>> optests
     found = [p.replace(default=Parameter.empty) if p.default is ... else p
              for p in inspect.signature(function).parameters.values() if p.name != "more"]
     op = getattr(function, "op", None)
