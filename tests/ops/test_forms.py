@@ -5,12 +5,8 @@ import inspect
 import numpy as np
 import pytest
 from catalogue import (
-<<<<<<< HEAD
     call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, operations, samples,
     values,
-=======
-    call, elementwise, in_dtype, leaves, operations, samples, values,
->>>>>>> docs
 )
 from layouts import GAP, reversed_dims, strided, transposed
 

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 from catalogue import (
-<<<<<<< HEAD
     Sample, call, differentiable, differentiable_samples, function_of, leaves, operations,
     outputs, prepared, samples, smooth, values,
-=======
-    Sample, call, differentiable, differentiable_samples, function_of,
-    leaves, operations, outputs, prepared, samples, smooth, values,
->>>>>>> docs
 )
 
 import tensorlib as tl
