@@ -126,6 +126,7 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
             return
         bytes_kept += capacity
     size_class = size_class_of(capacity // LINE)
+    permit(data, sizeof(Block))
     (<Block*>data).next = kept[size_class]
     kept[size_class] = <Block*>data
     forbid(data + sizeof(Block), capacity - sizeof(Block))
