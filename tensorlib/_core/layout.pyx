@@ -326,7 +326,12 @@ def scatter_view(Tensor x, Tensor value, place):
 def sum_to_size(Tensor x, size):
     """`x` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int ndim = parse_shape("sum_to_size", size, dims)
+    cdef int ndim = parse_shape("sum_to_size", size, dims), d
+    for d in range(ndim):
+        if ndim > x.ndim_ or (dims[d] != 1 and dims[d] != x.dims[x.ndim_ - ndim + d]):
+            wanted = tuple([dims[d] for d in range(ndim)])
+            raise RuntimeError(f"sum_to_size: a tensor of sizes {wanted} does not broadcast to the "
+                               f"input's {tuple(x.shape)}")
     return sum_to("sum_to_size", x, ndim, dims)
 
 
