@@ -208,7 +208,7 @@ def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) ->
 def broadcast_to(input: Tensor, size: _Sizes) -> Tensor:
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
 
-def cat(tensors: Sequence[Tensor], dim: _Sizes = 0) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -238,10 +238,10 @@ def clip(
 def clone(input: Tensor) -> Tensor:
     """A contiguous copy, in the graph."""
 
-def concat(tensors: Sequence[Tensor], dim: _Sizes = 0) -> Tensor:
+def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
-def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0) -> Tensor:
+def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
 def contiguous(input: Tensor) -> Tensor:
@@ -556,6 +556,12 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Tensor | tuple[Tensor, ...]:
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
     each dim."""
+
+def norm(
+    input: Tensor, p: _Number | Tensor = 'fro', dim: _Sizes | None = None, keepdim: _bool = False,
+    *, dtype: _DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The p-norm of all elements, or over `dim` (an int or several), as of vectors."""
 
 def normal(
     mean: Tensor | _Number = 0.0, std: Tensor | _Number = 1.0, size: _Sizes | None = None, *,

@@ -79,7 +79,9 @@ RETURNS = {
 
 def parameters(name, function):
     """The parameters of a public function, under the names that users may write."""
-    found = list(inspect.signature(function).parameters.values())
+    # what compiled functions add to count their arguments is no part of what users write
+    found = [p.replace(default=Parameter.empty) if p.default is ... else p
+             for p in inspect.signature(function).parameters.values() if p.name != "more"]
     op = getattr(function, "op", None)
     if op is None:
         return found

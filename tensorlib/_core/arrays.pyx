@@ -16,7 +16,7 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.memory cimport borrow
 from tensorlib._core.node cimport mode
 from tensorlib._core.shape cimport MAX_NDIM
-from tensorlib._core.tensor cimport Tensor, late, new_like, over_storage, requires_grad
+from tensorlib._core.tensor cimport Tensor, late, over_storage, requires_grad
 
 from tensorlib._core.tensor import attach
 

@@ -22,7 +22,7 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.numbers cimport scalar_dtype, write_row
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, alias, late, new_scalar, new_tensor
-from tensorlib._core.tile cimport packed_copy
+from tensorlib._core.copies cimport packed_copy
 
 from tensorlib._core.tensor import device as device_type
 

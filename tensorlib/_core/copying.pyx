@@ -9,7 +9,7 @@ from tensorlib._core.arrays cimport from_ndarray, window
 from tensorlib._core.dtypes cimport BFLOAT16, ITEMSIZE, dtype_id, to_numpy_dtype
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.tensor cimport Tensor, alias, new_tensor, replace, requires_grad
-from tensorlib._core.tile cimport packed, packed_copy
+from tensorlib._core.copies cimport packed, packed_copy
 
 from tensorlib._core.tensor import attach
 

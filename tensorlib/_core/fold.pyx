@@ -5,7 +5,7 @@ from tensorlib._core.loops cimport find_gather
 from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.shape cimport MAX_NDIM, parse_dims
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
-from tensorlib._core.tile cimport cast, packed_copy
+from tensorlib._core.copies cimport cast, packed_copy
 
 cdef enum:
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view

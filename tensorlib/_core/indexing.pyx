@@ -30,7 +30,7 @@ from tensorlib._core.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
-from tensorlib._core.tile cimport may_overlap, packed, packed_copy
+from tensorlib._core.copies cimport may_overlap, packed, packed_copy
 
 cnp.import_array()
 

@@ -4,7 +4,7 @@ from tensorlib._core.dtypes cimport ITEMSIZE, dtype_id, promote
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, new_view, over_storage, set_base
 from tensorlib._core.fold cimport sum_to
-from tensorlib._core.tile cimport cast, copy_into, packed, packed_copy, zero
+from tensorlib._core.copies cimport cast, copy_into, packed, packed_copy, zero
 
 
 cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps, char* data):

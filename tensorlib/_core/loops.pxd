@@ -1,4 +1,3 @@
-from tensorlib._core.dtypes cimport N_DTYPES
 
 cdef enum:
     MAX_LOOPS = 256

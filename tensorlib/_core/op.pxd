@@ -67,7 +67,6 @@ cdef class Op:
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program
-    cdef object backward_op
 
 cdef Tensor apply_elementwise(Op op, PyObject** args)
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1

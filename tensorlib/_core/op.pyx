@@ -23,8 +23,8 @@ from tensorlib._core.memory import OutOfMemoryError
 
 from tensorlib._core.arrays cimport from_ndarray
 from tensorlib._core.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
-    dtype_object, promote,
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
+    promote,
 )
 from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport Loop, find_cast, find_gather, find_loop, loop_id
@@ -32,12 +32,9 @@ from tensorlib._core.node cimport (
     Node, OUTPUT, edge_dims, keep, mode, new_node, saved_value, set_edge,
 )
 from tensorlib._core.shape cimport MAX_NDIM, broadcast, make_size
-from tensorlib._core.tensor cimport (
-    Tensor, alias, new_like, new_scalar, new_tensor, replace, requires_grad, same_shape,
-)
-from tensorlib._core.tile cimport (
-    MAX_INPUTS, Program, TileProgram, cast, may_overlap, packed_copy, run_loop, run_program,
-)
+from tensorlib._core.tensor cimport Tensor, alias, new_scalar, new_tensor, requires_grad, same_shape
+from tensorlib._core.copies cimport cast, may_overlap, packed_copy
+from tensorlib._core.tile cimport MAX_INPUTS, Program, TileProgram, run_loop, run_program
 
 cdef extern from "Python.h":
     bint PyBool_Check(object value)

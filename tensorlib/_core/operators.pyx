@@ -18,9 +18,9 @@ from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
     MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad,
-    same_shape,
 )
-from tensorlib._core.tile cimport MAX_INPUTS, copy_into, may_overlap, packed_copy
+from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
+from tensorlib._core.tile cimport MAX_INPUTS
 
 
 # ---- operator slots ------------------------------------------------------------------------------

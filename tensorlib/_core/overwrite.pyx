@@ -9,7 +9,7 @@ from tensorlib._core.op import find
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, requires_grad
-from tensorlib._core.tile cimport copy_into, may_overlap, packed_copy
+from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 
 cdef object COPY = None              # the operation, found when it is first needed
 

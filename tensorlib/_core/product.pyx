@@ -14,7 +14,7 @@ from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op, operand, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view, requires_grad
-from tensorlib._core.tile cimport cast, packed_copy
+from tensorlib._core.copies cimport cast, packed_copy
 
 from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.memory import OutOfMemoryError

@@ -25,7 +25,7 @@ from tensorlib._core.overwrite cimport overwritten
 from tensorlib._core.pool cimport parallel_for, range_fn
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_like
-from tensorlib._core.tile cimport cast, copy_into
+from tensorlib._core.copies cimport cast, copy_into
 
 from tensorlib._core.numbers import OutOfRangeError
 
@@ -288,7 +288,7 @@ cdef int draw_below(Tensor x, double p, Generator generator) except -1:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_: p must be in [0, 1], got {p}")
     draw.law = BELOW
-    draw.scale = p
+    draw.scale, draw.shift, draw.top = p, 0, 1
     return draw_reals(x, generator, &draw)
 
 

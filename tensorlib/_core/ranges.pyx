@@ -13,7 +13,7 @@ from tensorlib._core.dtypes cimport (
 )
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.tensor cimport Tensor
-from tensorlib._core.tile cimport cast, packed_copy
+from tensorlib._core.copies cimport cast, packed_copy
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once

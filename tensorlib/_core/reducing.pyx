@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float,
-    dtype_id, dtype_object,
+    BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
+    dtype_object,
 )
 from tensorlib._core.fold cimport (
     arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
@@ -24,7 +24,8 @@ from tensorlib._core.reduction cimport (
 )
 from tensorlib._core.shape cimport MAX_NDIM, parse_dims, wrap_dim
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, requires_grad
-from tensorlib._core.tile cimport TileProgram, cast, packed, packed_copy, run_program, zero
+from tensorlib._core.copies cimport cast, packed, packed_copy, zero
+from tensorlib._core.tile cimport TileProgram, run_program
 
 ctypedef fused number:
     int64_t

@@ -8,9 +8,7 @@ is told has been checked before: it never raises.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from tensorlib._core.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
-)
+from tensorlib._core.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
 from tensorlib._core.tensor cimport Tensor, new_view
 
 cdef enum:

@@ -9,7 +9,7 @@ from tensorlib._core.op cimport Op, record
 from tensorlib._core.op import find
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.tensor cimport Tensor, alias, late, requires_grad, set_base
-from tensorlib._core.tile cimport cast
+from tensorlib._core.copies cimport cast
 
 cdef Op GETITEM = None, INDEX_PUT = None
 

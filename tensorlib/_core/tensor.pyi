@@ -591,6 +591,11 @@ class Tensor:
     def nonzero(self, *, as_tuple: _bool = False) -> Tensor | tuple[Tensor, ...]:
         """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector
         for each dim."""
+    def norm(
+        self, p: _Number | Tensor = 'fro', dim: _Sizes | None = None, keepdim: _bool = False, *,
+        dtype: _DType | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """The p-norm of all elements, or over `dim` (an int or several), as of vectors."""
     def normal_(
         self, mean: Tensor | _Number = 0.0, std: Tensor | _Number = 1.0, *, generator: Generator |
         None = None

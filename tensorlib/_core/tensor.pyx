@@ -7,16 +7,13 @@ methods are compiled functions that the floors above attach to the type.
 
 cimport cython
 from cpython.buffer cimport Py_buffer
-from cpython.object cimport (
-    Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject,
-)
+from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object
 from tensorlib._core.memory cimport Storage, allocate
-from tensorlib._core.shape cimport MAX_NDIM, count, make_size, row_major, wrap_dim
+from tensorlib._core.shape cimport make_size, row_major, wrap_dim
 
 from tensorlib._core.memory import OutOfMemoryError
 

@@ -36,9 +36,3 @@ cdef class TileProgram:
 cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1
 cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
                   Py_ssize_t n) except -1
-cdef int copy_into(Tensor target, Tensor source) except -1
-cdef Tensor packed_copy(Tensor x, int dtype)
-cdef Tensor packed(Tensor x)
-cdef Tensor cast(Tensor x, int dtype)
-cdef int zero(Tensor x) except -1
-cdef bint may_overlap(Tensor a, Tensor b) noexcept

@@ -7,7 +7,7 @@ one contiguous run.
 """
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object,
@@ -17,7 +17,7 @@ from tensorlib._core.loops cimport (
 )
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.shape cimport MAX_NDIM
-from tensorlib._core.tensor cimport Tensor, new_like, same_shape
+from tensorlib._core.tensor cimport Tensor
 
 cdef enum:
     TILE = 512               # elements; a slot of a tile takes at most 4 KiB
@@ -510,73 +510,3 @@ cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
             if not flat.is_scalar[i]:
                 pointers[i] += count * loop.input_size
         begin += count
-
-
-# ---- copies --------------------------------------------------------------------------------------
-
-cdef TileProgram copying = TileProgram(1, ())
-
-
-cdef int copy_into(Tensor target, Tensor source) except -1:
-    """target := source, cast and broadcast. They do not overlap, unless they are the same."""
-    cdef PyObject* inputs[1]
-    inputs[0] = <PyObject*>source
-    return run_program(copying.at(target.type), inputs, target)
-
-
-cdef Tensor packed_copy(Tensor x, int dtype):
-    """A new contiguous tensor with the elements of `x` as `dtype`, outside the graph."""
-    cdef Tensor result = new_like(x, dtype)
-    copy_into(result, x)
-    return result
-
-
-cdef Tensor packed(Tensor x):
-    """`x` itself if it is contiguous, else a contiguous copy."""
-    return x if x.packed else packed_copy(x, x.type)
-
-
-cdef Tensor cast(Tensor x, int dtype):
-    """`x` itself if it has this dtype, else a contiguous copy."""
-    return x if x.type == dtype else packed_copy(x, dtype)
-
-
-cdef int zero(Tensor x) except -1:
-    """Sets every element of a contiguous tensor to zero."""
-    cdef Py_ssize_t nbytes = x.numel_ * ITEMSIZE[x.type]
-    memset(x.data_pointer, 0, nbytes)
-    return 0
-
-
-cdef bint may_overlap(Tensor a, Tensor b) noexcept:
-    """Whether the memory that two tensors span meets, other than element by element."""
-    cdef char* low_a
-    cdef char* low_b
-    cdef char* high_a
-    cdef char* high_b
-    cdef int d
-    cdef bint alike
-    if a.numel_ == 0 or b.numel_ == 0:
-        return False
-    alike = a.data_pointer == b.data_pointer and a.type == b.type and same_shape(a, b)
-    if alike:
-        for d in range(a.ndim_):
-            alike = alike and (a.steps[d] == b.steps[d] or a.dims[d] == 1)
-        if alike:
-            return False
-    extent(a, &low_a, &high_a)
-    extent(b, &low_b, &high_b)
-    return low_a < high_b and low_b < high_a
-
-
-cdef void extent(Tensor x, char** low, char** high) noexcept:
-    cdef Py_ssize_t size = ITEMSIZE[x.type], reach
-    cdef int d
-    low[0] = x.data_pointer
-    high[0] = x.data_pointer + size
-    for d in range(x.ndim_):
-        reach = (x.dims[d] - 1) * x.steps[d] * size
-        if reach > 0:
-            high[0] += reach
-        else:
-            low[0] += reach

@@ -1,6 +1,7 @@
 """Differentiation: gradients of recorded operations, and whether they are recorded."""
 
 from tensorlib import ops  # the sweep runs registered operations
+from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
 from tensorlib.autograd import hooks
@@ -9,6 +10,7 @@ from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
 from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
+connect_rules()
 connect_sweep()
 attach("backward", _backward)
 

@@ -3,7 +3,7 @@
 from tensorlib._core.sweep cimport run_backward
 from tensorlib._core.op cimport scalar_tensor
 from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
-from tensorlib._core.tile cimport cast
+from tensorlib._core.copies cimport cast
 
 
 cdef int check_root(Tensor x, int i) except -1:

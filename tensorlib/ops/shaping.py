@@ -360,6 +360,7 @@ def cat(tensors, dim=0, *, out=None):
 
 
 publish("cat", cat, _cat.op.doc, method=False)
+cat.op = _cat.op
 
 
 @composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),

@@ -132,6 +132,17 @@ def in_dtype(op, sample, dtype):
     return sample.map(convert)
 
 
+def in_numpy(op, sample, dtype):
+    """The sample's values in a dtype that NumPy has."""
+    return sample.map(lambda i, array: representable(op, array, dtype).astype(dtype)
+                      if is_data(op, i, array) else array.copy())
+
+
+def numpy_dtypes(op):
+    return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool")
+            if name in dtypes_taken(op)]
+
+
 def representable(op, array, dtype):
     """Values for `dtype`: whole numbers away from zero, positive ones where it must be so."""
     if array.dtype.kind == "b" or KIND_OF[dtype] == "floating":

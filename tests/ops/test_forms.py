@@ -5,12 +5,14 @@ import inspect
 import numpy as np
 import pytest
 from catalogue import (
-    call, elementwise, in_dtype, leaves, operations, samples, values,
+    call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, operations, samples,
+    values,
 )
-from test_values import GAP, in_numpy, numpy_dtypes, reversed_dims, strided, transposed
+from layouts import GAP, reversed_dims, strided, transposed
 
 import tensorlib as tl
 from tensorlib._core.op import registry
+from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing import assert_close
 
 LAYOUTS = {"contiguous": np.copy, "strided": strided, "reversed": reversed_dims,
@@ -30,6 +32,41 @@ def writable_first(op):
 def keeps_shape_and_dtype(op, sample):
     first, out = sample.arrays[0], call(op, sample)
     return first.shape == out.shape and first.dtype == out.dtype
+
+
+# ---- functions, methods, mixed dtypes ------------------------------------------------------------
+
+@operations("values", lambda op: op.elementwise and op.name in FUNCTIONS)
+def test_the_function_and_the_methods_agree(op):
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
+    plain = call(op, tensors)
+    same(FUNCTIONS[op.name](*tensors.arrays), plain)
+    if op.boolean_inputs:                # the method's tensor is not the first
+        return
+    first, *others = tensors.arrays
+    same(getattr(first, op.name)(*others), plain)
+    if hasattr(tl.Tensor, op.name + "_") and plain.dtype == first.dtype:
+        same(getattr(first.clone(), op.name + "_")(*others), plain)
+
+
+MIXED = [("float32", "float64"), ("float16", "float32"), ("bfloat16", "float16"),
+         ("int64", "float32"), ("int8", "int64"), ("uint8", "int8"), ("int16", "float16")]
+
+
+@operations("dtypes", lambda op: op.elementwise and len(op.arguments) > 1)
+def test_mixed_dtypes_are_promoted(op):
+    """The result is that of both brought to the promoted dtype first."""
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    for one, other in MIXED:
+        both = tl.promote_types(getattr(tl, one), getattr(tl, other))
+        if both.name not in dtypes_taken(op):
+            continue
+        for dtypes in ((one, other, one), (other, one, other)):
+            mixed = sample.with_arrays([
+                in_dtype(op, sample, dtypes[i]).arrays[i] for i in range(len(op.arguments))])
+            alike = mixed.map(lambda i, x: x if i in op.boolean_inputs else x.to(both))
+            same(call(op, mixed), call(op, alike))
 
 
 # ---- in place ------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from catalogue import (
-    Sample, call, differentiable, differentiable_samples, function_of,
-    leaves, operations, outputs, prepared, samples, smooth, values,
+    Sample, call, differentiable, differentiable_samples, function_of, leaves, operations,
+    outputs, prepared, samples, smooth, values,
 )
 
 import tensorlib as tl
@@ -30,13 +30,13 @@ def gradients(op, tensors, wanted, gs, create_graph=False):
 @operations("gradient", differentiable)
 def test_first_derivatives(op):
     for function, wanted in differentiable_samples(op):
-        assert gradcheck(function, wanted)
+        assert gradcheck(function, wanted, rtol=1e-6, atol=1e-7)
 
 
 @operations("gradgradient", differentiable)
 def test_second_derivatives(op):
     for function, wanted in differentiable_samples(op):
-        assert gradgradcheck(function, wanted, atol=1e-4)
+        assert gradgradcheck(function, wanted, rtol=1e-6, atol=1e-6)
 
 
 @operations("third", smooth)
@@ -50,7 +50,7 @@ def test_third_derivatives(op):
             return sum((grad * v).reshape(-1).sum_to_size(1) for grad, v in zip(grads, outer))
 
         if slope(*wanted).requires_grad:
-            assert gradgradcheck(slope, wanted, atol=1e-3)
+            assert gradgradcheck(slope, wanted, rtol=1e-5, atol=1e-5)
 
 
 # ---- the two ways a derivative is evaluated ------------------------------------------------------
@@ -167,6 +167,23 @@ def check_differences(op, tensors, wanted, tangents, moving, eps=1e-6):
         after, before = values(after), values(before)
         moved = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
         assert_close(values(tangent), moved / (2 * eps), rtol=1e-4, atol=1e-6)
+
+
+@operations("tangent", lambda op: has_tangent(op) and (len(op.arguments) > 1 or op.variadic))
+def test_tangents_of_single_inputs_add_up(op):
+    for sample in samples(op):
+        tensors, _ = leaves(op, sample)
+        args, kwargs = prepared(op, tensors)
+        flat = args[0] if op.variadic else args[:len(op.arguments)]
+        tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
+        out, together = jvp_of(op, args, kwargs, tangents)
+        total = 0.0
+        for place in range(len(flat)):
+            alone = [t if i == place else None for i, t in enumerate(tangents)]
+            _, moved = jvp_of(op, args, kwargs, alone)
+            assert moved.shape == out.shape and moved.dtype == out.dtype
+            total = total + values(moved)
+        assert_close(total, values(together), rtol=1e-12, atol=1e-12)
 
 
 @operations("tangent", has_tangent)

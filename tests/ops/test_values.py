@@ -5,17 +5,16 @@ import itertools
 import numpy as np
 import pytest
 from catalogue import (
-    DTYPES, call, dtypes_taken, elementwise, expected, in_dtype, is_data, kind_of_work, operations,
-    outputs, public, representable, result_dtype, samples, values,
+    DTYPES, call, dtypes_taken, elementwise, expected, in_dtype, in_numpy, is_data, kind_of_work,
+    numpy_dtypes, operations, outputs, public, result_dtype, samples, values,
 )
+from layouts import GAP, read_only, reversed_dims, shifted, strided, transposed
 
 import tensorlib as tl
 from tensorlib.testing import assert_close, tolerance
 
-GAP = 99            # lies between the elements of a strided layout
 
-
-def compare(op, sample, dtype, **options):
+def compare(op, sample, dtype, signed_zeros=False):
     """The operation on a sample of Tensors against the reference: dtype, shape and values."""
     before = [values(x).copy() for x in sample.arrays]
     results = outputs(call(op, sample))
@@ -29,7 +28,7 @@ def compare(op, sample, dtype, **options):
             reference = values(tl.tensor(reference).to(wanted))
         assert_close(values(result), reference, equal_nan=True, check_dtype=False,
                      **tolerance(wanted, kind_of_work(op)))
-        if options.get("signed_zeros") and result.dtype.is_floating_point:
+        if signed_zeros and result.dtype.is_floating_point:
             zeros = reference == 0
             assert (np.signbit(values(result))[zeros] == np.signbit(reference)[zeros]).all()
     for x, old in zip(sample.arrays, before):
@@ -68,51 +67,12 @@ def test_edges(op, dtype):
 
 # ---- layouts -------------------------------------------------------------------------------------
 
-def strided(array):
-    spread = np.full((*array.shape, 2), GAP).astype(array.dtype)
-    spread[..., 0] = array
-    return spread[..., 0]
-
-
-def reversed_dims(array):
-    flip = (slice(None, None, -1),) * array.ndim
-    return array[flip].copy()[flip]
-
-
-def transposed(array):
-    return array.T.copy().T
-
-
-def shifted(array):
-    """Not aligned to a vector register."""
-    room = np.full(array.size + 1, GAP).astype(array.dtype)
-    room[1:] = array.ravel()
-    return room[1:].reshape(array.shape)
-
-
 LAYOUTS = {"strided": strided, "reversed": reversed_dims, "transposed": transposed,
            "shifted": shifted}
 
 
-def read_only(array):
-    array = np.asarray(array)
-    array.flags.writeable = False
-    return array
-
-
 def laid_out(sample, layout):
     return sample.map(lambda i, array: tl.from_numpy(read_only(layout(array))))
-
-
-def in_numpy(op, sample, dtype):
-    """The sample's values in a dtype that NumPy has."""
-    return sample.map(lambda i, array: representable(op, array, dtype).astype(dtype)
-                      if is_data(op, i, array) else array.copy())
-
-
-def numpy_dtypes(op):
-    return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool")
-            if name in dtypes_taken(op)]
 
 
 def same(op, sample, other):

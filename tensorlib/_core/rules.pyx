@@ -1,0 +1,133 @@
+"""Running the gradient rules of one node: from the gradient of its outputs to those of its inputs."""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.copies cimport cast, zero
+from tensorlib._core.dtypes cimport compute_dtype, dtype_object
+from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
+from tensorlib._core.node cimport Edge, Node, edge_dims, saved_value
+from tensorlib._core.op cimport (
+    FUNCTION, GRADIENT, Op, PASS, Rule, SPREAD, ZERO, apply_binary, rule_arguments,
+)
+from tensorlib._core.op import find
+from tensorlib._core.shape cimport MAX_NDIM, make_size
+from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, same_shape
+from tensorlib._core.tile cimport MAX_INPUTS, Program, run_loop, run_program
+
+cdef object ZMUL = None, SUM_TO_SIZE = None, TO = None
+
+
+cdef Tensor zeros_for(Edge* edge):
+    cdef Tensor x = new_tensor(edge.dtype, edge.ndim, edge_dims(edge))
+    zero(x)
+    return x
+
+
+cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
+    """The gradient of input i, before it is brought to the input's shape and dtype."""
+    cdef Rule rule = <Rule>op.rules[i]
+    cdef object slope
+    if rule is None:
+        raise RuntimeError(
+            f"backward: {op.name} has no gradient for its argument "
+            f"{op.arguments[0 if op.variadic else i]!r}")
+    if rule.kind == PASS:
+        return g
+    if rule.kind == ZERO:
+        return zeros_for(&node.edges[i])
+    if rule.kind == SPREAD and not recorded:
+        return spread_back(node, &node.edges[i], <Tensor>g)
+    if rule.kind == FUNCTION or rule.kind == SPREAD:
+        return rule.function(*rule_arguments(rule, node, g, recorded))
+    if recorded and "g" in rule.names:
+        return rule.function(*rule_arguments(rule, node, g, True))
+    if recorded:
+        slope = rule.function(*rule_arguments(rule, node, None, True))
+        return apply_binary(<Op>ZMUL, g, slope)
+    return run_tiles(node, rule, <Tensor>g)
+
+
+cdef Tensor spread_back(Node node, Edge* edge, Tensor g):
+    """The gradient of a sum: `g` repeated over the dims that were summed."""
+    cdef int reduced[MAX_NDIM]
+    cdef dict attributes = node.attributes
+    cdef int n = reduced_dims(attributes["dim"], edge.ndim, reduced)
+    return spread_over(g, edge.ndim, edge_dims(edge), n, reduced, attributes["keepdim"])
+
+
+cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
+    """g times the derivative, as one pass of tiles. The program's inputs are g and what it needs."""
+    cdef PyObject* inputs[MAX_INPUTS]
+    cdef char* pointers[3]
+    cdef bint is_scalar[3]
+    cdef Tensor x, out = new_like(g, g.type)
+    cdef int i, n = 1, dtype = compute_dtype(g.type)
+    cdef const Program* program = rule.program.at(dtype)
+    cdef bint simple = (program.n_steps == 1 and program.n_constants == 0
+                        and g.packed and g.type == dtype)
+    inputs[0] = <PyObject*>g
+    pointers[0] = g.data_pointer
+    is_scalar[0] = False
+    for i in range(rule.n_wants):
+        if rule.wants[i] == GRADIENT:
+            continue
+        x = saved_value(node, rule.places[i], False)
+        inputs[n] = <PyObject*>x             # the node keeps it alive
+        if n < 3:
+            pointers[n] = x.data_pointer
+            is_scalar[n] = x.ndim_ == 0 and g.numel_ != 1
+        n += 1
+        simple = simple and x.type == dtype and x.packed and (x.ndim_ == 0 or same_shape(x, g))
+    if simple:
+        for i in range(program.steps[0].loop.arity):
+            if program.steps[0].inputs[i] != i:
+                simple = False
+    if simple:
+        run_loop(&program.steps[0].loop, pointers, is_scalar, out.data_pointer, out.numel_)
+    else:
+        run_program(program, inputs, out)
+    return out
+
+
+cdef object fit(Node node, int i, object grad, bint recorded):
+    """Sums over the dims that were broadcast, and casts to the dtype of the input."""
+    cdef Edge* edge = &node.edges[i]
+    cdef Tensor g
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"backward: the gradient rule of {node.op.name} returned "
+                        f"{type(grad).__name__}, not a Tensor")
+    g = <Tensor>grad
+    if not matches(edge, g):
+        if recorded:
+            g = SUM_TO_SIZE(g, make_size(edge.ndim, edge_dims(edge)))
+        else:
+            g = sum_to(node.op.name, g, edge.ndim, edge_dims(edge))
+    if g.type != edge.dtype:
+        g = TO(g, dtype_object(edge.dtype)) if recorded else cast(g, edge.dtype)
+    return g
+
+
+cdef inline bint matches(Edge* edge, Tensor g) noexcept:
+    cdef const Py_ssize_t* dims = edge_dims(edge)
+    cdef int d
+    if g.ndim_ != edge.ndim:
+        return False
+    for d in range(edge.ndim):
+        if g.dims[d] != dims[d]:
+            return False
+    return True
+
+
+cdef object run_joint(Node node, Op op, object g, bint recorded):
+    """What a rule for all inputs at once returns; None where the rules are one for each input."""
+    cdef Rule rule = <Rule>op.rules[0]
+    if rule is None or not rule.joint:
+        return None
+    return rule.function(*rule_arguments(rule, node, g, recorded))
+
+
+def connect_rules():
+    """Finds the operations that rules end with."""
+    global ZMUL, SUM_TO_SIZE, TO
+    ZMUL = find("zmul")
+    SUM_TO_SIZE, TO = find("sum_to_size").function, find("to").function
