@@ -37,12 +37,24 @@ cdef inline Py_ssize_t rows_together(Py_ssize_t rows, Py_ssize_t n) noexcept nog
 
 cdef void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
                      Py_ssize_t n) noexcept nogil:
-    fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
+    if n == 0:
+        fill_zero(y, rows)        # of no elements any finite number will do: their sum is 0
+    else:
+        fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
 
 
 cdef void row_sums(const floating* x, floating* y, Py_ssize_t rows,
                    Py_ssize_t n) noexcept nogil:
-    fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
+    if n == 0:
+        fill_zero(y, rows)
+    else:
+        fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
+
+
+cdef void fill_zero(floating* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = 0
 
 
 cdef void exp_sums(const floating* x, const floating* shift, floating* sums,
