@@ -21,6 +21,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from tensorlib._kernels.lanes cimport (
     LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold)
+from tensorlib._kernels.vecmath cimport floating
 
 ctypedef fused Extreme:
     Max
@@ -29,6 +30,24 @@ ctypedef fused Extreme:
 cdef enum:
     SEARCH = 4096  # elements among which an extreme value is looked for again: they are near
     TOGETHER = 16  # rows of at most SEARCH that are folded before they are searched
+
+
+cdef extern from "row_sum.h" nogil:
+    void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
+    void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
+    const Py_ssize_t REGISTER
+
+
+cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
+               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The fold of sums, but rows by a loop of their own."""
+    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
+        if floating is float:
+            row_sums_float(x, y, outer, n)
+        else:
+            row_sums_double(x, y, outer, n)
+    else:
+        fold(op, x, c, y, outer, n, inner, begin, end)
 
 
 cdef inline bint beats(Extreme* op, element a, element b) noexcept nogil:
@@ -158,8 +177,8 @@ def table():
     return [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.
         ("sum", ("int64",), "int64", <size_t>&fold[Sum, uint64_t]),
-        ("sum", ("float32",), "float32", <size_t>&fold[Sum, float]),
-        ("sum", ("float64",), "float64", <size_t>&fold[Sum, double]),
+        ("sum", ("float32",), "float32", <size_t>&sums[float]),
+        ("sum", ("float64",), "float64", <size_t>&sums[double]),
         ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),
         ("prod", ("float32",), "float32", <size_t>&fold[Product, float]),
         ("prod", ("float64",), "float64", <size_t>&fold[Product, double]),

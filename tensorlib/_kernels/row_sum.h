@@ -1,0 +1,71 @@
+/* Sums of rows of contiguous floats, in the compiler's vector types.
+
+   Plain loops leave the last additions of each row to gcc 12's scalar code: 4.0 us for 256 rows of
+   256 float32, where these take 1.3. Four registers of partial sums run down the row; LEAF rounds are
+   added one after the other, leaves in a binary tree, so that the error grows with log n. The tree
+   follows from n alone. The tests hold the results to those of the other loops. */
+#pragma once
+
+#define REGISTER (__BIGGEST_ALIGNMENT__ < 64 ? __BIGGEST_ALIGNMENT__ : 64)
+#define LEAF_ROUNDS 32
+#define ROWS_AT_ONCE 64
+
+/* -1 in the lanes that a mask for the last elements of a row keeps; read from an offset */
+static const int row_mask_float[32] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+static const long long row_mask_double[16] = {
+    0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+
+#define LAST_float(e, i) ((e[4 * i] + e[4 * i + 2]) + (e[4 * i + 1] + e[4 * i + 3]))
+#define LAST_double(e, i) (e[2 * i] + e[2 * i + 1])
+
+#define ROW_SUM(T, I, most)                                                                      \
+    typedef T row_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));     \
+    typedef T quad_##T __attribute__((vector_size(16), may_alias));                              \
+    typedef I bits_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));    \
+                                                                                                 \
+    /* the sum of `rounds` times four registers, as one */                                       \
+    static row_##T row_leaf_##T(const T* x, Py_ssize_t rounds) {                                 \
+        const Py_ssize_t width = REGISTER / sizeof(T);                                           \
+        row_##T a = {0}, b = {0}, c = {0}, d = {0};                                              \
+        for (Py_ssize_t i = 0; i < rounds; i++, x += 4 * width) {                                \
+            a += *(const row_##T*)x;                                                             \
+            b += *(const row_##T*)(x + width);                                                   \
+            c += *(const row_##T*)(x + 2 * width);                                               \
+            d += *(const row_##T*)(x + 3 * width);                                               \
+        }                                                                                        \
+        return (a + c) + (b + d);                                                                \
+    }                                                                                            \
+                                                                                                 \
+    static row_##T row_tree_##T(const T* x, Py_ssize_t rounds) {                                 \
+        if (rounds <= LEAF_ROUNDS) return row_leaf_##T(x, rounds);                               \
+        Py_ssize_t half = (rounds / 2 + LEAF_ROUNDS - 1) / LEAF_ROUNDS * LEAF_ROUNDS;            \
+        row_##T left = row_tree_##T(x, half);                                                    \
+        return left + row_tree_##T(x + half * 4 * (REGISTER / sizeof(T)), rounds - half);        \
+    }                                                                                            \
+                                                                                                 \
+    /* y[i] := the sum of row i, for rows of n elements, n at least one register */              \
+    static void row_sums_##T(const T* x, T* y, Py_ssize_t rows, Py_ssize_t n) {                  \
+        const Py_ssize_t width = REGISTER / sizeof(T), rounds = n / (4 * width);                 \
+        quad_##T ends[ROWS_AT_ONCE];                                                             \
+        for (Py_ssize_t first = 0; first < rows; first += ROWS_AT_ONCE) {                        \
+            Py_ssize_t here = rows - first < ROWS_AT_ONCE ? rows - first : ROWS_AT_ONCE;         \
+            for (Py_ssize_t i = 0; i < here; i++, x += n) {                                      \
+                row_##T total = row_tree_##T(x, rounds);                                         \
+                Py_ssize_t j = rounds * 4 * width;                                               \
+                for (; j + width <= n; j += width) total += *(const row_##T*)(x + j);            \
+                if (j < n) {                                                                     \
+                    bits_##T mask = *(const bits_##T*)(row_mask_##T + most - width + (n - j));   \
+                    total += (row_##T)(*(const bits_##T*)(x + n - width) & mask);                \
+                }                                                                                \
+                ends[i] = ((const quad_##T*)&total)[0];                                          \
+                for (int k = 1; k < REGISTER / 16; k++) ends[i] += ((const quad_##T*)&total)[k]; \
+            }                                                                                    \
+            const T* end = (const T*)ends;                                                       \
+            for (Py_ssize_t i = 0; i < here; i++) y[first + i] = LAST_##T(end, i);               \
+        }                                                                                        \
+    }
+
+ROW_SUM(float, int, 16)
+ROW_SUM(double, long long, 8)
