@@ -10,15 +10,16 @@ shape alone; the pool works on them and the BLAS does each with one thread. So r
 bits for any number of threads.
 """
 
+cimport numpy as cnp
+
 import os
 import re
 
 import numpy
 
-from tensorlib._core import pool
-
-cimport numpy as cnp
 from tensorlib._core.pool cimport parallel_for
+
+from tensorlib._core import pool
 
 cdef extern from "<dlfcn.h>" nogil:
     int RTLD_LAZY

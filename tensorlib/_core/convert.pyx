@@ -15,6 +15,7 @@ from libc.string cimport memcmp, memcpy
 import numpy as np
 
 from tensorlib._core.arrays cimport from_ndarray, numpy_id
+from tensorlib._core.copies cimport packed_copy
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE,
     default_float, dtype_id, from_numpy_dtype, promote,
@@ -22,7 +23,6 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.numbers cimport scalar_dtype, write_row
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, alias, late, new_scalar, new_tensor
-from tensorlib._core.copies cimport packed_copy
 
 from tensorlib._core.tensor import device as device_type
 

@@ -6,13 +6,12 @@ import pickle
 import numpy as np
 
 from tensorlib._core.arrays cimport from_ndarray, window
+from tensorlib._core.copies cimport packed, packed_copy
 from tensorlib._core.dtypes cimport BFLOAT16, ITEMSIZE, dtype_id, to_numpy_dtype
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.tensor cimport Tensor, alias, new_tensor, replace, requires_grad
-from tensorlib._core.copies cimport packed, packed_copy
 
 from tensorlib._core.tensor import attach
-
 
 cdef object instance(object cls, Tensor x, bint wants_grad, object attributes):
     """A leaf of type `cls` that shows the elements of `x`."""

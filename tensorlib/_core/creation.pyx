@@ -10,7 +10,6 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from tensorlib._core.convert import tensor
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -23,6 +22,7 @@ from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor cimport new_tensor as raw_tensor
 
+from tensorlib._core.convert import tensor
 from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.numbers import OutOfRangeError
 from tensorlib._core.operators import store_out

@@ -1,11 +1,11 @@
 """Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
 
+from tensorlib._core.copies cimport cast, packed_copy
 from tensorlib._core.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.loops cimport find_gather
 from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.shape cimport MAX_NDIM, parse_dims
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
-from tensorlib._core.copies cimport cast, packed_copy
 
 cdef enum:
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view

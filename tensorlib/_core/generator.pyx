@@ -1,9 +1,9 @@
 """Generators of random numbers: a seed and a count of draws."""
 
-import os
-
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.string cimport memcpy
+
+import os
 
 from tensorlib._core.dtypes cimport UINT8
 from tensorlib._core.tensor cimport Tensor, new_tensor

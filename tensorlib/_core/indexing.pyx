@@ -20,6 +20,7 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from tensorlib._core.convert cimport existing, from_data
+from tensorlib._core.copies cimport may_overlap, packed, packed_copy
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT8,
 )
@@ -30,7 +31,6 @@ from tensorlib._core.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
-from tensorlib._core.copies cimport may_overlap, packed, packed_copy
 
 cnp.import_array()
 

@@ -1,11 +1,10 @@
 """Views: the same memory under other sizes and strides. Raw, outside the graph."""
 
+from tensorlib._core.copies cimport cast, copy_into, packed, packed_copy, zero
 from tensorlib._core.dtypes cimport ITEMSIZE, dtype_id, promote
+from tensorlib._core.fold cimport sum_to
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, new_view, over_storage, set_base
-from tensorlib._core.fold cimport sum_to
-from tensorlib._core.copies cimport cast, copy_into, packed, packed_copy, zero
-
 
 cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps, char* data):
     """A tensor over the storage of `x` that knows what it is a view of."""
@@ -327,7 +326,12 @@ def scatter_view(Tensor x, Tensor value, place):
 def sum_to_size(Tensor x, size):
     """`x` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int ndim = parse_shape("sum_to_size", size, dims)
+    cdef int ndim = parse_shape("sum_to_size", size, dims), d
+    for d in range(ndim):
+        if ndim > x.ndim_ or (dims[d] != 1 and dims[d] != x.dims[x.ndim_ - ndim + d]):
+            wanted = tuple([dims[d] for d in range(ndim)])
+            raise RuntimeError(f"sum_to_size: a tensor of sizes {wanted} does not broadcast to the "
+                               f"input's {tuple(x.shape)}")
     return sum_to("sum_to_size", x, ndim, dims)
 
 

@@ -8,9 +8,10 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
+from tensorlib._core.dtypes cimport BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype
+
 from tensorlib import _kernels
 from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.dtypes cimport BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype
 
 cdef extern from "numpy/arrayobject.h":
     pass

@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from tensorlib._core.copies cimport packed
 from tensorlib._core.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
 from tensorlib._core.shape cimport MAX_NDIM
-from tensorlib._core.copies cimport packed
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
 
 ctypedef fused bits:

@@ -10,7 +10,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
-
 from tensorlib._core.tensor cimport Tensor, alias, requires_grad
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept

@@ -1,7 +1,4 @@
-from cpython.object cimport PyObject
 
-from tensorlib._core.node cimport Node
-from tensorlib._core.tensor cimport Tensor
 from tensorlib._core.tile cimport TileProgram
 
 cdef enum:
@@ -67,13 +64,3 @@ cdef class Op:
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program
-
-cdef Tensor apply_elementwise(Op op, PyObject** args)
-cdef int apply_into(Op op, PyObject** args, Tensor out) except -1
-cdef Tensor operand(Op op, object value, Tensor partner)
-cdef object apply_unary(Op op, object x)
-cdef object apply_binary(Op op, object a, object b)
-cdef object apply_general(Op op, tuple args, dict kwargs)
-cdef int record(Op op, PyObject** args, int n, object outputs, object attributes) except -1
-cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded)
-cdef Tensor scalar_tensor(object value, int dtype)

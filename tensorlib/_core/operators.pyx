@@ -7,20 +7,21 @@ operation runs no Python frame.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
+from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.dtypes cimport KIND
+from tensorlib._core.elementwise cimport apply_binary, apply_elementwise, apply_into, apply_unary
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport (
-    Op, Rule, apply_binary, apply_elementwise, apply_general, apply_into, apply_unary, operand,
-    record,
-)
-from tensorlib._core.op import find
+from tensorlib._core.op cimport Op, Rule
+from tensorlib._core.operands cimport operand
 from tensorlib._core.product cimport apply_product, product
+from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
     MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad,
 )
-from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tile cimport MAX_INPUTS
+
+from tensorlib._core.op import find
 
 
 # ---- operator slots ------------------------------------------------------------------------------

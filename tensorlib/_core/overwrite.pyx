@@ -2,14 +2,17 @@
 
 from cpython.object cimport PyObject
 
+from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.creation cimport fill_number, plain_number
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport Op, operand, record
-from tensorlib._core.op import find
+from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport operand
 from tensorlib._core.operators cimport check_writable, rebase
+from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, requires_grad
-from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
+
+from tensorlib._core.op import find
 
 cdef object COPY = None              # the operation, found when it is first needed
 

@@ -7,14 +7,16 @@ that lie regularly in memory become one. Half types are computed in float32.
 from cpython.object cimport PyObject
 
 from tensorlib._core.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.copies cimport cast, packed_copy
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
 )
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport Op, operand, record
+from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport operand
+from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view, requires_grad
-from tensorlib._core.copies cimport cast, packed_copy
 
 from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.memory import OutOfMemoryError

@@ -8,7 +8,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint64_t
 
-from tensorlib import _kernels
+from tensorlib._core.copies cimport cast, copy_into
 from tensorlib._core.creation cimport (
     alike, allotted, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size,
     sized,
@@ -25,8 +25,8 @@ from tensorlib._core.overwrite cimport overwritten
 from tensorlib._core.pool cimport parallel_for, range_fn
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_like
-from tensorlib._core.copies cimport cast, copy_into
 
+from tensorlib import _kernels
 from tensorlib._core.numbers import OutOfRangeError
 
 cdef enum:

@@ -5,6 +5,7 @@ from libc.math cimport ceil, isfinite, pow
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from tensorlib._core.copies cimport cast, packed_copy
 from tensorlib._core.creation cimport (
     allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, plain_size,
 )
@@ -13,7 +14,6 @@ from tensorlib._core.dtypes cimport (
 )
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.tensor cimport Tensor
-from tensorlib._core.copies cimport cast, packed_copy
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once

@@ -8,6 +8,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from tensorlib._core.copies cimport cast, packed, packed_copy, zero
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
     dtype_object,
@@ -16,16 +17,17 @@ from tensorlib._core.fold cimport (
     arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
 )
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport Op, record
-from tensorlib._core.operators import store_out
+from tensorlib._core.op cimport Op
+from tensorlib._core.recording cimport record
 from tensorlib._core.reduction cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
     SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, squares_run,
 )
 from tensorlib._core.shape cimport MAX_NDIM, parse_dims, wrap_dim
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, requires_grad
-from tensorlib._core.copies cimport cast, packed, packed_copy, zero
 from tensorlib._core.tile cimport TileProgram, run_program
+
+from tensorlib._core.operators import store_out
 
 ctypedef fused number:
     int64_t

@@ -9,9 +9,9 @@ their turn, in order.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from tensorlib import _kernels
-
 from tensorlib._core.pool cimport parallel_for
+
+from tensorlib import _kernels
 
 ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,

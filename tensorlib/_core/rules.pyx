@@ -1,20 +1,53 @@
 """Running the gradient rules of one node: from the gradient of its outputs to those of its inputs."""
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from tensorlib._core.copies cimport cast, zero
 from tensorlib._core.dtypes cimport compute_dtype, dtype_object
+from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
 from tensorlib._core.node cimport Edge, Node, edge_dims, saved_value
 from tensorlib._core.op cimport (
-    FUNCTION, GRADIENT, Op, PASS, Rule, SPREAD, ZERO, apply_binary, rule_arguments,
+    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, NDIM, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
 )
-from tensorlib._core.op import find
 from tensorlib._core.shape cimport MAX_NDIM, make_size
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tile cimport MAX_INPUTS, Program, run_loop, run_program
 
+from tensorlib._core.op import find
+
 cdef object ZMUL = None, SUM_TO_SIZE = None, TO = None
+
+
+cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded):
+    """What the parameters of a rule stand for at this node, in order."""
+    cdef tuple values = PyTuple_New(rule.n_wants)
+    cdef Op op = <Op>node.op
+    cdef int i, k
+    for i in range(rule.n_wants):
+        if rule.wants[i] == GRADIENT:
+            value = g
+        elif rule.wants[i] == SAVED:
+            value = saved_value(node, rule.places[i], as_recorded)
+        elif rule.wants[i] == ATTRIBUTE:
+            value = node.attributes[op.attributes[rule.places[i]]]
+        elif op.variadic:
+            value = [edge_fact(node, k, rule.wants[i]) for k in range(node.n_edges)]
+        else:
+            value = edge_fact(node, rule.places[i], rule.wants[i])
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(values, i, value)
+    return values
+
+
+cdef object edge_fact(Node node, int i, Want want):
+    if want == DTYPE:
+        return dtype_object(node.edges[i].dtype)
+    if want == NDIM:
+        return node.edges[i].ndim
+    return make_size(node.edges[i].ndim, edge_dims(&node.edges[i]))
 
 
 cdef Tensor zeros_for(Edge* edge):

@@ -3,13 +3,15 @@
 from cpython.object cimport PyObject
 
 from tensorlib._core.convert cimport from_data
+from tensorlib._core.copies cimport cast
 from tensorlib._core.indexing cimport Index, basic_view, parse, put, take
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport Op, record
-from tensorlib._core.op import find
+from tensorlib._core.op cimport Op
 from tensorlib._core.operators cimport check_writable, rebase
+from tensorlib._core.recording cimport record
 from tensorlib._core.tensor cimport Tensor, alias, late, requires_grad, set_base
-from tensorlib._core.copies cimport cast
+
+from tensorlib._core.op import find
 
 cdef Op GETITEM = None, INDEX_PUT = None
 

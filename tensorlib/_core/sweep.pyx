@@ -12,14 +12,16 @@ from libc.stdlib cimport calloc, free, qsort, realloc
 from libc.string cimport memcpy
 
 from tensorlib._core.copies cimport packed_copy
+from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.loops cimport Loop, find_loop, loop_id
 from tensorlib._core.node cimport Node, gradient_edge, mode, release_saved
-from tensorlib._core.node import _accumulate_op
-from tensorlib._core.op cimport Op, apply_binary
-from tensorlib._core.op import find
+from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
 from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
 from tensorlib._core.tile cimport run_loop
+
+from tensorlib._core.node import _accumulate_op
+from tensorlib._core.op import find
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* value)

@@ -740,7 +740,7 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
-    def sum_to_size(self, size: _Sizes) -> Tensor:
+    def sum_to_size(self, *size: _Sizes) -> Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""

@@ -5,10 +5,9 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 
 from libc.stdint cimport uint8_t
 
+from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_pow cimport is_ordinary, pow, pow_ordinary
-from tensorlib._kernels.products cimport strong_product
-
 
 cdef inline floating larger(floating a, floating b) noexcept nogil:
     cdef floating most = a if a >= b else b

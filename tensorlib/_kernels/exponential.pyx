@@ -8,7 +8,6 @@ from tensorlib._kernels.vecmath_erf cimport erf, erfc
 from tensorlib._kernels.vecmath_exp cimport cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from tensorlib._kernels.vecmath_log cimport log, log1p, log2, log10
 
-
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := exp(x)"""
     cdef Py_ssize_t i

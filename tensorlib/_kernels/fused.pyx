@@ -7,7 +7,6 @@ gradient coming in, `out` the result of the forward operation.
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating
 
-
 cdef void tanh_backward_run(const floating* g, const floating* out, floating* y,
                             Py_ssize_t n) noexcept nogil:
     """y := g * (1 - out * out), 0 where g == 0"""

@@ -18,6 +18,7 @@ NULL for the kinds that do not use it. NaN counts as the greatest and as the lea
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+
 from tensorlib._kernels.lanes cimport (
     LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold)
 

@@ -9,7 +9,6 @@ from tensorlib._kernels.vecmath_arc cimport acos, asin, atan, atan2
 from tensorlib._kernels.vecmath_trig cimport (
     cos, cos_far, is_far, sin, sin_far, tan, tan_far)
 
-
 cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
     cdef bint found = False

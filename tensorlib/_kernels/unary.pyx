@@ -9,7 +9,6 @@ from libc.stdint cimport uint8_t
 
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, round_even, sqrt
 
-
 cdef inline floating floor(floating x) noexcept nogil:
     if floating is float:
         return floorf(x)

@@ -1,10 +1,9 @@
 """backward() and grad(): the doors of the backward sweep."""
 
-from tensorlib._core.sweep cimport run_backward
-from tensorlib._core.op cimport scalar_tensor
-from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
 from tensorlib._core.copies cimport cast
-
+from tensorlib._core.operands cimport scalar_tensor
+from tensorlib._core.sweep cimport run_backward
+from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
 
 cdef int check_root(Tensor x, int i) except -1:
     if not requires_grad(x):

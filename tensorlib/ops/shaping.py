@@ -67,7 +67,13 @@ def summed_to(x, size):
     return x.sum(tuple(d for d, n in enumerate(size) if n == 1), dtype=x.dtype, keepdims=True)
 
 
-@op(linear=True, public=False, reference=summed_to, tolerance="reduction",
+def not_broadcast():
+    """Error samples of `sum_to_size`."""
+    yield (np.ones((2, 3)), (2,)), {}, RuntimeError
+    yield (np.ones(3), (1, 3)), {}, RuntimeError
+
+
+@op(linear=True, public=False, reference=summed_to, errors=not_broadcast, tolerance="reduction",
     samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
     """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
@@ -445,6 +451,7 @@ def unbind(input, dim=0):
 # ---- the forms that users call -------------------------------------------------------------------
 
 _view, _reshape, _expand, _permute, _squeeze = view, reshape, expand, permute, squeeze
+_sum_to_size = sum_to_size
 
 
 def sizes_of(shape):
@@ -469,6 +476,11 @@ def expand(self, *sizes):
     return _expand(self, sizes_of(sizes))
 
 
+def sum_to_size(self, *size):
+    """See the operation."""
+    return _sum_to_size(self, sizes_of(size))
+
+
 def permute(input, *dims):
     """See the operation."""
     return _permute(input, tuple(sizes_of(dims)))
@@ -481,6 +493,7 @@ def squeeze(input, dim=None):
 
 for _function, _operation, _public in (
         (view, _view, False), (reshape, _reshape, True), (expand, _expand, False),
+        (sum_to_size, _sum_to_size, False),
         (permute, _permute, True), (squeeze, _squeeze, True)):
     publish(_function.__name__, _function, _operation.op.doc, public=_public)
     _function.op = _operation.op

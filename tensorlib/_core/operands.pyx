@@ -1,0 +1,115 @@
+"""Operands of operators: Python numbers and arrays as tensors.
+
+A number becomes a 0-d tensor of the dtype in which it will be computed, marked as a number for
+promotion. The last ones are kept, since loops multiply by the same few numbers: `a * 2.0` then
+costs what `a + b` costs. No such tensor reaches the user. Its memory holds a line of copies, which
+a loop over few elements reads as it is.
+"""
+
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+import numpy as np
+
+from tensorlib._core.arrays cimport from_ndarray
+from tensorlib._core.dtypes cimport (
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
+)
+from tensorlib._core.loops cimport find_cast, find_gather
+from tensorlib._core.op cimport NEGATIVES, Op
+from tensorlib._core.tensor cimport Tensor, new_scalar
+
+cdef extern from "Python.h":
+    bint PyBool_Check(object value)
+
+cdef enum:
+    N_SCALARS = 256
+    LINE = 64                      # bytes; no block of memory is smaller
+
+cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
+cdef uint64_t scalar_keys[N_SCALARS]
+
+
+cdef Tensor scalar_tensor(object value, int dtype):
+    """A new 0-d tensor of a Python number. Integers wrap to the range of the dtype."""
+    cdef Tensor x = new_scalar(dtype)
+    cdef double real
+    cdef int64_t whole
+    cdef int overflow = 0
+    if PyFloat_Check(value) or KIND[dtype] == FLOAT_KIND:
+        real = value
+        if dtype == FLOAT64:
+            (<double*>x.data_pointer)[0] = real
+        else:
+            find_cast(FLOAT64, dtype)(&real, x.data_pointer, 1)
+        return x
+    whole = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow:
+        raise OverflowError(f"the integer {value} does not fit in 64 bits")
+    if dtype == INT64:
+        (<int64_t*>x.data_pointer)[0] = whole
+    else:
+        find_cast(INT64, dtype)(&whole, x.data_pointer, 1)
+    return x
+
+
+cdef Tensor number(object value, int dtype):
+    """The marked 0-d tensor of a Python number, from the kept ones where it is there."""
+    cdef Tensor x
+    cdef double real
+    cdef uint64_t key
+    cdef int place
+    if not PyFloat_Check(value):
+        return repeated(value, dtype)
+    real = PyFloat_AS_DOUBLE(value)
+    memcpy(&key, &real, 8)
+    place = <int>(((key * <uint64_t>0x9E3779B97F4A7C15) >> 52) + dtype) & (N_SCALARS - 1)
+    if scalars[place] != NULL and scalar_keys[place] == key and (
+            <Tensor>scalars[place]).type == dtype:
+        return <Tensor>scalars[place]
+    x = repeated(value, dtype)
+    Py_INCREF(x)
+    Py_XDECREF(scalars[place])
+    scalars[place] = <PyObject*>x
+    scalar_keys[place] = key
+    return x
+
+
+cdef Tensor repeated(object value, int dtype):
+    """A marked 0-d tensor whose memory holds the number as often as a line has room for it."""
+    cdef Tensor x = scalar_tensor(value, dtype)
+    find_gather(dtype)(x.data_pointer, 0, x.data_pointer, LINE // ITEMSIZE[dtype])
+    x.is_scalar = True
+    return x
+
+
+cdef Tensor operand(Op op, object value, Tensor partner):
+    """What an operator was given beside tensor `partner` (or None), as a tensor.
+
+    None for a type that no tensor can be made of.
+    """
+    cdef int dtype
+    if isinstance(value, Tensor):
+        return <Tensor>value
+    if PyFloat_Check(value):
+        dtype = default_float()
+        if partner is not None and KIND[partner.type] == FLOAT_KIND:
+            dtype = compute_dtype(partner.type)
+        return number(value, dtype)
+    if PyBool_Check(value) or PyLong_Check(value):
+        dtype = BOOL if PyBool_Check(value) else INT64
+        if partner is not None:
+            if KIND[partner.type] == FLOAT_KIND:
+                return number(<double>value, compute_dtype(partner.type))
+            if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
+                dtype = partner.type         # there a number wraps, as in PyTorch
+        return number(value, dtype)
+    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
+        return operand(op, value.item(), partner)
+    if isinstance(value, np.ndarray):
+        return from_ndarray("operand" if op is None else op.name, value)
+    return None
