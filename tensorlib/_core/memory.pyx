@@ -162,8 +162,10 @@ cdef Storage allocate(Py_ssize_t nbytes):
     bytes_in_use += capacity
     if bytes_in_use > peak_in_use:
         peak_in_use = bytes_in_use
-    permit(block, nbytes)
-    forbid(<char*>block + nbytes, capacity - nbytes)
+    permit(block, capacity)
+    # whole lines are the tensor's own: the copies of a number fill one
+    forbid(<char*>block + (nbytes + LINE - 1) // LINE * LINE,
+           capacity - (nbytes + LINE - 1) // LINE * LINE)
     storage = Storage.__new__(Storage)
     storage.data = <char*>block
     storage.nbytes = nbytes

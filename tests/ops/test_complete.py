@@ -76,5 +76,5 @@ def test_examples_of_public_functions(name):
     names = {"tensorlib": tl, "np": np, "find": registry.__getitem__, "jvp_of": tangent.jvp_of}
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name].__doc__, names, name, None, 0)
     report = []
-    doctest.DocTestRunner().run(example, out=report.append)
+    doctest.DocTestRunner(verbose=False).run(example, out=report.append)
     assert not report, "".join(report)
