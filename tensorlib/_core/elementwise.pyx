@@ -1,5 +1,6 @@
 """Running element-wise operations: promotion, broadcasting and layout, then loops and tiles."""
 
+from cpython.float cimport PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
@@ -12,7 +13,7 @@ from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport Loop, find_loop
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport NEGATIVES, NOTHING, Op, ZEROS
-from tensorlib._core.operands cimport operand
+from tensorlib._core.operands cimport number, operand
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, same_shape
@@ -232,7 +233,10 @@ cdef object apply_binary(Op op, object a, object b):
     cdef Tensor x, y
     if isinstance(a, Tensor):
         x = <Tensor>a
-        y = <Tensor>b if isinstance(b, Tensor) else operand(op, b, x)
+        if PyFloat_CheckExact(b) and KIND[x.type] == FLOAT_KIND:
+            y = number(b, compute_dtype(x.type))              # `x * 2.0` asks no further
+        else:
+            y = <Tensor>b if isinstance(b, Tensor) else operand(op, b, x)
     elif isinstance(b, Tensor):
         y = <Tensor>b
         x = operand(op, a, y)

@@ -46,7 +46,7 @@ cdef class Node:
 # What holds for operations that run on this thread.
 cdef struct Mode:
     bint grad            # operations are recorded
-    int observers        # how many of profiling, capture, ... are attached
+    bint watched         # nodes are shown to the garbage collector as they are made
 
 cdef Mode* mode() noexcept nogil
 
@@ -54,6 +54,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef void keep(Node node, int i, Tensor x) noexcept
 cdef void release_saved(Node node) noexcept
+cdef void watch(Node node) noexcept
 cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)
 cdef Tensor saved_value(Node node, int bit, bint as_recorded)

@@ -17,13 +17,16 @@ ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
 ctypedef int (*inquiry)(PyObject*) noexcept
 
 cdef extern from "Python.h":
+    void PyObject_GC_Track(object value)
+    void PyObject_GC_UnTrack(object value)
+    bint PyObject_GC_IsTracked(object value)
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
 
 cdef extern from * nogil:
     """
-    static __thread struct { int grad, observers; } thread_mode = {1, 0};
+    static __thread struct { int grad, watched; } thread_mode = {1, 0};
     static void* thread_mode_address(void) { return &thread_mode; }
     """
     void* thread_mode_address()
@@ -155,6 +158,16 @@ cdef void bury(Node node) noexcept:
 
 
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
+# The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
+# points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
+# whose `.grad` has a graph (create_graph) can point back to it, and so can hooks.
+
+cdef void watch(Node node) noexcept:
+    """Shows a node to the garbage collector."""
+    if not PyObject_GC_IsTracked(node):
+        PyObject_GC_Track(node)
+
+
 cdef traverseproc traverse_fields = type_slots.tp_traverse
 cdef inquiry clear_fields = type_slots.tp_clear
 
@@ -191,6 +204,8 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     global next_sequence
     cdef Node node = Node.__new__(Node)
     cdef int i
+    if not mode().watched:
+        PyObject_GC_UnTrack(node)
     node.edges = node.inline_edges
     node.saved = node.inline_saved
     if n_edges > N_INLINE:
@@ -333,6 +348,7 @@ def add_hook(Tensor x, hook):
         if node.hooks is None:
             node.hooks = {}
         hooks = node.hooks
+    watch(node)
     key = object()
     hooks[key] = (x.slot, hook)
     return hooks, key

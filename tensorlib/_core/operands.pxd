@@ -1,5 +1,6 @@
 from tensorlib._core.op cimport Op
 from tensorlib._core.tensor cimport Tensor
 
+cdef Tensor number(object value, int dtype)
 cdef Tensor operand(Op op, object value, Tensor partner)
 cdef Tensor scalar_tensor(object value, int dtype)

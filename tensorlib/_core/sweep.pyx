@@ -14,7 +14,7 @@ from libc.string cimport memcpy
 from tensorlib._core.copies cimport packed_copy
 from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.loops cimport Loop, find_loop, loop_id
-from tensorlib._core.node cimport Node, gradient_edge, mode, release_saved
+from tensorlib._core.node cimport Mode, Node, gradient_edge, mode, release_saved, watch
 from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
 from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
@@ -163,6 +163,8 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     node.needed = True
     node.inline_grad = NULL
     node.grads = NULL
+    if sweep.create_graph:
+        watch(node)
     Py_INCREF(node)
     push(&sweep.visited, node)
     return 0
@@ -386,7 +388,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     """
     global active, next_id
     cdef Sweep sweep
-    cdef bint before = mode().grad
+    cdef Mode before = mode()[0]
     cdef list targets = None, found = None
     cdef Node node
     cdef Tensor x
@@ -402,7 +404,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     sweep.n_displaced = 0
     sweep.outer = active
     active = &sweep
-    mode().grad = create_graph
+    mode().grad = mode().watched = create_graph
     try:
         for x in roots:
             discover(&sweep, gradient_edge(x))
@@ -420,7 +422,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
                 push_ready(&sweep.ready, node)
         drain(&sweep, inputs, targets, found)
     finally:
-        mode().grad = before
+        mode()[0] = before
         leave(&sweep)
     if inputs is None:
         return None

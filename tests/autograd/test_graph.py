@@ -1,5 +1,8 @@
 """The graph that operations record: leaves, nodes, their names and their links."""
 
+import gc
+import weakref
+
 import pytest
 
 import tensorlib as tl
@@ -186,3 +189,28 @@ def test_broadcast_inputs_get_gradients_of_their_own_shape():
     assert_close(a.grad, [[4.0]] * 3)
     assert_close(b.grad, [3.0] * 4)
     assert_close(c.grad, 12.0)
+
+
+class Watched(tl.Tensor):
+    """A tensor that can be referred to weakly, whatever compiled tensors allow."""
+
+
+def leaf_in_a_cycle():
+    x = Watched([1.0, 2.0])
+    x.requires_grad_()
+    (x * x).exp().sum().backward(create_graph=True)     # x.grad has a graph that leads to x
+    return weakref.ref(x)
+
+
+def hook_in_a_cycle():
+    x = tl.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g + 0 * y)
+    return weakref.ref(y)
+
+
+@pytest.mark.parametrize("make", [leaf_in_a_cycle, hook_in_a_cycle])
+def test_cycles_are_collected(make):
+    dead = make()
+    gc.collect()
+    assert dead() is None
