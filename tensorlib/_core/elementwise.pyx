@@ -11,6 +11,7 @@ from tensorlib._core.dtypes cimport (
 )
 from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport Loop, find_loop
+from tensorlib._core.memory cimport LINE
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.operands cimport number, operand
@@ -20,10 +21,6 @@ from tensorlib._core.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tile cimport MAX_INPUTS, Program, run_loop, run_program
 
 from tensorlib._core.memory import OutOfMemoryError
-
-cdef enum:
-    LINE = 64                      # bytes that a number's memory holds of copies: see `operands`
-
 
 cdef Tensor apply_elementwise(Op op, PyObject** args):
     """Runs an element-wise operation on tensors and records it."""

@@ -1,5 +1,8 @@
 from libc.stdint cimport int64_t
 
+cdef enum:
+    LINE = 64                      # bytes: the alignment of blocks, and the smallest of them
+
 cdef class Storage:
     cdef char* data
     cdef Py_ssize_t nbytes

@@ -46,7 +46,6 @@ cdef extern from * nogil:
     int size_class_of(size_t lines)
 
 cdef enum:
-    LINE = 64                # alignment and granularity, bytes
     HUGE_PAGE = 2 << 20
     HUGE = 4 << 20           # blocks from here on use huge pages
     SLAB = 1 << 20           # small blocks are cut from slabs of this size ...

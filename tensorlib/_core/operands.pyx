@@ -20,6 +20,7 @@ from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
 )
 from tensorlib._core.loops cimport find_cast, find_gather
+from tensorlib._core.memory cimport LINE
 from tensorlib._core.op cimport NEGATIVES, Op
 from tensorlib._core.tensor cimport Tensor, new_scalar
 
@@ -28,7 +29,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     N_SCALARS = 256
-    LINE = 64                      # bytes; no block of memory is smaller
 
 cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
 cdef uint64_t scalar_keys[N_SCALARS]
