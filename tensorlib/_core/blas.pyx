@@ -10,7 +10,7 @@ shape alone; the pool works on them and the BLAS does each with one thread. So r
 bits for any number of threads.
 """
 
-cimport numpy as cnp
+from cpython.object cimport PyObject
 
 import os
 import re
@@ -18,6 +18,7 @@ import re
 import numpy
 
 from tensorlib._core.pool cimport parallel_for
+from tensorlib._core.ufunc cimport PyUFuncObject, ufunc_loop
 
 from tensorlib._core import pool
 
@@ -42,8 +43,6 @@ cdef extern from * nogil:
                        void (*)() noexcept nogil)
     void blas_renew_mutex()
 
-ctypedef void (*loop_fn)(char** operands, const Py_ssize_t* sizes, const Py_ssize_t* strides,
-                         void* data) noexcept nogil
 ctypedef int (*get_threads_fn)() noexcept nogil
 ctypedef void (*set_threads_fn)(int) noexcept nogil
 ctypedef const char* (*describe_fn)() noexcept nogil
@@ -65,12 +64,12 @@ cdef enum:
 
 ctypedef struct Blocks:
     const MatmulArgs* args
-    loop_fn loop
+    ufunc_loop loop
     void* data
     Py_ssize_t rows, cols    # sides of a block
     Py_ssize_t down, across  # blocks below and beside each other
 
-cdef loop_fn loops[DTYPES]
+cdef ufunc_loop loops[DTYPES]
 cdef void* loop_data[DTYPES]
 
 cdef get_threads_fn blas_get_threads = NULL
@@ -277,15 +276,15 @@ def _describe(size_t library, name):
 
 def _find_loops():
     """Fill `loops` for the dtypes that np.matmul has a loop for."""
-    cdef cnp.ufunc matmul = numpy.matmul
+    cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
     cdef int i, dtype
     names = ("bool", "uint8", "int8", "int16", "int32", "int64", None, None, "float32", "float64")
     numbers = {numpy.dtype(name).num: dtype for dtype, name in enumerate(names) if name}
     for i in range(matmul.ntypes):
         dtype = numbers.get(matmul.types[3 * i], -1)
         if dtype >= 0:
-            loops[dtype] = <loop_fn><void*>matmul.functions[i]
-            loop_data[dtype] = matmul.data[i]
+            loops[dtype] = matmul.functions[i]
+            loop_data[dtype] = matmul.data[i] if matmul.data != NULL else NULL
 
 
 _find_loops()

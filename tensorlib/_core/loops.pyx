@@ -9,21 +9,10 @@ from cpython.object cimport PyObject
 import numpy as np
 
 from tensorlib._core.dtypes cimport BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype
+from tensorlib._core.ufunc cimport PyUFuncObject, ufunc_loop
 
 from tensorlib import _kernels
 from tensorlib._core.dtypes import BY_NAME
-
-cdef extern from "numpy/arrayobject.h":
-    pass
-
-cdef extern from "numpy/ufuncobject.h":
-    ctypedef void (*ufunc_loop "PyUFuncGenericFunction")(
-        char** args, const Py_ssize_t* dimensions, const Py_ssize_t* steps, void* data) noexcept nogil
-    ctypedef struct PyUFuncObject:
-        int nin, nout, nargs, ntypes
-        ufunc_loop* functions
-        void** data
-        const char* types
 
 ctypedef void (*loop1)(const void*, void*, Py_ssize_t) noexcept nogil
 ctypedef void (*loop2)(const void*, const void*, void*, Py_ssize_t) noexcept nogil
