@@ -79,6 +79,7 @@ RETURNS = {
 
 def parameters(name, function):
     """The parameters of a public function, under the names that users may write."""
+    function = inspect.unwrap(function)
     # what compiled functions add to count their arguments is no part of what users write
     found = [p.replace(default=Parameter.empty) if p.default is ... else p
              for p in inspect.signature(function).parameters.values() if p.name != "more"]

@@ -403,6 +403,16 @@ cdef object product_into(str name, Tensor a, Tensor b, object out):
     return store_out(name, (a, b), result, out)
 
 
+def make_checked(str name, str first, function):
+    """A plain function behind a check that its first argument is a Tensor."""
+    def checked(*args, **kwargs):
+        x = args[0] if args else kwargs.get(first)
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: {first} must be a Tensor, not {type(x).__name__}")
+        return function(*args, **kwargs)
+    return checked
+
+
 def make_general(Op op):
     """For operations that are not element-wise: checks the tensors, runs `forward`, records."""
     cdef int n = op.n_args

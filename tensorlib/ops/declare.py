@@ -5,9 +5,13 @@
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 """
 
+from functools import wraps
+from types import FunctionType
+
 from tensorlib._core.op import Op, find
 from tensorlib._core.operators import (
     make_binary,
+    make_checked,
     make_general,
     make_inplace,
     make_nary,
@@ -45,6 +49,24 @@ def alias(name, function, method=True):
         inplace = getattr(Tensor, function.__name__ + "_", None)
         if inplace is not None:
             attach(name + "_", inplace)
+
+
+def check_tensors():
+    """Puts the public functions in Python behind a check that their first argument is a Tensor.
+
+    As methods they need none. The compiled functions check for themselves, and so do those that
+    add arguments to an operation of two operands, either of which may be a number.
+    """
+    made = {}                                    # aliases stay the same function
+    for name, function in FUNCTIONS.items():
+        first = next(iter(_parameters(function)), "") if type(function) is FunctionType else ""
+        op = getattr(function, "op", None)
+        if first not in ("input", "self", "tensor", "condition") or (
+                op is not None and op.elementwise and len(op.arguments) == 2):
+            continue
+        if function not in made:
+            made[function] = wraps(function)(make_checked(function.__name__, first, function))
+        FUNCTIONS[name] = made[function]
 
 
 def _parameters(function):
@@ -167,4 +189,5 @@ def composite(*, reference, samples, differentiable=True, method=True, public=Tr
     return decorate
 
 
-__all__ = ["FUNCTIONS", "Tensors", "alias", "composite", "elementwise", "find", "op", "publish"]
+__all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise", "find",
+           "op", "publish"]
