@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core import layout
 from tensorlib._core.indexing import parse, put, take
 from tensorlib._core.masks import nonzero as true_places
+from tensorlib._core.ranges import arange
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import op, publish
@@ -129,7 +130,7 @@ def _along(name, dim, index, shape):
         else:
             sizes = [1] * index.ndim
             sizes[d] = -1
-            key.append(Tensor(range(index.shape[d])).long().reshape(sizes))
+            key.append(arange(index.shape[d]).reshape(sizes))
     return tuple(key)
 
 

@@ -524,6 +524,8 @@ def flatten(input, start_dim=0, end_dim=-1):
 
     Raises: RuntimeError if `start_dim` comes after `end_dim`, IndexError.
     """
+    if start_dim == 0 and end_dim == -1 and input.ndim != 1:
+        return _reshape(input, (input.numel(),))
     start, end = wrap("flatten", start_dim, input.ndim), wrap("flatten", end_dim, input.ndim)
     if start > end:
         raise RuntimeError("flatten: has invalid args: start_dim cannot come after end_dim")
