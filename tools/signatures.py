@@ -86,6 +86,8 @@ def parameters(name, function):
     op = getattr(function, "op", None)
     if op is None:
         return found
+    if [p.name for p in found] == ["input", "sizes", "keyword"]:
+        return [found[0].replace(name=op.arguments[0]), found[1].replace(name=op.attributes[0])]
     kinds = {p.kind for p in found}
     if op.forward is not None and {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD} <= kinds:
         return list(inspect.signature(op.forward).parameters.values())

@@ -339,7 +339,7 @@ class Tensor:
         """In-place form of `exp2`."""
     def exp_(self) -> Tensor:
         """In-place form of `exp`."""
-    def expand(self, *sizes: _Sizes) -> Tensor:
+    def expand(self, *shape: _Sizes) -> Tensor:
         """`input` repeated along dims of size 1 and new leading dims, as a view. -1 keeps a
         size."""
     def expand_as(self, other: Tensor | _Number) -> Tensor:
