@@ -435,12 +435,14 @@ cdef tuple as_sizes(Op op, object sizes):
         raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
 
 
-def make_checked(str name, str first, function):
-    """A plain function behind a check that its first argument is a Tensor."""
+def make_checked(str name, dict places, function):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors."""
     def checked(*args, **kwargs):
-        x = args[0] if args else kwargs.get(first)
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: {first} must be a Tensor, not {type(x).__name__}")
+        cdef Py_ssize_t place
+        for argument, place in places.items():
+            x = args[place] if place < len(args) else kwargs.get(argument)
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
         return function(*args, **kwargs)
     return checked
 

@@ -52,21 +52,35 @@ def alias(name, function, method=True):
 
 
 def check_tensors():
-    """Puts the public functions in Python behind a check that their first argument is a Tensor.
+    """Puts the functions and methods in Python behind a check that tensors are Tensors.
 
-    As methods they need none. The compiled functions check for themselves, and so do those that
-    add arguments to an operation of two operands, either of which may be a number.
+    A method of one tensor needs none. The compiled functions check for themselves, and so do those
+    that add arguments to an element-wise operation, whose operands may be numbers.
     """
     made = {}                                    # aliases stay the same function
-    for name, function in FUNCTIONS.items():
-        first = next(iter(_parameters(function)), "") if type(function) is FunctionType else ""
-        op = getattr(function, "op", None)
-        if first not in ("input", "self", "tensor", "condition") or (
-                op is not None and op.elementwise and len(op.arguments) == 2):
-            continue
-        if function not in made:
-            made[function] = wraps(function)(make_checked(function.__name__, first, function))
-        FUNCTIONS[name] = made[function]
+    for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
+        for name, function in names.items():
+            places = _tensor_places(function)
+            if not places or (put is attach and len(places) == 1):
+                continue
+            if function not in made:
+                made[function] = wraps(function)(
+                    make_checked(function.__name__, places, function))
+            put(name, made[function])
+
+
+def _tensor_places(function):
+    """Which parameters of a public function in Python must be tensors, and their places.
+
+    The first is one by its name, others by their annotation.
+    """
+    op = getattr(function, "op", None)
+    if type(function) is not FunctionType or (
+            op is not None and op.elementwise and len(op.arguments) == 2):
+        return {}
+    return {name: place for place, name in enumerate(_parameters(function))
+            if function.__annotations__.get(name) is Tensor
+            or place == 0 and name in ("input", "self", "tensor", "condition")}
 
 
 def _parameters(function):

@@ -459,17 +459,17 @@ def broadcast_to(input, size):
     return expand(input, size)
 
 
-def expand_as(self, other):
+def expand_as(self, other: Tensor):
     """`self` expanded to the shape of `other`, as a view."""
     return expand(self, other.shape)
 
 
-def view_as(self, other):
+def view_as(self, other: Tensor):
     """`self` under the sizes of `other`, as a view."""
     return view(self, other.shape)
 
 
-def reshape_as(self, other):
+def reshape_as(self, other: Tensor):
     """`self` under the sizes of `other`."""
     return reshape(self, other.shape)
 
