@@ -10,14 +10,15 @@ from cpython.ref cimport Py_INCREF
 from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.dtypes cimport KIND
 from tensorlib._core.elementwise cimport apply_binary, apply_elementwise, apply_into, apply_unary
-from tensorlib._core.node cimport mode
+from tensorlib._core.memory cimport first_version, untracked
+from tensorlib._core.node cimport mode, set_history
 from tensorlib._core.op cimport Op, Rule
 from tensorlib._core.operands cimport operand
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
-    MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad,
+    ALONE, AMONG_OTHERS, MATMUL, N_OPERATORS, Operator, Tensor, UNRECORDED, alias, late, new_tensor, replace, requires_grad,
 )
 from tensorlib._core.tile cimport MAX_INPUTS
 
@@ -78,6 +79,10 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
             raise RuntimeError(
                 f"{name}: unsupported operation: more than one element of the written-to tensor "
                 "refers to a single memory location (it was expanded); clone() it first")
+    if untracked(x.storage) and first_version()[0] == 0:
+        raise RuntimeError(
+            f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "
+            "clone() it first")
     if not recorded:
         return 0
     if x.wants_grad:
@@ -88,7 +93,44 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
         raise RuntimeError(
             f"{name}: a view of a leaf Variable that requires grad is being used in an in-place "
             "operation; do it under no_grad() or on a copy")
+    return check_origin(name, x) if x.origin != ALONE else 0
+
+
+cdef int check_origin(str name, Tensor x) except -1:
+    """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
+    if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
+        return 0
+    if x.origin == UNRECORDED:
+        raise RuntimeError(
+            f"{name}: a view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled; make the view outside of no_grad, or modify it inside")
+    if x.origin == AMONG_OTHERS:
+        raise RuntimeError(
+            f"{name}: this view is the output of a function that returns multiple views, and is being "
+            "modified inplace; index or narrow the tensor instead, or clone() the view")
     return 0
+
+
+cdef object COPY = None              # the operation, found when it is first needed
+
+
+cdef int forget(Tensor x) except -1:
+    """Notes that what `x` holds now does not depend on what it was: that gets a gradient of zero."""
+    cdef Tensor fresh = alias(x)
+    return replaced_by(x, fresh, fresh)
+
+
+cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1:
+    """Notes that `fresh`, the new value of `x`, is a copy of `source`."""
+    global COPY
+    cdef PyObject* args[2]
+    cdef Tensor old = alias(x)
+    if COPY is None:
+        COPY = find("copy")
+    old.grad_node, old.slot = x.grad_node, x.slot
+    args[0], args[1] = <PyObject*>old, <PyObject*>source
+    record(<Op>COPY, args, 2, fresh, None)
+    return rebase(x, fresh)
 
 
 cdef object apply_inplace(Op op, Tensor x, tuple others):
@@ -109,10 +151,14 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
             raise RuntimeError(
                 f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
                 f"{tuple([dims[k] for k in range(ndim)])}")
-    wanted = wanted and mode().grad and op.differentiable
+    wanted = wanted and mode().grad
     check_writable(op.name + "_", x, mode().grad)
     if not wanted:
         apply_into(op, args, x)
+        return x
+    if not op.differentiable:
+        apply_into(op, args, x)
+        forget(x)
         return x
     old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
@@ -161,13 +207,13 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
     cdef list views = []
     if x.base_ is None:
         base = x
-        base.grad_node, base.slot = fresh.grad_node, fresh.slot
+        set_history(base, fresh.grad_node, fresh.slot)
     else:
         if view_scatter is None:
             view_scatter, as_strided = find("view_scatter"), find("as_strided")
         base = <Tensor>x.base_
         scattered = view_scatter_record(base, x, fresh)
-        base.grad_node, base.slot = scattered.grad_node, 0
+        set_history(base, scattered.grad_node, 0)
     link = base.first_view
     while link != NULL:
         views.append(<object>link)
@@ -176,7 +222,7 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
         as_strided = find("as_strided")
     for view in views:
         seen = strided_record(base, view)
-        view.grad_node, view.slot = seen.grad_node, 0
+        set_history(view, seen.grad_node, 0)
     return 0
 
 
