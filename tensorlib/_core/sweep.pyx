@@ -143,6 +143,15 @@ cdef inline bint leads_on(Sweep* sweep, Edge* edge) except -1:
     return sweep.cut == NULL or edge.slot not in (<dict>sweep.cut).get(<Node>edge.target, ())
 
 
+cdef bint leads_anywhere(Sweep* sweep, Node node) except -1:
+    """Whether the gradient of an input of the node is wanted."""
+    cdef int i
+    for i in range(node.n_edges):
+        if leads_on(sweep, &node.edges[i]):
+            return True
+    return False
+
+
 cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     """Marks the nodes from which one of the targets is reached: the rest is not run.
 
@@ -150,7 +159,6 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     """
     cdef Node node
     cdef Py_ssize_t k
-    cdef int i
     qsort(sweep.visited.items, sweep.visited.n, sizeof(PyObject*), older)
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
@@ -161,10 +169,7 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     # a node is younger than the nodes it points to, except leaves, which point nowhere
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
-        for i in range(node.n_edges):
-            if leads_on(sweep, &node.edges[i]):
-                node.needed = True
-                break
+        node.needed = node.needed or leads_anywhere(sweep, node)
     return 0
 
 
@@ -467,7 +472,9 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found) except -1:
             run_tensor_hooks(node)
         if targets is not None:
             capture(node, inputs, targets, found)
-        if not node.needed:
+        # nothing is wanted beyond the node of an input
+        if not node.needed or targets is not None and node.n_edges and not leads_anywhere(
+                sweep, node):
             drop_grads(node)
         elif node.op is accumulate:
             if inputs is None:
