@@ -173,6 +173,37 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     return 0
 
 
+cdef int count_again(Sweep* sweep, tuple roots) except -1:
+    """Counts the dependents of each node that will run: not those beyond a gradient of zero."""
+    cdef Nodes stack
+    cdef Node node, target
+    cdef Py_ssize_t k
+    cdef int i
+    for k in range(sweep.visited.n):
+        (<Node>sweep.visited.items[k]).pending = -1          # not reached
+    start(&stack)
+    try:
+        for x in roots:
+            node = gradient_edge(x)
+            if node.pending < 0:
+                node.pending = 0
+                push(&stack, node)
+        while stack.n:
+            stack.n -= 1
+            node = <Node>stack.items[stack.n]
+            for i in range(node.n_edges):
+                if not leads_on(sweep, &node.edges[i]):
+                    continue
+                target = <Node>node.edges[i].target
+                if target.pending < 0:
+                    target.pending = 0
+                    push(&stack, target)
+                target.pending += 1
+    finally:
+        stop(&stack)
+    return 0
+
+
 cdef void leave(Sweep* sweep) noexcept:
     """Lets go of everything the sweep holds, whether it ended or raised."""
     global active
@@ -317,9 +348,9 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
             grads = run_after_hooks(node, grads, g)
     for i in range(node.n_edges):
         edge = &node.edges[i]
-        if edge.target == NULL or not (<Node>edge.target).needed:
+        if not leads_on(sweep, edge):
             continue
-        if grads[i] is not None and leads_on(sweep, edge):
+        if grads[i] is not None:
             deliver(sweep, <Node>edge.target, edge.slot, <Tensor>grads[i])
         (<Node>edge.target).pending -= 1
         if (<Node>edge.target).pending == 0:
@@ -402,9 +433,13 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             sweep.cut = <PyObject*>cut_nodes
         if inputs is not None or cut:
             keep_only_needed(&sweep, targets)
+        if cut:
+            count_again(&sweep, roots)
         for k in range(len(roots)):
             x = <Tensor>roots[k]
-            deliver(&sweep, gradient_edge(x), x.slot, <Tensor>grads[k])
+            node = gradient_edge(x)
+            if not cut or x.slot not in cut_nodes.get(node, ()):
+                deliver(&sweep, node, x.slot, <Tensor>grads[k])
         for k in range(len(roots)):
             node = gradient_edge(<Tensor>roots[k])
             if node.pending == 0:

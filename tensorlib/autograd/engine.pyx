@@ -148,6 +148,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
         return found
     if cut:
         found = zeros_where_cut(found, wanted, cut)
+        if None not in found:
+            return found
     if materialize_grads:
         return tuple([x.new_zeros(x.shape) if g is None else g for x, g in zip(wanted, found)])
     if not allow_unused:

@@ -127,7 +127,7 @@ class inference_mode(_Mode):
 
     def __new__(cls, mode=True):
         made = super().__new__(cls)
-        return made if isinstance(mode, bool) else made(mode)
+        return made(mode) if callable(mode) else made
 
     def __init__(self, mode=True):
         if not isinstance(mode, bool):
