@@ -11,7 +11,7 @@ from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.dtypes cimport KIND
 from tensorlib._core.elementwise cimport apply_binary, apply_elementwise, apply_into, apply_unary
 from tensorlib._core.memory cimport first_version, untracked
-from tensorlib._core.node cimport mode, set_history
+from tensorlib._core.node cimport gradient_edge, mode, set_history
 from tensorlib._core.op cimport Op, Rule
 from tensorlib._core.operands cimport operand
 from tensorlib._core.product cimport apply_product, product
@@ -136,7 +136,7 @@ cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1:
 cdef object apply_inplace(Op op, Tensor x, tuple others):
     """x := op(x, *others), recorded as a new value of `x` and of the tensor that it is a view of."""
     cdef PyObject* args[MAX_INPUTS]
-    cdef list kept = [x]
+    cdef list kept = []
     cdef Tensor old, fresh, other
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
@@ -162,6 +162,11 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
         return x
     old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
+    for i in range(1, op.n_args):
+        if args[i] != <PyObject*>x and meets(x, <Tensor>args[i]):
+            other = as_it_was(<Tensor>args[i])
+            kept.append(other)
+            args[i] = <PyObject*>other
     apply_into(op, args, x)
     for i in range(op.n_args):
         if args[i] == <PyObject*>x:
@@ -170,6 +175,19 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
     record(op, args, op.n_args, fresh, None)
     rebase(x, fresh)
     return x
+
+
+cdef bint meets(Tensor x, Tensor other) noexcept:
+    """Whether a write into `x` may change `other`."""
+    return other.storage is x.storage and (
+        other.data_pointer == x.data_pointer or may_overlap(other, x))
+
+
+cdef Tensor as_it_was(Tensor x):
+    """A copy of a value that is about to change, in its place in the graph."""
+    cdef Tensor copy = packed_copy(x, x.type)
+    copy.grad_node, copy.slot = gradient_edge(x), x.slot
+    return copy
 
 
 cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept:
