@@ -6,9 +6,10 @@ from tensorlib._core.node import Node, _set_packing
 class saved_tensors_hooks:
     """Under it values that gradients need are saved as `pack_hook(value)`.
 
-    The sweep gets them back by `unpack_hook(packed)`, which must give a tensor of the same shape and
-    dtype. Of nested pairs the innermost counts. `pack_hook` runs under `no_grad`, on the value
-    outside of its graph, which it must not write into; overwriting is not noticed for values saved so.
+    The sweep gets them back by `unpack_hook(packed)`, which must give a tensor of the same shape
+    and dtype. Of nested pairs the innermost counts. `pack_hook` runs under `no_grad`, on the value
+    outside of its graph, which it must not write into. That a value was overwritten later is not
+    noticed for those saved so.
 
     Raises: TypeError and RuntimeError, in the sweep, for what is not that tensor.
 

@@ -9,9 +9,9 @@ from tensorlib._core.tensor import attach
 def register_hook(self, hook):
     """Calls `hook(grad)` whenever the gradient of this tensor has been computed.
 
-    A tensor that it returns takes the gradient's place. Hooks run in the order of registration, each
-    on what the ones before it made of the gradient. A hook stays with the value that the tensor had
-    when it was registered, whatever is written over it later. Returns a handle with `remove()`.
+    A tensor that it returns takes the gradient's place. Hooks run in the order of registration,
+    each on what the ones before it made of the gradient. A hook stays with the value that its
+    tensor had then, whatever is written over it later. Returns a handle with `remove()`.
 
     Raises: RuntimeError if the tensor requires no gradient; in the sweep, if what the hook returns
     has another shape or dtype; TypeError if it is no tensor.
@@ -47,8 +47,8 @@ def register_post_accumulate_grad_hook(self, hook):
         raise RuntimeError("register_post_accumulate_grad_hook: cannot register a hook on a tensor "
                            "that doesn't require gradient")
     if not self.is_leaf:
-        raise RuntimeError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be "
-                           "registered on non-leaf tensors")
+        raise RuntimeError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot "
+                           "be registered on non-leaf tensors")
     return add_accumulated_hook(self, hook)
 
 

@@ -112,7 +112,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As `no_grad`, and tensors made under it can't enter a graph later: nothing counts their writes.
+    """As `no_grad`, and tensors made under it can't be saved by a graph: no version counts writes.
 
     Outside of it such an inference tensor can be read, and used in operations that do not save it;
     `clone()` gives an ordinary one. `inference_mode(False)` is the ordinary mode.

@@ -70,14 +70,15 @@ class _Segment:
             reference = next(found, None)
             if reference is None:
                 raise CheckpointError(
-                    "checkpoint: a different number of tensors was saved during the original forward "
-                    f"({len(self.places)}) and recomputation (more)")
+                    "checkpoint: a different number of tensors was saved during the original "
+                    f"forward ({len(self.places)}) and recomputation (more)")
             place = reference()
             if place is not None:
                 if place.like != (x.shape, x.dtype):
                     raise CheckpointError(
                         "checkpoint: recomputed values have different metadata than during the "
-                        f"forward pass: value {count - 1} was {place.like}, now {(x.shape, x.dtype)}")
+                        f"forward pass: value {count - 1} was {place.like}, now "
+                        f"{(x.shape, x.dtype)}")
                 place.value = x
             return x
 
@@ -109,9 +110,9 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     """What `function(*args, **kwargs)` returns, keeping none of the values that its gradient needs.
 
     The backward sweep runs the function again when it needs them, with the random numbers of the
-    first run unless `preserve_rng_state` is False. Checkpoints nest, work with `grad`,
-    `retain_graph` and `create_graph`. `use_reentrant` is taken for PyTorch's sake; both of its forms
-    are this one.
+    first run unless `preserve_rng_state` is False. Checkpoints nest, and work with `grad`,
+    `retain_graph` and `create_graph`. `use_reentrant` is taken for PyTorch's sake: both of its
+    forms are this one.
 
     Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values.
 

@@ -1,4 +1,4 @@
-"""Control of recording and of sweeps: inference mode, saved values, checkpoints, anomalies, cuts."""
+"""Control of recording and sweeps: inference mode, saved values, checkpoints, anomalies, cuts."""
 
 import gc
 import warnings

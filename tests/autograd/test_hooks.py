@@ -295,11 +295,12 @@ def test_a_removed_node_hook_runs_no_more():
 
 
 def test_a_hook_that_holds_its_node_is_collected():
-    x = leaf(1.0)
-    y = x * 2
-    dead = weakref.ref(y)
-    y.grad_fn.register_hook(lambda to, of: y)
-    del y
+    def hooked():
+        y = leaf(1.0) * 2
+        y.grad_fn.register_hook(lambda to, of: y)
+        return weakref.ref(y)
+
+    dead = hooked()
     gc.collect()
     assert dead() is None
 
