@@ -17,6 +17,7 @@ _Device: TypeAlias = _device | _str
 from tensorlib import autograd as autograd
 from tensorlib import config as config
 from tensorlib import memory as memory
+from tensorlib import utils as utils
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format
 from tensorlib._core.creation import strided as strided
@@ -27,11 +28,13 @@ from tensorlib._core.dtypes import promote_types as promote_types
 from tensorlib._core.generator import default_generator as default_generator
 from tensorlib._core.memory import OutOfMemoryError as OutOfMemoryError
 from tensorlib._core.node import is_grad_enabled as is_grad_enabled
+from tensorlib._core.node import is_inference_mode_enabled as is_inference_mode_enabled
 from tensorlib._core.pool import get_num_threads as get_num_threads
 from tensorlib._core.pool import set_num_threads as set_num_threads
 from tensorlib._core.printing import set_printoptions as set_printoptions
 from tensorlib._core.tensor import device as device
 from tensorlib.autograd.modes import enable_grad as enable_grad
+from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.config import show_config as show_config

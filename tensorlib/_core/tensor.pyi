@@ -172,7 +172,7 @@ class Tensor:
         """In-place form of `atan`."""
     def backward(
         self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool
-        = False, inputs: Any = None
+        = False, inputs: Any = None, *, no_grad_set: Any = None
     ) -> None:
         """Computes the gradients of this tensor and accumulates them into `.grad` of the leaves."""
     def baddbmm(
@@ -411,6 +411,8 @@ class Tensor:
     def is_cuda(self) -> _bool: ...
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating one."""
+    def is_inference(self) -> Tensor:
+        """Whether this tensor was made in inference mode."""
     @property
     def is_leaf(self) -> _bool: ...
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
@@ -534,6 +536,8 @@ class Tensor:
         """In-place form of `mul`."""
     def mv(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Product of a matrix and a vector."""
+    @property
+    def name(self) -> _str: ...
     def nansum(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None
@@ -637,6 +641,8 @@ class Tensor:
         """In-place form of `reciprocal`."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Calls `hook(grad)` whenever the gradient of this tensor has been computed."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+        """Calls `hook(leaf)` whenever a sweep has accumulated into the `.grad` of this leaf."""
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """The larger of each element and 0."""
     def relu_(self) -> Tensor:

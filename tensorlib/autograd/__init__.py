@@ -4,14 +4,25 @@ from tensorlib import ops  # the sweep runs registered operations
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
-from tensorlib.autograd import hooks
+from tensorlib.autograd import graph, hooks
+from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
-from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from tensorlib.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from tensorlib.autograd.recompute import checkpoint
 
 connect_rules()
 connect_sweep()
 attach("backward", _backward)
 
-__all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "graph",
+           "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+           "set_detect_anomaly", "set_grad_enabled"]

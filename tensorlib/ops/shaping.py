@@ -425,7 +425,7 @@ def split(tensor, split_size_or_sections, dim=0):
     for length in sizes:
         pieces.append(narrow(tensor, dim, start, length))
         start += length
-    return tuple(pieces)
+    return layout.among_others(tuple(pieces))
 
 
 def chunk(input, chunks, dim=0):
@@ -449,7 +449,8 @@ def unbind(input, dim=0):
     dim = wrap("unbind", dim, input.ndim)
     if input.ndim == 0:
         raise RuntimeError("unbind: expects at least a 1-dimensional tensor")
-    return tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim)))
+    return layout.among_others(
+        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
 
 
 # ---- made of others ------------------------------------------------------------------------------
