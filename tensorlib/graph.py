@@ -11,9 +11,9 @@ sum                  1            0
 """
 
 import importlib
+import os
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 from tensorlib._core.node import gradient_node
 from tensorlib._core.tensor import Tensor
@@ -260,17 +260,20 @@ def draw(tensors, path, params=None):
     Raises: ImportError where the package is missing, its own error where the program is, ValueError
     for a path without an ending.
     """
-    path = Path(path)
-    if not path.suffix:
-        raise ValueError(f"graph.draw: {path.name!r} needs an ending that names a format: .svg")
-    text = dot(tensors, params)
-    if path.suffix in TEXT_FORMATS:
-        path.write_text(text, encoding="utf-8")
-        return path
-    try:
-        graphviz = importlib.import_module("graphviz")
-    except ImportError:
-        raise ImportError(f"graph.draw: {path.suffix} needs the graphviz package: pip install "
-                          "'tensorlib[graph]'; or draw a .dot file, which needs nothing") from None
-    path.write_bytes(graphviz.Source(text).pipe(format=path.suffix[1:]))
+    path = os.fspath(path)
+    ending = os.path.splitext(path)[1]
+    if not ending:
+        raise ValueError(f"graph.draw: {path!r} needs an ending that names a format, such as .svg")
+    picture = dot(tensors, params)
+    if ending in TEXT_FORMATS:
+        picture = picture.encode()
+    else:
+        try:
+            graphviz = importlib.import_module("graphviz")
+        except ImportError:
+            raise ImportError(f"graph.draw: {ending} needs the graphviz package: pip install "
+                              "'tensorlib[graph]'; or draw a .dot file, which needs nothing") from None
+        picture = graphviz.Source(picture).pipe(format=ending[1:])
+    with open(path, "wb") as file:
+        file.write(picture)
     return path

@@ -207,7 +207,8 @@ class TestDraw:
     @pytest.mark.parametrize("name", ["loss.dot", "loss.gv"])
     def test_text_needs_nothing(self, network, tmp_path, monkeypatch, name):
         monkeypatch.setitem(sys.modules, "graphviz", None)
-        path = graph.draw(network.loss, tmp_path / name, vars(network))
+        path = tmp_path / name
+        assert graph.draw(network.loss, path, vars(network)) == str(path)
         assert path.read_text(encoding="utf-8") == graph.dot(network.loss, vars(network))
 
     def test_a_missing_package_is_named(self, network, tmp_path, monkeypatch):
@@ -225,13 +226,15 @@ class TestDraw:
                 return f"{format}: {self.text}".encode()
 
         monkeypatch.setitem(sys.modules, "graphviz", types.SimpleNamespace(Source=Source))
-        path = graph.draw(network.loss, str(tmp_path / "loss.png"))
+        path = tmp_path / "loss.png"
+        graph.draw(network.loss, path)
         assert path.read_text(encoding="utf-8") == "png: " + graph.dot(network.loss)
 
     @pytest.mark.skipif(shutil.which("dot") is None, reason="needs Graphviz")
     def test_graphviz_draws_it(self, network, tmp_path):
         pytest.importorskip("graphviz")
-        path = graph.draw(network.loss, tmp_path / "loss.svg", vars(network))
+        path = tmp_path / "loss.svg"
+        graph.draw(network.loss, path, vars(network))
         text = path.read_text(encoding="utf-8")
         assert "<svg" in text and "w@GRAD@RENAME@2" in text and "saves out 96 B" in text
 
