@@ -271,8 +271,9 @@ def draw(tensors, path, params=None):
         try:
             graphviz = importlib.import_module("graphviz")
         except ImportError:
-            raise ImportError(f"graph.draw: {ending} needs the graphviz package: pip install "
-                              "'tensorlib[graph]'; or draw a .dot file, which needs nothing") from None
+            raise ImportError(
+                f"graph.draw: {ending} needs the graphviz package: pip install 'tensorlib[graph]'; "
+                "or draw a .dot file, which needs nothing") from None
         picture = graphviz.Source(picture).pipe(format=ending[1:])
     with open(path, "wb") as file:
         file.write(picture)
