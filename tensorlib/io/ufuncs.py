@@ -111,6 +111,11 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     Raises: TypeError for a ufunc, method or argument without a counterpart, RuntimeError for an
     `out` array that would leave the graph.
     """
+    # what operators between arrays and Tensors come to: the functions take these types themselves
+    if method == "__call__" and out is None and not options and PLAIN.issuperset(map(type, inputs)):
+        function = COUNTERPARTS.get(ufunc)
+        if function is not None:
+            return function(*inputs)
     if not all(known(x) for x in inputs):
         return NotImplemented
     name = f"numpy.{ufunc.__name__}"
@@ -122,6 +127,9 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     if out is not None:
         options["out"] = out[0]
     return run(name, ufunc, inputs, options)
+
+
+PLAIN = {Tensor, np.ndarray, float, int, bool}
 
 
 def known(x):
