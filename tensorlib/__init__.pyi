@@ -16,6 +16,7 @@ _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
 from tensorlib import config as config
+from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import utils as utils
 from tensorlib._core.creation import contiguous_format as contiguous_format

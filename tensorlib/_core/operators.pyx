@@ -333,8 +333,8 @@ cdef list as_tensors(Op op, tuple args):
     """The arguments of an element-wise operation as tensors; numbers take a partner's dtype."""
     cdef Tensor partner = None, x
     cdef list tensors = []
-    for value in args:
-        if isinstance(value, Tensor):
+    for i, value in enumerate(args):
+        if isinstance(value, Tensor) and i not in op.boolean_inputs:
             partner = <Tensor>value
             break
     for i, value in enumerate(args):

@@ -312,7 +312,7 @@ class Tensor:
     ) -> Tensor:
         """In-place form of `div`."""
     def dot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """Inner product of two vectors, 0-d."""
+        """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is."""
     def double(self) -> Tensor:
         """The elements as float64."""
     @property
