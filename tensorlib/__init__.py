@@ -8,7 +8,7 @@ tensor([2., 4.])
 """
 
 from tensorlib import ops
-from tensorlib import autograd
+from tensorlib import autograd, func
 from tensorlib import memory
 from tensorlib._core import copying, printing
 from tensorlib._core.creation import contiguous_format, preserve_format, strided

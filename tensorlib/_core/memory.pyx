@@ -131,6 +131,16 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     forbid(data + sizeof(Block), capacity - sizeof(Block))
 
 
+cdef int64_t epoch = 0
+
+
+cdef int64_t next_epoch() noexcept:
+    """The number of an epoch that begins now: what is made from here on is not born before it."""
+    global epoch
+    epoch += 1
+    return epoch
+
+
 cdef Storage allocate(Py_ssize_t nbytes):
     """An uninitialised storage of at least `nbytes` bytes. Raises OutOfMemoryError."""
     global bytes_in_use, peak_in_use, bytes_kept, count_requests, count_reused
@@ -169,6 +179,7 @@ cdef Storage allocate(Py_ssize_t nbytes):
     storage.data = <char*>block
     storage.nbytes = nbytes
     storage.capacity = capacity
+    storage.born = epoch
     storage.writable = True
     return storage
 
@@ -178,6 +189,7 @@ cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner):
     cdef Storage storage = Storage.__new__(Storage)
     storage.data = data
     storage.nbytes = nbytes
+    storage.born = epoch
     storage.writable = writable
     storage.owner = owner
     return storage

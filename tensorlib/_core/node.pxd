@@ -31,6 +31,7 @@ cdef class Node:
     cdef int n_edges
     cdef int n_outputs
     cdef int n_saved
+    cdef int64_t mark              # the last walk that came by (paths.pyx)
     cdef bint released             # the saved values were let go by a sweep
     cdef Edge* edges
     cdef Saved* saved
@@ -47,9 +48,12 @@ cdef class Node:
 cdef struct Mode:
     bint grad            # operations are recorded
     bint watched         # nodes are shown to the garbage collector as they are made
+    bint complete        # nodes keep what forward-mode rules may need as well
+    int64_t epoch        # tensors born before it must not be written in place
 
 cdef Mode* mode() noexcept nogil
 
+cdef int64_t sequence_now() noexcept
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef void keep(Node node, int i, Tensor x) noexcept

@@ -78,6 +78,11 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
             raise RuntimeError(
                 f"{name}: unsupported operation: more than one element of the written-to tensor "
                 "refers to a single memory location (it was expanded); clone() it first")
+    if x.storage.born < mode().epoch:
+        raise RuntimeError(
+            f"{name}: in place on a tensor that was made outside of the function being transformed "
+            f"(an argument of it or a captured tensor, of shape {tuple(x.shape)}); clone() it, or "
+            "return the new value")
     if not recorded:
         return 0
     if x.wants_grad:
