@@ -4,7 +4,7 @@ from tensorlib import ops  # the sweep runs registered operations
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
-from tensorlib.autograd import hooks
+from tensorlib.autograd import functional, hooks
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
@@ -14,4 +14,5 @@ connect_rules()
 connect_sweep()
 attach("backward", _backward)
 
-__all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["backward", "enable_grad", "functional", "grad", "is_grad_enabled", "no_grad",
+           "set_grad_enabled"]

@@ -73,6 +73,13 @@ class Path:
         return [known.get(end) for end in self.ends]
 
 
+    def independent_outputs(self):
+        """The numbers of the outputs that depend on no input."""
+        reached = {*self.starts, *[(call.node, k) for call, _ in self.steps
+                                   for k in range(call.count)]}
+        return [i for i, end in enumerate(self.ends) if end not in reached]
+
+
 def last_uses(uses, kept):
     """For each step of a sequence of `uses`, what is used there for the last time."""
     last = {}

@@ -32,29 +32,35 @@ class Trace:
     def __exit__(self, *error):
         paths.leave_transform(self.before)
 
-    def finish(self, outputs):
+    def finish(self, outputs, beside=()):
         """Notes the outputs and returns them, outside of the graph unless the caller needs it.
 
         The caller does where it records and they depend on something that requires a gradient: on
-        inputs, or on tensors captured by the function.
+        inputs, or on tensors captured by the function. So it does where those `beside` the outputs
+        depend on such.
         """
         self.outputs = outputs
-        roots = [paths.gradient_place(x)[0] for x in outputs if x.requires_grad]
+        roots = [paths.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
         self.linked = self.recording and (
             self.linked or paths.leads_outside(roots, self.nodes, self.since))
         return list(outputs) if self.linked else [x.detach() for x in outputs]
 
     def pull(self, gradients, retain_graph):
         """The gradients of the inputs from those of the outputs; zeros where there is none."""
-        reached = [(x, g) for x, g in zip(self.outputs, gradients) if x.requires_grad]
+        found = self.gradients(gradients, retain_graph)
+        return [zeros_like(x) if g is None else g for x, g in zip(self.inputs, found)]
+
+    def gradients(self, gradients, retain_graph):
+        """The gradients of the inputs from those of the outputs; None where there is none."""
+        reached = [(x, g) for x, g in zip(self.outputs, gradients)
+                   if x.requires_grad and g is not None]
         if not reached:
-            return [zeros_like(x).detach() for x in self.inputs]
+            return [None] * len(self.inputs)
         create_graph = self.needs_graph(gradients)
         outputs, gradients = zip(*reached)
         with set_grad_enabled(create_graph):
-            found = grad(outputs, self.inputs, gradients, retain_graph or create_graph,
-                         create_graph, allow_unused=True)
-        return [zeros_like(x) if g is None else g for x, g in zip(self.inputs, found)]
+            return list(grad(outputs, self.inputs, gradients, retain_graph or create_graph,
+                             create_graph, allow_unused=True))
 
     def path(self):
         """The graph between inputs and outputs, for `push`."""
@@ -64,6 +70,13 @@ class Trace:
         """The tangents of the outputs from those of the inputs; zeros where they depend on none."""
         found = path.push(tangents, self.needs_graph(tangents))
         return [zeros_like(x) if t is None else t for x, t in zip(self.outputs, found)]
+
+    def depends(self, x, place):
+        """Whether tensor `x` was computed in this run from the input at `place`."""
+        if not x.requires_grad:
+            return False
+        start, root = self.nodes[place], paths.gradient_place(x)[0]
+        return root is start or bool(paths.nodes_between([start], [root], self.since))
 
     def needs_graph(self, directions):
         """Whether derivatives in these directions will themselves be differentiated."""

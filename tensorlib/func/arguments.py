@@ -63,18 +63,18 @@ class Run:
             for place, x in zip(places, unflatten(self.inputs, self.trace.inputs)):
                 args[place] = x
             result = function(*args, **kwargs)
-        self.aux = None
+        aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise RuntimeError(f"{name}: output of function should be a tuple (output, aux) if "
                                    "has_aux is True")
-            result, self.aux = result
+            result, aux = result
         outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
-        aux, aux_structure = flatten(self.aux)
-        self.outputs = self.trace.finish(outputs)
-        if has_aux and not self.trace.linked:
-            aux = [x.detach() if isinstance(x, Tensor) else x for x in aux]
-        self.aux = unflatten(aux_structure, aux)
+        beside, aux_structure = flatten(aux)
+        self.outputs = self.trace.finish(outputs, [x for x in beside if isinstance(x, Tensor)])
+        if not self.trace.linked:
+            beside = [x.detach() if isinstance(x, Tensor) else x for x in beside]
+        self.aux = unflatten(aux_structure, beside)
         self.has_aux = has_aux
 
     def value(self):
@@ -90,11 +90,3 @@ class Run:
         """The results, followed by what came with the output if there is such; alone if one."""
         results = (*results, self.aux) if self.has_aux else results
         return results if len(results) > 1 else results[0]
-
-
-def one_hots(x):
-    """For each element of `x` a tensor like it that is 1 there and 0 elsewhere."""
-    for i in range(x.numel()):
-        unit = x.new_zeros((x.numel(),))
-        unit[i] = 1
-        yield unit.reshape(x.shape)

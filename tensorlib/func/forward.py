@@ -5,12 +5,10 @@ The function is recorded once; tangents go through its graph by the operations' 
 
 import functools
 
-from tensorlib.func.arguments import Run, one_hots, places_of
+from tensorlib.autograd.jacobians import columns_of
+from tensorlib.func.arguments import Run, places_of
 from tensorlib.func.reverse import directions, grad, jacrev, vjp
 from tensorlib.func.tree import flatten_as, unflatten
-from tensorlib.ops.declare import FUNCTIONS
-
-stack = FUNCTIONS["stack"]
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
@@ -30,8 +28,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
                            f"called; got {type(primals).__name__}")
     run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, complete=True)
     path = run.trace.path()
-    if strict:
-        check_dependent("jvp", path)
+    if strict and path.independent_outputs():
+        raise RuntimeError(f"jvp: output {path.independent_outputs()[0]} of the function is "
+                           "independent of its inputs; this is not allowed with strict=True")
     tangent = pushed("jvp", run, path, tangents)
     return run.with_aux(run.value(), tangent)
 
@@ -62,16 +61,6 @@ def pushed(name, run, path, tangents):
     return unflatten(run.structure, run.trace.push(path, given))
 
 
-def check_dependent(name, path):
-    """Raises RuntimeError for an output that the inputs do not lead to."""
-    reached = set(path.starts) | {(call.node, k) for call, _ in path.steps
-                                  for k in range(call.count)}
-    for i, end in enumerate(path.ends):
-        if end not in reached:
-            raise RuntimeError(f"{name}: output {i} of the function is independent of its inputs; "
-                               "this is not allowed with strict=True")
-
-
 def jacfwd(func, argnums=0, has_aux=False):
     """A function that returns the Jacobian of `func`, computed by forward mode, column by column.
 
@@ -88,24 +77,6 @@ def jacfwd(func, argnums=0, has_aux=False):
         blocks = [run.by_argument(found, single) for found in columns_of(run.trace)]
         return run.with_aux(unflatten(run.structure, blocks))
     return jacobian
-
-
-def columns_of(trace):
-    """For each output of a trace, its Jacobians with respect to each input."""
-    path = trace.path()
-    blocks = [[] for _ in trace.outputs]
-    for place, x in enumerate(trace.inputs):
-        columns = []
-        for unit in one_hots(x.detach()):
-            tangents = [None] * len(trace.inputs)
-            tangents[place] = unit
-            columns.append(trace.push(path, tangents))
-        for k, out in enumerate(trace.outputs):
-            shape = out.shape + x.shape
-            blocks[k].append(
-                stack([column[k] for column in columns], -1).reshape(shape)
-                if columns else out.detach().new_zeros(shape))
-    return blocks
 
 
 def hessian(func, argnums=0):
@@ -151,4 +122,3 @@ def gradient_with_value(func, primals):
         value = func(*args)
         return value, value
     return grad(with_value, argnums, has_aux=True)
-

@@ -3,11 +3,9 @@
 import functools
 
 from tensorlib._core.tensor import Tensor
-from tensorlib.func.arguments import Run, one_hots, places_of
+from tensorlib.autograd.jacobians import rows_of
+from tensorlib.func.arguments import Run, places_of
 from tensorlib.func.tree import flatten_as, flatten_tensors, unflatten
-from tensorlib.ops.declare import FUNCTIONS
-
-stack = FUNCTIONS["stack"]
 
 
 def grad(func, argnums=0, has_aux=False):
@@ -142,20 +140,6 @@ def jacrev(func, argnums=0, *, has_aux=False):
                   for place in range(len(run.outputs))]
         return run.with_aux(unflatten(run.structure, blocks))
     return jacobian
-
-
-def rows_of(trace, place):
-    """The Jacobians of the output at `place` with respect to each input of a trace."""
-    out = trace.outputs[place]
-    rows = []
-    for unit in one_hots(out.detach()):
-        gradients = [None] * len(trace.outputs)
-        gradients[place] = unit
-        rows.append(trace.pull(gradients, True))
-    if not rows:
-        return [x.new_zeros(out.shape + x.shape) for x in trace.inputs]
-    return [stack(column).reshape(out.shape + x.shape)
-            for column, x in zip(zip(*rows), trace.inputs)]
 
 
 def check_floating(name, outputs):
