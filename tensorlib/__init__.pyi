@@ -16,6 +16,7 @@ _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
 from tensorlib import config as config
+from tensorlib import func as func
 from tensorlib import memory as memory
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format

@@ -1,4 +1,4 @@
-"""Forward mode over a recorded graph: tangents go from the inputs to the outputs, oldest node first.
+"""Forward mode over a recorded graph: tangents go from inputs to outputs, oldest node first.
 
 The graph is recorded once, by a `Trace` (trace.py) that has nodes keep what forward-mode rules
 need, and tangents can be pushed through it any number of times.
@@ -55,7 +55,7 @@ class Path:
         self.freed = last_uses([edges for _, edges in self.steps], self.ends)
 
     def push(self, tangents, recorded):
-        """The tangents of the outputs for those of the inputs; None where an output depends on none.
+        """The tangents of the outputs from those of the inputs; None for outputs that depend on none.
 
         With `recorded` they can be differentiated.
         """

@@ -1,4 +1,4 @@
-"""Derivatives of a function at a point, with the names and arguments of `torch.autograd.functional`.
+"""Derivatives of a function at a point, as in `torch.autograd.functional`.
 
 The function takes one tensor or several, `inputs`, and returns one or a tuple of them. With
 `create_graph` the results can be differentiated; with `strict` an output that does not depend on an
@@ -154,7 +154,7 @@ def gradients_of(name, func, tensors, strict):
 
 
 def run(name, trace, func):
-    """The tensors that `func` returns on a trace's inputs, and whether it was one outside a tuple."""
+    """The tensors that `func` returns on a trace's inputs, and whether it is one alone."""
     with trace:
         outputs = func(*trace.inputs)
     outputs, single = as_tensors(name, "outputs of the user-provided function", outputs)
@@ -196,7 +196,7 @@ def vectors(name, v, tensors, whose):
 
 
 def check_connected(trace, strict, each=False):
-    """Under `strict` raises RuntimeError for inputs that no output (or one, if `each`) depends on."""
+    """Under `strict` raises RuntimeError for inputs that no output, or not `each`, depends on."""
     if not strict:
         return
     for i, out in enumerate(trace.outputs):

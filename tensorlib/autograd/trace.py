@@ -1,4 +1,4 @@
-"""One run of a function that is being differentiated: what every functional transform begins with."""
+"""One run of a function that is differentiated: what every functional transform begins with."""
 
 from tensorlib._core import paths
 from tensorlib._core.layout import zeros_like
@@ -23,7 +23,7 @@ class Trace:
         self.inputs = [
             x.view(x.shape) if self.recording and x.requires_grad else x.detach().requires_grad_()
             for x in tensors]
-        self.nodes = [paths.gradient_place(x)[0] for x in self.inputs]    # alive for as long as this
+        self.nodes = [paths.gradient_place(x)[0] for x in self.inputs]    # kept alive
 
     def __enter__(self):
         self.before = paths.enter_transform(self.complete)

@@ -158,6 +158,6 @@ def directions(name, what, given, tensors):
     flatten_tensors(name, f"{what}s", given)
     for i, (x, like) in enumerate(zip(given, tensors)):
         if x.shape != like.shape:
-            raise RuntimeError(f"{name}: {what} {i} has shape {tuple(x.shape)}, but what it belongs "
-                               f"to has shape {tuple(like.shape)}")
+            raise RuntimeError(f"{name}: {what} {i} has shape {tuple(x.shape)}, but what it "
+                               f"belongs to has shape {tuple(like.shape)}")
     return [x.to(like.dtype) for x, like in zip(given, tensors)]
