@@ -33,7 +33,7 @@ class Structure:
     def __repr__(self):
         if self.kind is None:
             return "*"
-        if self.kind is type(None):
+        if self is NOTHING:
             return "None"
         if self.kind is dict:
             inside = ", ".join(f"{k!r}: {c!r}" for k, c in zip(self.keys, self.children))
@@ -45,17 +45,20 @@ class Structure:
 
 
 LEAF = Structure(None)
+NOTHING = Structure(type(None))
 
 
 def flatten(container):
     """The leaves of a container in order, and its structure."""
+    if isinstance(container, Tensor):
+        return [container], LEAF
     leaves = []
     return leaves, _collect(container, leaves)
 
 
 def _collect(value, leaves):
     if value is None:
-        return Structure(type(None))
+        return NOTHING
     if isinstance(value, dict):
         return Structure(dict, value, [_collect(x, leaves) for x in value.values()])
     if isinstance(value, (tuple, list)):
@@ -66,14 +69,14 @@ def _collect(value, leaves):
 
 def unflatten(structure, leaves):
     """The container of this structure with these leaves."""
-    return _build(structure, iter(leaves))
+    return leaves[0] if structure is LEAF else _build(structure, iter(leaves))
 
 
 def _build(structure, leaves):
     kind = structure.kind
     if kind is None:
         return next(leaves)
-    if kind is type(None):
+    if structure is NOTHING:
         return None
     children = [_build(child, leaves) for child in structure.children]
     if kind is dict:
