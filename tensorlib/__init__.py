@@ -8,7 +8,7 @@ tensor([2., 4.])
 """
 
 from tensorlib import ops
-from tensorlib import autograd
+from tensorlib import autograd, func
 from tensorlib import graph
 from tensorlib import io
 from tensorlib import memory

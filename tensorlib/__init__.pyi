@@ -16,6 +16,7 @@ _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
 from tensorlib import config as config
+from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import utils as utils

@@ -8,6 +8,7 @@ cdef class Storage:
     cdef Py_ssize_t nbytes
     cdef Py_ssize_t capacity       # bytes of the block, 0 for borrowed memory
     cdef int64_t version           # counts in-place writes
+    cdef int64_t born              # the epoch in which it was made
     cdef bint writable
     cdef object owner              # who owns borrowed memory
 
@@ -20,5 +21,6 @@ cdef int64_t* first_version() noexcept nogil
 cdef inline bint untracked(Storage storage) noexcept nogil:
     return storage.version < 0
 
+cdef int64_t next_epoch() noexcept
 cdef Storage allocate(Py_ssize_t nbytes)
 cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner)

@@ -139,6 +139,14 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
 cdef int64_t* first_version() noexcept nogil:
     """Where this thread keeps the version that new storages begin with."""
     return new_version_address()
+cdef int64_t epoch = 0
+
+
+cdef int64_t next_epoch() noexcept:
+    """The number of an epoch that begins now: what is made from here on is not born before it."""
+    global epoch
+    epoch += 1
+    return epoch
 
 
 cdef Storage allocate(Py_ssize_t nbytes):
@@ -180,6 +188,7 @@ cdef Storage allocate(Py_ssize_t nbytes):
     storage.nbytes = nbytes
     storage.capacity = capacity
     storage.version = new_version
+    storage.born = epoch
     storage.writable = True
     return storage
 
@@ -190,6 +199,7 @@ cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner):
     storage.data = data
     storage.nbytes = nbytes
     storage.version = new_version
+    storage.born = epoch
     storage.writable = writable
     storage.owner = owner
     return storage

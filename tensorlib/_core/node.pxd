@@ -32,6 +32,7 @@ cdef class Node:
     cdef int n_edges
     cdef int n_outputs
     cdef int n_saved
+    cdef int64_t mark              # the last walk that came by (paths.pyx)
     cdef bint released             # the saved values were let go by a sweep
     cdef bint packs                # its values are saved through hooks
     cdef Edge* edges
@@ -63,10 +64,13 @@ cdef enum HookKind:
 cdef struct Mode:
     bint grad            # operations are recorded
     int watched          # what else is done with each new node: flags of Watch
+    bint complete        # nodes keep what forward-mode rules may need as well
     PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
+    int64_t epoch        # tensors born before it must not be written in place
 
 cdef Mode* mode() noexcept nogil
 
+cdef int64_t sequence_now() noexcept
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef int keep(Node node, int i, Tensor x) except -1

@@ -32,7 +32,12 @@ cdef extern from "Python.h":
 
 cdef extern from * nogil:
     """
-    static __thread struct { int grad, watched; void* packing; } thread_mode = {1, 0, 0};
+    #include <stdint.h>
+    static __thread struct {
+        int grad, watched, complete;
+        void* packing;
+        int64_t epoch;
+    } thread_mode = {1};
     static void* thread_mode_address(void) { return &thread_mode; }
     """
     void* thread_mode_address()
@@ -91,6 +96,11 @@ def _set_packing(hooks):
 
 
 cdef int64_t next_sequence = 0
+
+
+cdef int64_t sequence_now() noexcept:
+    """The number that the next node will have."""
+    return next_sequence
 
 
 @cython.final

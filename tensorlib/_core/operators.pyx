@@ -84,6 +84,11 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
         raise RuntimeError(
             f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "
             "clone() it first")
+    if x.storage.born < mode().epoch:
+        raise RuntimeError(
+            f"{name}: in place on a tensor that was made outside of the function being transformed "
+            f"(an argument of it or a captured tensor, of shape {tuple(x.shape)}); clone() it, or "
+            "return the new value")
     if not recorded:
         return 0
     if x.wants_grad:
@@ -487,7 +492,8 @@ def make_sized(Op op):
         x = forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
-            record(op, args, 1, x, {named: sizes} if op.kept_attributes else None)
+            record(op, args, 1, x,
+                   {named: sizes} if op.kept_attributes or mode().complete else None)
         return x
     return function
 

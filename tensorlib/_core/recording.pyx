@@ -38,8 +38,18 @@ cdef int record(Op op, PyObject** args, int n, object outputs, object attributes
             rule = <Rule>(op.rules[0] if op.variadic else op.rules[i])
             if rule is not None:
                 mask |= rule.mask
+    if mode().complete:
+        mask |= complete_mask(op, n, 1 if isinstance(outputs, Tensor) else len(outputs))
     link(op, args, n, mask, outputs, attributes)
     return 0
+
+
+cdef unsigned int complete_mask(Op op, int n, int n_outputs):
+    """What forward mode may need: outputs, and inputs where the operation is not linear in all."""
+    cdef unsigned int mask = ((<unsigned int>1 << min(n_outputs, 8)) - 1) << OUTPUT
+    if op.linearity == "multilinear" or op.linearity == "jvp":
+        mask |= (<unsigned int>1 << n) - 1
+    return mask
 
 
 cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
@@ -106,17 +116,17 @@ cdef int record_general(Op op, tuple args, dict kwargs, object out) except -1:
         wanted = wanted or (isinstance(tensors[i], Tensor) and requires_grad(<Tensor>tensors[i]))
     if not wanted:
         return 0
-    if op.kept_attributes:
+    if op.kept_attributes or mode().complete:
         attributes = bind_attributes(op, args, kwargs)
     return record(op, (<TupleItems*><PyObject*>tensors).ob_item, n, out, attributes)
 
 
 cdef dict bind_attributes(Op op, tuple args, dict kwargs):
-    """The values of the attributes that rules name: positional, by keyword, or the default."""
+    """The attributes that rules name (or all): positional, by keyword, or the default."""
     cdef dict bound = {}
     cdef int i, first = 1 if op.variadic else op.n_args
     for i, name in enumerate(op.attributes):
-        if name not in op.kept_attributes:
+        if name not in op.kept_attributes and not mode().complete:
             continue
         if first + i < len(args):
             bound[name] = args[first + i]

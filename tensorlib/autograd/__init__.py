@@ -4,7 +4,7 @@ from tensorlib import ops  # the sweep runs registered operations
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
-from tensorlib.autograd import graph, hooks
+from tensorlib.autograd import functional, graph, hooks
 from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
@@ -23,6 +23,6 @@ connect_rules()
 connect_sweep()
 attach("backward", _backward)
 
-__all__ = ["backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "graph",
+__all__ = ["backward", "checkpoint", "detect_anomaly", "enable_grad", "functional", "grad", "graph",
            "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
            "set_detect_anomaly", "set_grad_enabled"]

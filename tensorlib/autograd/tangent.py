@@ -3,12 +3,47 @@
 What kind of map an operation is gives its rule. A linear one maps the tangents as it maps the
 inputs; a multilinear one is linear in each argument; an element-wise one multiplies each tangent
 with the formula of its derivative. Only the rest declare a rule of their own, `@name.jvp`.
+
+A rule sees one run of an operation: `Call`, which holds arguments and results, or `NodeCall`, what
+a node kept of them (forward.py).
 """
 
-from tensorlib._core.layout import zeros_like
+from tensorlib._core.layout import zeros, zeros_like
 from tensorlib._core.op import find
+from tensorlib._core.tensor import Tensor
 
-FACTS = ("shape", "ndim", "dtype")      # what a rule may ask of an argument, as in `input_shape`
+
+class Call:
+    """One run of an operation: its tensors, its attributes and what it gave."""
+
+    def __init__(self, op, args, kwargs):
+        tensors = len(op.arguments)
+        self.op = op
+        self.inputs = tuple(args[0]) if op.variadic else tuple(args[:tensors])
+        self.attributes = {**dict(zip(op.attributes, args[tensors:])), **kwargs}
+        out = op.function(*args, **kwargs)
+        self.outputs = (out,) if isinstance(out, Tensor) else tuple(out)
+        self.result = out
+
+    def input(self, i):
+        """Input `i`."""
+        return self.inputs[i]
+
+    def output(self, k):
+        """Output `k`."""
+        return self.outputs[k]
+
+    def input_facts(self, i):
+        """Shape and dtype of input `i`."""
+        return self.inputs[i].shape, self.inputs[i].dtype
+
+    def output_facts(self, k):
+        """Shape and dtype of output `k`."""
+        return self.outputs[k].shape, self.outputs[k].dtype
+
+    def zeros(self, i):
+        """Zeros like input `i`."""
+        return zeros_like(self.inputs[i])
 
 
 def jvp_of(op, args, kwargs, tangents):
@@ -27,74 +62,97 @@ def jvp_of(op, args, kwargs, tangents):
     """
     if op.linearity == "composite":
         raise NotImplementedError(f"jvp_of: {op.name} is made of operations; differentiate those")
-    if not op.differentiable or not op.linearity:
+    tensors = len(args[0]) if op.variadic else len(op.arguments)
+    check_derivative(op)
+    if len(tangents) != tensors:
+        raise ValueError(f"jvp_of: {op.name} got {tensors} tensors but {len(tangents)} tangents")
+    call = Call(op, args, kwargs)
+    return call.result, tangent_of(call, tangents)
+
+
+def tangent_of(call, tangents):
+    """The tangent of what a call gave: a Tensor, or a tuple where the operation gives several."""
+    return RULES[call.op.linearity](call, tangents)
+
+
+def check_derivative(op):
+    """Raises RuntimeError for an operation that has none."""
+    if not op.differentiable or op.linearity not in RULES:
         raise RuntimeError(f"jvp_of: {op.name} has no derivative")
-    tensors = tuple(args[0]) if op.variadic else args[: len(op.arguments)]
-    if len(tangents) != len(tensors):
-        raise ValueError(
-            f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
-    out = op.function(*args, **kwargs)
-    return out, RULES[op.linearity](op, args, kwargs, tensors, tangents, out)
 
 
-def linear_tangent(op, args, kwargs, tensors, tangents, out):
+def linear_tangent(call, tangents):
     """The operation applied to the tangents."""
-    moved = filled(tensors, tangents)
-    attributes = args[len(op.arguments):]
-    return op.function(*((moved,) if op.variadic else moved), *attributes, **kwargs)
+    moved = filled(call, tangents)
+    op = call.op
+    return fitted(op.function(*((moved,) if op.variadic else moved), **call.attributes), call)
 
 
-def multilinear_tangent(op, args, kwargs, tensors, tangents, out):
+def multilinear_tangent(call, tangents):
     """The sum of the operation with one argument after the other replaced by its tangent."""
-    terms = [op.function(*args[:i], tangent, *args[i + 1:], **kwargs)
-             for i, tangent in enumerate(tangents) if tangent is not None]
-    return added(terms, out)
+    op, places = call.op, range(len(tangents))
+    return added(
+        [op.function(*[tangent if k == i else call.input(k) for k in places], **call.attributes)
+         for i, tangent in enumerate(tangents) if tangent is not None], call)
 
 
-def elementwise_tangent(op, args, kwargs, tensors, tangents, out):
+def elementwise_tangent(call, tangents):
     """The sum of each tangent times the derivative for its argument."""
     terms = []
-    for rule, tangent in zip(op.rules, tangents):
+    for rule, tangent in zip(call.op.rules, tangents):
         if tangent is None or rule is None:
             continue
-        known = {"g": tangent, op.outputs[0]: out, **dict(zip(op.arguments, args))}
-        slope = rule.function(*[known[name] for name in rule.names])
+        slope = rule.function(*[
+            tangent if name == "g" else valued(call, name) for name in rule.names])
         if "g" in rule.names:
             terms.append(slope)
         elif isinstance(slope, (int, float)):
             terms.append(tangent * slope)
         else:
             terms.append(find("zmul").function(tangent, slope))
-    return added(terms, out)
+    return added(terms, call)
 
 
-def declared_tangent(op, args, kwargs, tensors, tangents, out):
+def declared_tangent(call, tangents):
     """What the operation's own forward-mode rule gives."""
-    rule = op.tangent_rule
-    known = dict(zip(op.attributes, op.defaults))
-    known.update(zip(op.arguments + op.attributes, args))
-    known.update(kwargs)
-    known.update(zip(op.outputs, out if isinstance(out, tuple) else (out,)))
-    for name, x, tangent in zip(op.arguments, tensors, filled(tensors, tangents)):
-        known[f"d_{name}"] = tangent
-        known.update((f"{name}_{fact}", getattr(x, fact)) for fact in FACTS)
+    op, rule = call.op, call.op.tangent_rule
+    known = {**dict(zip(op.attributes, op.defaults)), **call.attributes}
+    known.update(zip([f"d_{name}" for name in op.arguments], filled(call, tangents)))
     names = rule.__code__.co_varnames[: rule.__code__.co_argcount]
-    return rule(*[known[name] for name in names])
+    return rule(*[known[name] if name in known else valued(call, name) for name in names])
 
 
 RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
          "deriv": elementwise_tangent, "jvp": declared_tangent}
 
 
-def filled(tensors, tangents):
+def valued(call, name):
+    """What a parameter of a rule stands for: an output, an argument, or a fact of an argument."""
+    op = call.op
+    if name in op.outputs:
+        return call.output(op.outputs.index(name))
+    if name in op.arguments:
+        return call.input(op.arguments.index(name))
+    owner, _, what = name.rpartition("_")
+    shape, dtype = call.input_facts(op.arguments.index(owner))
+    return {"shape": shape, "ndim": len(shape), "dtype": dtype}[what]
+
+
+def filled(call, tangents):
     """The tangents, zeros for those that are None."""
-    return tuple(zeros_like(x) if tangent is None else tangent
-                 for x, tangent in zip(tensors, tangents))
+    return tuple(call.zeros(i) if tangent is None else tangent
+                 for i, tangent in enumerate(tangents))
 
 
-def added(terms, out):
-    """The sum of the terms, which broadcast to the shape of the output."""
+def added(terms, call):
+    """The sum of the terms, brought to the shape and dtype of the output."""
     if not terms:
-        return zeros_like(out)
-    total = sum(terms[1:], terms[0])
-    return total if total.shape == out.shape else total.expand(out.shape)
+        return zeros(*call.output_facts(0))
+    return fitted(sum(terms[1:], terms[0]), call)
+
+
+def fitted(tangent, call):
+    """A tangent in the shape and dtype of the output, where these come from other arguments."""
+    shape, dtype = call.output_facts(0)
+    tangent = tangent if tangent.shape == shape else tangent.expand(shape)
+    return tangent if tangent.dtype == dtype else tangent.to(dtype)

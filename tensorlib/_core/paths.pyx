@@ -1,0 +1,181 @@
+"""Looking into a recorded graph: what leads from inputs to outputs, and what one node kept.
+
+Forward mode and the functional transforms read the graph through these doors. Walks are iterative
+and mark the nodes they pass, so that a graph of any depth takes constant stack.
+"""
+
+from libc.stdint cimport int64_t
+
+from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, dtype_object
+from tensorlib._core.memory cimport next_epoch
+from tensorlib._core.node cimport (
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, saved_value, sequence_now,
+)
+from tensorlib._core.rules cimport zeros_for
+from tensorlib._core.shape cimport make_size
+from tensorlib._core.tensor cimport Tensor
+
+from tensorlib._core.node import _accumulate_op
+
+cdef extern from * nogil:
+    int count_bits "__builtin_popcount"(unsigned int bits)
+
+cdef object accumulate = _accumulate_op
+cdef int64_t next_mark = 1
+
+
+# ---- where a transform runs its function ---------------------------------------------------------
+
+def enter_transform(bint complete):
+    """Has this thread record as a transform needs it; returns what `leave_transform` takes.
+
+    complete: nodes keep what forward mode needs. Tensors from before may not be written in place.
+    """
+    cdef Mode* now = mode()
+    cdef tuple before = (now.grad, now.complete, now.epoch)
+    now.grad = True
+    now.complete = now.complete or complete
+    now.epoch = next_epoch()
+    return before
+
+
+def leave_transform(tuple before):
+    """Sets the modes of this thread back to what `enter_transform` found."""
+    cdef Mode* now = mode()
+    now.grad, now.complete, now.epoch = before
+
+
+def sequence():
+    """The number that the next node will have: nodes recorded from now on are not below it."""
+    return sequence_now()
+
+
+def gradient_place(Tensor x):
+    """The node that takes the gradient of `x`, and which of its outputs `x` is."""
+    return gradient_edge(x), x.slot
+
+
+# ---- walks ---------------------------------------------------------------------------------------
+
+def leads_outside(list roots, list inputs, int64_t since):
+    """Whether tensors `roots` depend on a recorded tensor from before `since` or a leaf.
+
+    The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
+    """
+    global next_mark
+    cdef list stack = []
+    cdef Node node, target
+    cdef int64_t mark = next_mark
+    cdef int i
+    next_mark += 2
+    for node in inputs:
+        node.mark = mark
+    for node in roots:
+        if node.mark == mark:
+            continue
+        if node.op is accumulate or node.sequence < since:
+            return True
+        node.mark = mark
+        stack.append(node)
+    while stack:
+        node = stack.pop()
+        for i in range(node.n_edges):
+            if node.edges[i].target == NULL:
+                continue
+            target = <Node>node.edges[i].target
+            if target.mark == mark:
+                continue
+            if target.op is accumulate or target.sequence < since:
+                return True
+            target.mark = mark
+            stack.append(target)
+    return False
+
+
+def nodes_between(list inputs, list roots, int64_t since):
+    """The nodes, oldest first, through which nodes `roots` depend on nodes `inputs`.
+
+    Those are left out themselves. None was recorded before `since`.
+    """
+    global next_mark
+    cdef list stack = [], seen = [], path = []
+    cdef Node node, target
+    cdef int64_t mark = next_mark, useful = next_mark + 1
+    cdef int i
+    next_mark += 2
+    for node in inputs:
+        node.mark = useful
+    for node in roots:
+        if node.mark < mark and node.sequence >= since:
+            node.mark = mark
+            seen.append(node)
+            stack.append(node)
+    while stack:
+        node = stack.pop()
+        for i in range(node.n_edges):
+            if node.edges[i].target == NULL:
+                continue
+            target = <Node>node.edges[i].target
+            if target.mark < mark and target.sequence >= since:
+                target.mark = mark
+                seen.append(target)
+                stack.append(target)
+    seen.sort(key=age)
+    for node in seen:
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL and (<Node>node.edges[i].target).mark == useful:
+                node.mark = useful
+                path.append(node)
+                break
+    return path
+
+
+def age(Node node):
+    """When a node was recorded, as a number that grows with time."""
+    return node.sequence
+
+
+# ---- what one node kept --------------------------------------------------------------------------
+
+def operation(Node node):
+    """The operation that a node recorded."""
+    return node.op
+
+
+def attributes(Node node):
+    """What the operation took beside tensors: those attributes that were kept."""
+    return node.attributes or {}
+
+
+def kept_input(Node node, int i):
+    """Input `i` as it was, linked to the graph. Raises RuntimeError if it was overwritten since."""
+    return saved_value(node, i, True)
+
+
+def kept_output(Node node, int k):
+    """Output `k` as it was, linked to the graph. Raises RuntimeError if it was overwritten since."""
+    cdef Tensor out = saved_value(node, OUTPUT + k, False)
+    return saved_value(node, OUTPUT + k, True) if KIND[out.type] == FLOAT_KIND else out
+
+
+def output_facts(Node node, int k):
+    """Shape and dtype of output `k`, which hold also where it was overwritten."""
+    cdef unsigned int below = (<unsigned int>1 << (OUTPUT + k)) - 1
+    cdef Tensor out = <Tensor>node.saved[count_bits(node.kept & below)].tensor
+    return out.shape, out.dtype
+
+
+def count_outputs(Node node):
+    """How many outputs the operation had."""
+    return node.n_outputs
+
+
+def input_facts(Node node, int i):
+    """Shape and dtype of input `i`."""
+    cdef Edge* edge = &node.edges[i]
+    return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
+
+
+def zeros_of(Node node, int i):
+    """Zeros of the shape and dtype of input `i`."""
+    return zeros_for(&node.edges[i])

@@ -1,0 +1,92 @@
+"""Forward mode over a recorded graph: tangents go from inputs to outputs, oldest node first.
+
+The graph is recorded once, by a `Trace` (trace.py) that has nodes keep what forward-mode rules
+need, and tangents can be pushed through it any number of times.
+"""
+
+from tensorlib._core import paths
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.modes import set_grad_enabled
+from tensorlib.autograd.tangent import check_derivative, tangent_of
+
+
+class NodeCall:
+    """What a node kept of the run of its operation, as forward-mode rules ask for it."""
+
+    def __init__(self, node):
+        self.node = node
+        self.op = paths.operation(node)
+        self.attributes = paths.attributes(node)
+        self.count = paths.count_outputs(node)
+
+    def input(self, i):
+        """Input `i`. Raises RuntimeError where it was overwritten since."""
+        return paths.kept_input(self.node, i)
+
+    def output(self, k):
+        """Output `k`. Raises RuntimeError where it was overwritten since."""
+        return paths.kept_output(self.node, k)
+
+    def input_facts(self, i):
+        """Shape and dtype of input `i`."""
+        return paths.input_facts(self.node, i)
+
+    def output_facts(self, k):
+        """Shape and dtype of output `k`."""
+        return paths.output_facts(self.node, k)
+
+    def zeros(self, i):
+        """Zeros like input `i`."""
+        return paths.zeros_of(self.node, i)
+
+
+class Path:
+    """The part of a graph through which outputs depend on inputs: the derivative, still linear.
+
+    `inputs` and `outputs` are tensors; no node from before number `since` is looked at.
+    """
+
+    def __init__(self, inputs, outputs, since):
+        self.starts = [paths.gradient_place(x) for x in inputs]
+        self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
+        nodes = paths.nodes_between(
+            [node for node, _ in self.starts], [end[0] for end in self.ends if end], since)
+        self.steps = [(NodeCall(node), node.next_functions) for node in nodes]
+        self.freed = last_uses([edges for _, edges in self.steps], self.ends)
+
+    def push(self, tangents, recorded):
+        """The tangents of the outputs from those of the inputs; None for those without.
+
+        With `recorded` they can be differentiated.
+        """
+        known = dict(zip(self.starts, tangents))
+        with set_grad_enabled(recorded):
+            for (call, edges), freed in zip(self.steps, self.freed):
+                given = [known.get(edge) for edge in edges]
+                if any(tangent is not None for tangent in given):
+                    check_derivative(call.op)
+                    out = tangent_of(call, given)
+                    for k, tangent in enumerate((out,) if isinstance(out, Tensor) else out):
+                        known[call.node, k] = tangent
+                for edge in freed:
+                    known.pop(edge, None)
+        return [known.get(end) for end in self.ends]
+
+
+    def independent_outputs(self):
+        """The numbers of the outputs that depend on no input."""
+        reached = {*self.starts, *[(call.node, k) for call, _ in self.steps
+                                   for k in range(call.count)]}
+        return [i for i, end in enumerate(self.ends) if end not in reached]
+
+
+def last_uses(uses, kept):
+    """For each step of a sequence of `uses`, what is used there for the last time."""
+    last = {}
+    for step, used in enumerate(uses):
+        last.update((use, step) for use in used)
+    freed = [[] for _ in uses]
+    for use, step in last.items():
+        if use not in kept:
+            freed[step].append(use)
+    return freed

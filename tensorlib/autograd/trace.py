@@ -1,0 +1,84 @@
+"""One run of a function that is differentiated: what every functional transform begins with."""
+
+from tensorlib._core import paths
+from tensorlib._core.layout import zeros_like
+from tensorlib.autograd.engine import grad
+from tensorlib.autograd.forward import Path
+from tensorlib.autograd.modes import is_grad_enabled, set_grad_enabled
+
+
+class Trace:
+    """A function's inputs as fresh tensors, its recorded run, and the derivative in both modes.
+
+    `with Trace(tensors) as trace:` the function is run on `trace.inputs`, which share the memory of
+    the tensors given. They are linked to the graph of these where there is one and the caller
+    records, so that transforms can be nested. `complete` has forward mode's needs recorded too.
+    """
+
+    def __init__(self, tensors, complete=False):
+        self.recording = is_grad_enabled()
+        self.complete = complete
+        self.since = paths.sequence()
+        self.linked = self.recording and any(x.requires_grad for x in tensors)
+        self.inputs = [
+            x.view(x.shape) if self.recording and x.requires_grad else x.detach().requires_grad_()
+            for x in tensors]
+        self.nodes = [paths.gradient_place(x)[0] for x in self.inputs]    # kept alive
+
+    def __enter__(self):
+        self.before = paths.enter_transform(self.complete)
+        return self
+
+    def __exit__(self, *error):
+        paths.leave_transform(self.before)
+
+    def finish(self, outputs, beside=()):
+        """Notes the outputs and returns them, outside of the graph unless the caller needs it.
+
+        The caller does where it records and they depend on something that requires a gradient: on
+        inputs, or on tensors captured by the function. So it does where those `beside` the outputs
+        depend on such.
+        """
+        self.outputs = outputs
+        roots = [paths.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
+        self.linked = self.recording and (
+            self.linked or paths.leads_outside(roots, self.nodes, self.since))
+        return list(outputs) if self.linked else [x.detach() for x in outputs]
+
+    def pull(self, gradients, retain_graph):
+        """The gradients of the inputs from those of the outputs; zeros where there is none."""
+        found = self.gradients(gradients, retain_graph)
+        return [zeros_like(x) if g is None else g for x, g in zip(self.inputs, found)]
+
+    def gradients(self, gradients, retain_graph):
+        """The gradients of the inputs from those of the outputs; None where there is none."""
+        reached = [(x, g) for x, g in zip(self.outputs, gradients)
+                   if x.requires_grad and g is not None]
+        if not reached:
+            return [None] * len(self.inputs)
+        create_graph = self.needs_graph(gradients)
+        outputs, gradients = zip(*reached)
+        with set_grad_enabled(create_graph):
+            return list(grad(outputs, self.inputs, gradients, retain_graph or create_graph,
+                             create_graph, allow_unused=True))
+
+    def path(self):
+        """The graph between inputs and outputs, for `push`."""
+        return Path(self.inputs, self.outputs, self.since)
+
+    def push(self, path, tangents):
+        """The tangents of the outputs from those of the inputs; zeros where they depend on none."""
+        found = path.push(tangents, self.needs_graph(tangents))
+        return [zeros_like(x) if t is None else t for x, t in zip(self.outputs, found)]
+
+    def depends(self, x, place):
+        """Whether tensor `x` was computed in this run from the input at `place`."""
+        if not x.requires_grad:
+            return False
+        start, root = self.nodes[place], paths.gradient_place(x)[0]
+        return root is start or bool(paths.nodes_between([start], [root], self.since))
+
+    def needs_graph(self, directions):
+        """Whether derivatives in these directions will themselves be differentiated."""
+        return is_grad_enabled() and (
+            self.linked or any(x is not None and x.requires_grad for x in directions))

@@ -1,0 +1,124 @@
+"""Transforms by forward mode, and those that combine it with reverse mode.
+
+The function is recorded once; tangents go through its graph by the operations' own forward rules.
+"""
+
+import functools
+
+from tensorlib.autograd.jacobians import columns_of
+from tensorlib.func.arguments import Run, places_of
+from tensorlib.func.reverse import directions, grad, jacrev, vjp
+from tensorlib.func.tree import flatten_as, unflatten
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """(output, tangent), or (output, tangent, aux), of `func` at `primals` towards `tangents`.
+
+    Both are tuples, one for each argument. The tangent is the Jacobian times `tangents`; zeros for
+    outputs that depend on none, which are an error where `strict`.
+
+    Raises: RuntimeError for tangents that are not like the primals.
+
+    >>> x = tensorlib.tensor([0.0, 1.0])
+    >>> jvp(tensorlib.square, (x,), (tensorlib.ones(2),))
+    (tensor([0., 1.]), tensor([0., 2.]))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError("jvp: expected primals to be a tuple, so that func(*primals) can be "
+                           f"called; got {type(primals).__name__}")
+    run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, complete=True)
+    path = run.trace.path()
+    if strict and path.independent_outputs():
+        raise RuntimeError(f"jvp: output {path.independent_outputs()[0]} of the function is "
+                           "independent of its inputs; this is not allowed with strict=True")
+    tangent = pushed("jvp", run, path, tangents)
+    return run.with_aux(run.value(), tangent)
+
+
+def linearize(func, *primals):
+    """(output, jvp_fn) of `func` at `primals`.
+
+    `jvp_fn(*tangents)` returns the tangent of the output. The function is run once, here, and its
+    graph serves every call.
+
+    >>> out, jvp_fn = linearize(tensorlib.sin, tensorlib.zeros(2))
+    >>> jvp_fn(tensorlib.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    run = Run("linearize", func, primals, {}, range(len(primals)), False, complete=True)
+    path = run.trace.path()
+
+    def jvp_fn(*tangents):
+        return pushed("linearize", run, path, tangents)
+
+    return run.value(), jvp_fn
+
+
+def pushed(name, run, path, tangents):
+    """The tangent of a run's output, in its container."""
+    given = flatten_as(name, "tangents", tangents, run.inputs, "the primals")
+    given = directions(name, "tangent", given, run.trace.inputs)
+    return unflatten(run.structure, run.trace.push(path, given))
+
+
+def jacfwd(func, argnums=0, has_aux=False):
+    """A function that returns the Jacobian of `func`, computed by forward mode, column by column.
+
+    Arguments and result are those of `jacrev`. Cheap where inputs are few.
+
+    >>> jacfwd(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    @functools.wraps(func)
+    def jacobian(*args, **kwargs):
+        places, single = places_of("jacfwd", argnums, len(args))
+        run = Run("jacfwd", func, args, kwargs, places, has_aux, complete=True)
+        blocks = [run.by_argument(found, single) for found in columns_of(run.trace)]
+        return run.with_aux(unflatten(run.structure, blocks))
+    return jacobian
+
+
+def hessian(func, argnums=0):
+    """A function that returns the second derivatives of `func`: forward mode over reverse mode.
+
+    The result is that of `jacfwd(jacrev(func, argnums), argnums)`.
+
+    >>> hessian(lambda x: (x * x * x).sum())(tensorlib.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def hvp(func, primals, tangents):
+    """(output, product) of `func`, which returns a scalar, at `primals`.
+
+    The product is the Hessian times `tangents`, one for each primal, not in a tuple where there is
+    only one. It is a directional derivative of the gradient: forward mode over reverse mode.
+
+    >>> x = tensorlib.tensor([1.0, 2.0])
+    >>> hvp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    _, product, value = jvp(gradient_with_value(func, primals), primals, tangents, has_aux=True)
+    return value, product
+
+
+def vhp(func, primals, cotangents):
+    """(output, product) of `func`, which returns a scalar, at `primals`.
+
+    The product is `cotangents` times the Hessian, as in `hvp`, by two sweeps of reverse mode.
+    """
+    _, vjp_fn, value = vjp(gradient_with_value(func, primals), *primals, has_aux=True)
+    return value, vjp_fn(*cotangents)
+
+
+def gradient_with_value(func, primals):
+    """A function that returns the gradient of `func` by all primals, and its value with it."""
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+
+    def with_value(*args):
+        value = func(*args)
+        return value, value
+    return grad(with_value, argnums, has_aux=True)

@@ -1,0 +1,163 @@
+"""Transforms by reverse mode: gradients, vector-Jacobian products, Jacobians by rows."""
+
+import functools
+
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.jacobians import rows_of
+from tensorlib.func.arguments import Run, places_of
+from tensorlib.func.tree import flatten_as, flatten_tensors, unflatten
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that returns the gradient of `func`, which returns a tensor of one element.
+
+    argnums: the argument that is differentiated, or a tuple of them, which gives a tuple. An
+    argument may be a container of tensors; its gradient is one alike. has_aux: `func` returns
+    (output, aux), and the gradient function (gradient, aux).
+
+    Raises: RuntimeError if the output is not a scalar, or if `func` writes in place to an argument
+    or to a tensor that it captured.
+
+    >>> x = tensorlib.tensor(2.0)
+    >>> cube = lambda x: x * x * x
+    >>> grad(cube)(x), grad(grad(cube))(x)
+    (tensor(12.), tensor(12.))
+    """
+    @functools.wraps(func)
+    def gradient(*args, **kwargs):
+        run, found = _differentiated("grad", func, argnums, has_aux, args, kwargs)
+        return run.with_aux(found)
+    return gradient
+
+
+def value_and_grad(func, argnums=0, has_aux=False):
+    """A function that returns (value, gradient) of `func`, or ((value, aux), gradient).
+
+    Arguments and errors are those of `grad`.
+
+    >>> value_and_grad(tensorlib.square)(tensorlib.tensor(3.0))
+    (tensor(9.), tensor(6.))
+    """
+    @functools.wraps(func)
+    def both(*args, **kwargs):
+        run, found = _differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
+        return run.with_aux(run.value()), found
+    return both
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that returns (gradient, value) of `func`, or (gradient, (value, aux)).
+
+    PyTorch's order of what `value_and_grad` returns. Arguments and errors are those of `grad`.
+    """
+    @functools.wraps(func)
+    def both(*args, **kwargs):
+        run, found = _differentiated("grad_and_value", func, argnums, has_aux, args, kwargs)
+        return found, run.with_aux(run.value())
+    return both
+
+
+def _differentiated(name, func, argnums, has_aux, args, kwargs):
+    """A run of `func`, whose output must be a scalar, and its gradient."""
+    places, single = places_of(name, argnums, len(args))
+    run = Run(name, func, args, kwargs, places, has_aux)
+    out = run.value()
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"{name}: expected the function to return a Tensor, got "
+                           f"{type(out).__name__}")
+    if out.ndim:
+        raise RuntimeError(
+            f"{name}: expected the function to return a scalar Tensor, got one of shape "
+            f"{tuple(out.shape)}; vjp and jacrev take such functions, elementwise_grad those that "
+            "act on each element")
+    check_floating(name, run.outputs)
+    return run, run.by_argument(run.trace.pull([out.new_ones(())], False), single)
+
+
+def elementwise_grad(func, argnums=0):
+    """A function that returns the derivative of `func`, a function of each element, at each.
+
+    It is the gradient of the sum of what `func` returns, of any shape. Arguments are those of
+    `grad`.
+
+    >>> elementwise_grad(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
+    tensor([2., 4.])
+    """
+    @functools.wraps(func)
+    def derivative(*args, **kwargs):
+        name = "elementwise_grad"
+        places, single = places_of(name, argnums, len(args))
+        run = Run(name, func, args, kwargs, places, False)
+        check_floating(name, run.outputs)
+        ones = [out.new_ones(out.shape) for out in run.outputs]
+        return run.by_argument(run.trace.pull(ones, False), single)
+    return derivative
+
+
+def vjp(func, *primals, has_aux=False):
+    """(output, vjp_fn), or (output, vjp_fn, aux), of `func` at `primals`.
+
+    `vjp_fn(cotangents)` takes what is like the output and returns the product with the Jacobian
+    from the left: one for each primal, not in a tuple where there is only one. It may be called
+    again and again.
+
+    Raises: RuntimeError for outputs that are not floating tensors, or for cotangents that are not
+    like the output.
+
+    >>> out, vjp_fn = vjp(tensorlib.sin, tensorlib.zeros(2))
+    >>> vjp_fn(tensorlib.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    run = Run("vjp", func, primals, {}, range(len(primals)), has_aux)
+    check_floating("vjp", run.outputs)
+
+    def vjp_fn(*cotangents, retain_graph=True):
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        leaves = flatten_as("vjp", "cotangents", given, run.structure, "the output")
+        gradients = run.trace.pull(directions("vjp", "cotangent", leaves, run.outputs),
+                                   retain_graph)
+        return run.by_argument(gradients, len(primals) == 1)
+
+    return run.with_aux(run.value(), vjp_fn)
+
+
+def jacrev(func, argnums=0, *, has_aux=False):
+    """A function that returns the Jacobian of `func`, computed by reverse mode, row by row.
+
+    It has the container of the output, and in it that of the argument (a tuple where argnums is
+    one); each tensor has the output's shape followed by the input's. Cheap where outputs are few.
+
+    >>> jacrev(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    @functools.wraps(func)
+    def jacobian(*args, **kwargs):
+        places, single = places_of("jacrev", argnums, len(args))
+        run = Run("jacrev", func, args, kwargs, places, has_aux)
+        check_floating("jacrev", run.outputs)
+        blocks = [run.by_argument(rows_of(run.trace, place), single)
+                  for place in range(len(run.outputs))]
+        return run.with_aux(unflatten(run.structure, blocks))
+    return jacobian
+
+
+def check_floating(name, outputs):
+    """Raises RuntimeError for outputs that have no gradient."""
+    for out in outputs:
+        if not out.is_floating_point():
+            raise RuntimeError(f"{name}: all outputs of the function must be floating-point "
+                               f"Tensors, got a Tensor of {out.dtype}")
+
+
+def directions(name, what, given, tensors):
+    """Tensors that are to go through a derivative, in the dtype of what they belong to.
+
+    Raises: RuntimeError for other shapes.
+    """
+    flatten_tensors(name, f"{what}s", given)
+    for i, (x, like) in enumerate(zip(given, tensors)):
+        if x.shape != like.shape:
+            raise RuntimeError(f"{name}: {what} {i} has shape {tuple(x.shape)}, but what it "
+                               f"belongs to has shape {tuple(like.shape)}")
+    return [x.to(like.dtype) for x, like in zip(given, tensors)]

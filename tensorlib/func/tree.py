@@ -1,0 +1,120 @@
+"""Nested containers: tuples, lists, named tuples and dicts of leaves, and None, which has none.
+
+`flatten` gives the leaves in order, and the structure, from which `unflatten` makes the container
+again with other leaves. A dict's leaves are in the order of its keys as they were put in.
+"""
+
+from tensorlib._core.tensor import Tensor
+
+
+class Structure:
+    """What a container is without its leaves. Two compare equal where leaves fit either.
+
+    kind: the container's type, or None for a leaf. keys: of a dict.
+    """
+
+    def __init__(self, kind, keys=(), children=()):
+        self.kind = kind
+        self.keys = tuple(keys)
+        self.children = tuple(children)
+        self.count = sum(child.count for child in children) if kind is not None else 1
+
+    def __eq__(self, other):
+        if not isinstance(other, Structure) or self.kind is not other.kind:
+            return False
+        if self.kind is dict:
+            mine, others = dict(zip(self.keys, self.children)), dict(
+                zip(other.keys, other.children))
+            return mine == others
+        return self.children == other.children
+
+    __hash__ = None
+
+    def __repr__(self):
+        if self.kind is None:
+            return "*"
+        if self is NOTHING:
+            return "None"
+        if self.kind is dict:
+            inside = ", ".join(f"{k!r}: {c!r}" for k, c in zip(self.keys, self.children))
+            return f"{{{inside}}}"
+        inside = ", ".join(map(repr, self.children))
+        if self.kind is list:
+            return f"[{inside}]"
+        return f"({inside}{',' if len(self.children) == 1 else ''})"
+
+
+LEAF = Structure(None)
+NOTHING = Structure(type(None))
+
+
+def flatten(container):
+    """The leaves of a container in order, and its structure."""
+    if isinstance(container, Tensor):
+        return [container], LEAF
+    leaves = []
+    return leaves, _collect(container, leaves)
+
+
+def _collect(value, leaves):
+    if value is None:
+        return NOTHING
+    if isinstance(value, dict):
+        return Structure(dict, value, [_collect(x, leaves) for x in value.values()])
+    if isinstance(value, (tuple, list)):
+        return Structure(type(value), (), [_collect(x, leaves) for x in value])
+    leaves.append(value)
+    return LEAF
+
+
+def unflatten(structure, leaves):
+    """The container of this structure with these leaves."""
+    return leaves[0] if structure is LEAF else _build(structure, iter(leaves))
+
+
+def _build(structure, leaves):
+    kind = structure.kind
+    if kind is None:
+        return next(leaves)
+    if structure is NOTHING:
+        return None
+    children = [_build(child, leaves) for child in structure.children]
+    if kind is dict:
+        return dict(zip(structure.keys, children))
+    return kind(*children) if hasattr(kind, "_fields") else kind(children)
+
+
+def flatten_as(name, what, container, structure, like):
+    """The leaves of a container that must have this structure, in its order.
+
+    Raises: RuntimeError that names the transform, what the container is, and what it must be like.
+    """
+    leaves, found = flatten(container)
+    if found != structure:
+        raise RuntimeError(f"{name}: {what} must have the structure of {like}: expected "
+                           f"{structure}, got {found}")
+    return [leaves[i] for i in _order(found, structure)]
+
+
+def _order(found, structure):
+    """Where the leaves of `structure` lie among those of `found`: dicts may differ in order."""
+    places = unflatten(found, range(found.count))
+    return flatten(_arranged(places, structure))[0]
+
+
+def _arranged(places, structure):
+    if structure.kind is dict:
+        return {k: _arranged(places[k], c) for k, c in zip(structure.keys, structure.children)}
+    if structure.children:
+        return [_arranged(place, child) for place, child in zip(places, structure.children)]
+    return places
+
+
+def flatten_tensors(name, what, container):
+    """The leaves of a container of tensors, and its structure. Raises: RuntimeError for others."""
+    leaves, structure = flatten(container)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{name}: {what} must be Tensors or containers of Tensors; got "
+                               f"{type(leaf).__name__}")
+    return leaves, structure

@@ -1,0 +1,237 @@
+"""Arguments of transforms: numbers, containers, `has_aux`; and what is refused, by its message."""
+
+from collections import namedtuple
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import func
+from tensorlib.func import tree
+from tensorlib.testing import assert_close
+
+Point = namedtuple("Point", "x y")
+
+
+def loss(params, batch, scale=1.0):
+    hidden = batch["x"] @ params["layers"][0] + params["layers"][1][0]
+    return (hidden.tanh() * params["out"]).sum() * scale
+
+
+@pytest.fixture
+def params():
+    return {"layers": [tl.tensor([[0.5, -1.0], [0.25, 2.0]]), (tl.tensor([0.1, 0.2]), None)],
+            "out": tl.tensor(1.5)}
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+def test_gradients_are_contained_as_the_arguments_are(params):
+    batch = {"x": tl.tensor([[1.0, 2.0]])}
+    found = func.grad(loss)(params, batch)
+    assert list(found) == ["layers", "out"] and isinstance(found["layers"][1], tuple)
+    assert found["layers"][1][1] is None
+    leaves = [x.clone().requires_grad_() for x in (
+        params["layers"][0], params["layers"][1][0], params["out"])]
+    loss({"layers": [leaves[0], (leaves[1], None)], "out": leaves[2]}, batch).backward()
+    for a, b in zip((found["layers"][0], found["layers"][1][0], found["out"]), leaves):
+        assert_close(a, b.grad)
+
+
+def test_keyword_arguments_are_passed_on_and_not_differentiated(params):
+    batch = {"x": tl.tensor([[1.0, 2.0]])}
+    once, twice = func.grad(loss)(params, batch), func.grad(loss)(params, batch, scale=2.0)
+    assert_close(twice["out"], 2 * once["out"])
+
+
+def test_numbers_of_arguments():
+    a, b = tl.tensor(2.0), tl.tensor(3.0)
+
+    def f(a, b):
+        return a * a * b
+
+    assert func.grad(f)(a, b).item() == 12.0
+    assert func.grad(f, 1)(a, b).item() == 4.0
+    assert func.grad(f, -1)(a, b).item() == 4.0
+    assert [g.item() for g in func.grad(f, (1, 0))(a, b)] == [4.0, 12.0]
+    assert isinstance(func.grad(f, (0,))(a, b), tuple)
+    hessian = func.hessian(f, (0, 1))(a, b)
+    assert [[h.item() for h in row] for row in hessian] == [[6.0, 4.0], [4.0, 0.0]]
+
+
+def test_jacobians_contain_the_output_and_in_it_the_argument():
+    p = {"a": tl.tensor([1.0, 2.0]), "b": [tl.tensor(3.0)]}
+
+    def f(p):
+        return Point(p["a"] * p["b"][0], {"s": p["a"].sum()})
+
+    for transform in (func.jacrev, func.jacfwd):
+        found = transform(f)(p)
+        assert isinstance(found, Point)
+        assert_close(found.x["a"], 3 * tl.eye(2))
+        assert_close(found.x["b"][0], p["a"])
+        assert_close(found.y["s"]["a"], tl.ones(2))
+        assert found.y["s"]["b"][0].item() == 0.0
+
+
+def test_tangents_and_cotangents_are_contained_as_what_they_belong_to():
+    p = {"a": tl.tensor(2.0), "b": tl.tensor(3.0)}
+
+    def f(p):
+        return [p["a"] * p["b"], p["a"]]
+
+    out, moved = func.jvp(f, (p,), ({"b": tl.tensor(10.0), "a": tl.tensor(1.0)},))
+    assert [x.item() for x in moved] == [23.0, 1.0] and [x.item() for x in out] == [6.0, 2.0]
+    out, pull = func.vjp(f, p)
+    pulled = pull([tl.tensor(1.0), tl.tensor(5.0)])
+    assert pulled["a"].item() == 8.0 and pulled["b"].item() == 2.0
+
+
+def test_empty_tensors_have_empty_jacobians():
+    for transform in (func.jacrev, func.jacfwd):
+        assert transform(tl.sin)(tl.zeros(0)).shape == (0, 0)
+        assert transform(lambda x: x.sum())(tl.zeros(2, 0)).shape == (2, 0)
+        assert transform(lambda x: x[:0])(tl.zeros(2)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("container", [
+    1, (), [], {}, None, (1, [2, {"k": (3,)}], None), Point(1, [2]), {"b": 1, "a": (2, 3)}])
+def test_containers_come_back_as_they_were(container):
+    leaves, structure = tree.flatten(container)
+    again = tree.unflatten(structure, leaves)
+    assert again == container and type(again) is type(container)
+    assert tree.flatten(again)[1] == structure and structure.count == len(leaves)
+
+
+def test_dicts_in_another_order_have_the_same_structure():
+    _, structure = tree.flatten({"a": 1, "b": (2, 3)})
+    assert tree.flatten_as("f", "x", {"b": (5, 6), "a": 4}, structure, "y") == [4, 5, 6]
+
+
+# ---- aux -----------------------------------------------------------------------------------------
+
+def test_what_comes_with_the_output_is_handed_on():
+    x = tl.tensor(3.0)
+
+    def f(x):
+        return x * x, {"twice": 2 * x, "note": "kept"}
+
+    slope, aux = func.grad(f, has_aux=True)(x)
+    assert slope.item() == 6.0 and aux["note"] == "kept" and not aux["twice"].requires_grad
+    (value, aux), slope = func.value_and_grad(f, has_aux=True)(x)
+    assert (value.item(), aux["twice"].item(), slope.item()) == (9.0, 6.0, 6.0)
+    slope, (value, aux) = func.grad_and_value(f, has_aux=True)(x)
+    assert (value.item(), aux["twice"].item(), slope.item()) == (9.0, 6.0, 6.0)
+    assert func.jacrev(f, has_aux=True)(x)[1]["twice"].item() == 6.0
+    assert func.jacfwd(f, has_aux=True)(x)[1]["twice"].item() == 6.0
+    assert func.jvp(f, (x,), (x,), has_aux=True)[2]["twice"].item() == 6.0
+    out, pull, aux = func.vjp(f, x, has_aux=True)
+    assert aux["twice"].item() == 6.0 and pull(tl.tensor(1.0)).item() == 6.0
+
+
+def test_what_comes_with_the_output_keeps_the_graph_of_what_was_captured():
+    w = tl.tensor(2.0, requires_grad=True)
+    _, aux = func.grad(lambda x: (x * x, w * x), has_aux=True)(tl.tensor(3.0))
+    assert tl.autograd.grad(aux, w)[0].item() == 3.0
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+ONES = tl.ones(3)
+REFUSED = {
+    "no scalar": (lambda: func.grad(tl.sin)(ONES), RuntimeError, r"grad: .*scalar.*\(3,\).*jacrev"),
+    "one element is no scalar": (lambda: func.grad(tl.sin)(tl.ones(1)), RuntimeError, "scalar"),
+    "no tensor": (lambda: func.grad(lambda x: 2.0)(ONES), RuntimeError, "grad: .*got float"),
+    "integer output": (lambda: func.grad(lambda x: x.sum().int())(ONES), RuntimeError,
+                       "floating-point"),
+    "number as argument": (lambda: func.grad(tl.sin)(3.0), ValueError, "grad: .*float"),
+    "number is a TypeError": (lambda: func.grad(tl.sin)(3.0), TypeError, "grad: .*float"),
+    "number in a container": (lambda: func.grad(lambda p: p[0])((tl.ones(()), 3)), ValueError,
+                              "int"),
+    "integer argument": (lambda: func.jacfwd(tl.sin)(tl.tensor([1, 2])), RuntimeError,
+                         "floating point.*int64"),
+    "argnums too large": (lambda: func.grad(tl.sin, 3)(ONES), RuntimeError, "argnum=3.*only 1"),
+    "argnums twice": (lambda: func.grad(tl.add, (0, -2))(ONES, ONES), RuntimeError, "unique"),
+    "argnums empty": (lambda: func.grad(tl.add, ())(ONES, ONES), RuntimeError, "non-empty"),
+    "argnums a name": (lambda: func.grad(tl.sin, "a")(ONES), RuntimeError, "got str"),
+    "argnums a bool": (lambda: func.grad(tl.sin, True)(ONES), RuntimeError, "got bool"),
+    "argnums of floats": (lambda: func.grad(tl.sin, (0.5,))(ONES), RuntimeError, "0.5"),
+    "no aux": (lambda: func.grad(tl.sum, has_aux=True)(ONES), RuntimeError, "has_aux"),
+    "primals no tuple": (lambda: func.jvp(tl.sin, ONES, ONES), RuntimeError, "jvp: .*tuple"),
+    "too many tangents": (lambda: func.jvp(tl.sin, (ONES,), (ONES, ONES)), RuntimeError,
+                          "jvp: tangents.*primals"),
+    "shape of a tangent": (lambda: func.jvp(tl.sin, (ONES,), (tl.ones(2),)), RuntimeError,
+                           r"jvp: tangent 0 has shape \(2,\).*\(3,\)"),
+    "tangent no tensor": (lambda: func.jvp(tl.sin, (ONES,), (2.0,)), RuntimeError, "tangents"),
+    "strict": (lambda: func.jvp(lambda x: (x, tl.ones(2)), (ONES,), (ONES,), strict=True),
+               RuntimeError, "output 1.*strict"),
+    "shape of a cotangent": (lambda: func.vjp(tl.sin, ONES)[1](tl.ones(2)), RuntimeError,
+                             r"vjp: cotangent 0 has shape \(2,\)"),
+    "too few cotangents": (lambda: func.vjp(lambda x: (x, x), ONES)[1](ONES), RuntimeError,
+                           r"cotangents.*\(\*, \*\).*got \*"),
+    "jvp of a number": (lambda: func.jvp(lambda x: 2.0, (ONES,), (ONES,)), RuntimeError,
+                        "jvp: .*float"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        call()
+
+
+TRANSFORMS = [
+    lambda f, x: func.grad(f)(x), lambda f, x: func.vjp(f, x),
+    lambda f, x: func.jvp(f, (x,), (x,)), lambda f, x: func.linearize(f, x),
+    lambda f, x: func.jacrev(f)(x), lambda f, x: func.hvp(f, (x,), (x,)),
+]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_writing_to_a_captured_tensor_is_named_and_leaves_it_alone(transform):
+    captured = tl.zeros(3)
+    writes = {
+        "add_": lambda x: captured.add_(x), "mul_": lambda x: captured[:2].mul_(x[:2]),
+        "copy_": lambda x: captured.copy_(x), "setitem": lambda x: captured.__setitem__(0, x[0]),
+        "fill_": lambda x: captured.fill_(1.0), "exp": lambda x: tl.exp(ONES, out=captured),
+        "sin_": lambda x: x.sin_(),
+    }
+    x = tl.ones(3)
+    for name, write in writes.items():
+        def f(x):
+            write(x)
+            return (captured * x).sum()
+
+        with pytest.raises(RuntimeError, match=f"{name}: in place on a tensor .*outside"):
+            transform(f, x)
+        assert (captured == 0).all() and not captured.requires_grad and (x == 1).all()
+    captured.add_(1)                     # outside of a transform it is an ordinary tensor
+
+
+def test_a_function_that_raises_leaves_the_modes_as_they_were():
+    def f(x):
+        raise KeyError("of the user's")
+
+    for transform in TRANSFORMS:
+        with pytest.raises(KeyError):
+            transform(f, tl.ones(3))
+    with tl.no_grad():
+        with pytest.raises(KeyError):
+            func.grad(f)(ONES)
+        assert not tl.is_grad_enabled()
+
+
+def test_a_value_that_forward_mode_needs_and_that_was_overwritten_is_noticed(x):
+    def f(x):
+        y = x.exp()
+        z = y * y
+        y.add_(1)
+        return z
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.*of exp"):
+        func.jvp(f, (x,), (x,))
+
+
+def test_the_input_of_a_transform_is_not_marked(x):
+    func.jacfwd(tl.sin)(x), func.hessian(lambda x: x.exp().sum())(x)
+    assert x.is_leaf and not x.requires_grad and x.grad is None

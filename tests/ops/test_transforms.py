@@ -1,0 +1,97 @@
+"""The functional transforms on every differentiable operation of the registry."""
+
+import numpy as np
+import pytest
+from catalogue import call, differentiable, differentiable_samples, leaves, operations, outputs
+from catalogue import samples as samples_of
+from catalogue import values
+
+import tensorlib as tl
+from tensorlib import func
+from tensorlib.testing import assert_close
+
+
+def floating(function):
+    """The function with those outputs alone that are floating, as a tuple."""
+    return lambda *inputs: tuple(
+        out for out in outputs(function(*inputs)) if out.is_floating_point())
+
+
+def random_like(x, seed):
+    rng = np.random.default_rng(seed)
+    return tl.tensor(rng.uniform(-1, 1, tuple(x.shape)), dtype=x.dtype)
+
+
+def inner(xs, ys):
+    return sum((values(x) * values(y)).sum() for x, y in zip(xs, ys, strict=True))
+
+
+@operations("tangent", differentiable)
+def test_forward_and_reverse_mode_are_transposed(op):
+    """<u, J v> = <J' u, v>, and J v is a finite difference."""
+    for function, wanted in differentiable_samples(op):
+        function = floating(function)
+        primals = tuple(x.detach() for x in wanted)
+        tangents = tuple(random_like(x, i) for i, x in enumerate(primals))
+        out, moved = func.jvp(function, primals, tangents)
+        again, pull = func.vjp(function, *primals)
+        us = tuple(random_like(x, 7 + i) for i, x in enumerate(out))
+        pulled = pull(us if len(us) != 1 else (us[0],))
+        pulled = (pulled,) if len(primals) == 1 else pulled
+        assert inner(us, moved) == pytest.approx(inner(pulled, tangents), rel=1e-9, abs=1e-9)
+        ahead, behind = (function(*[x + step * t for x, t in zip(primals, tangents)])
+                         for step in (1e-6, -1e-6))
+        for a, b, c, x, y, t in zip(ahead, behind, out, again, moved, moved):
+            assert_close(c, x, equal_nan=True)
+            assert t.shape == c.shape and t.dtype == c.dtype
+            assert not (c.requires_grad or x.requires_grad or t.requires_grad)
+            after, before = values(a), values(b)
+            slope = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
+            assert_close(values(y), slope / 2e-6, rtol=1e-4, atol=1e-6)
+
+
+@operations("tangent", differentiable)
+def test_jacobians_agree_in_both_modes(op):
+    for function, wanted in differentiable_samples(op, largest=12):
+        function = floating(function)
+        primals = tuple(x.detach() for x in wanted)
+        places = tuple(range(len(primals)))
+        by_rows = func.jacrev(function, places)(*primals)
+        by_columns = func.jacfwd(function, places)(*primals)
+        for rows, columns in zip(by_rows, by_columns, strict=True):
+            for a, b in zip(rows, columns, strict=True):
+                assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@operations("tangent", differentiable)
+def test_a_tangent_is_differentiated_by_both_modes(op):
+    """Forward over forward and reverse over forward mode give one second derivative."""
+    for function, wanted in differentiable_samples(op, largest=12):
+        function = floating(function)
+        primals = tuple(x.detach() for x in wanted)
+        tangents = tuple(random_like(x, i) for i, x in enumerate(primals))
+        second = tuple(random_like(x, 20 + i) for i, x in enumerate(primals))
+
+        def moved(*xs):
+            return func.jvp(function, xs, tangents)[1]
+
+        out, twice = func.jvp(moved, primals, second)
+        _, pull = func.vjp(moved, *primals)
+        us = tuple(random_like(x, 7 + i) for i, x in enumerate(out))
+        pulled = pull(us if len(us) != 1 else (us[0],))
+        pulled = (pulled,) if len(primals) == 1 else pulled
+        assert inner(us, twice) == pytest.approx(inner(pulled, second), rel=1e-8, abs=1e-8)
+
+
+@operations("tangent", differentiable)
+def test_transforms_leave_their_inputs_alone(op):
+    sample = samples_of(op)[0]
+    tensors, wanted = leaves(op, sample)
+    before = [values(x).copy() for x in tensors.arrays]
+    primals = tuple(x.detach() for x in wanted)
+    if any(out.requires_grad for out in outputs(call(op, tensors))):
+        function, _ = differentiable_samples(op)[0]
+        func.jacfwd(floating(function), tuple(range(len(primals))))(*primals)
+    for x, old in zip(tensors.arrays, before):
+        assert (values(x) == old).all() and x.grad is None
+    assert not any(x.requires_grad for x in primals)
