@@ -473,23 +473,6 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     return RemovableHandle(node.hooks, key)
 
 
-def add_hook(Tensor x, hook):
-    """Has `hook` called with the gradient of `x`; returns its handle."""
-    return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
-
-
-def add_accumulated_hook(Tensor leaf, hook):
-    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
-    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
-
-
-def add_retaining_hook(Tensor x, hook):
-    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
-    if not x.keeps_grad:
-        x.keeps_grad = True
-        hook_node(gradient_edge(x), RETAINS, x.slot, hook)
-
-
 cdef int set_history(Tensor x, object node, int slot) except -1:
     """Makes `node` the one that computes `x`; the hook of `retain_grad` follows the tensor."""
     cdef Node old
