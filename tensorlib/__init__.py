@@ -9,6 +9,8 @@ tensor([2., 4.])
 
 from tensorlib import ops
 from tensorlib import autograd
+from tensorlib import graph
+from tensorlib import io
 from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core import copying, printing

@@ -16,6 +16,7 @@ _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
 from tensorlib import config as config
+from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import utils as utils
 from tensorlib._core.creation import contiguous_format as contiguous_format
@@ -73,13 +74,13 @@ def add(
     """Sum of the elements of both, with broadcasting."""
 
 def addmm(
-    input: Tensor, mat1: Any, mat2: Any, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
-    None = None
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+    | None = None
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0."""
 
 def addmv(
-    input: Tensor, mat: Any, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
     None = None
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
@@ -165,8 +166,8 @@ def atan2(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | Non
     """The angle of the point (x = other, y = input), in (-pi, pi]."""
 
 def baddbmm(
-    input: Tensor, batch1: Any, batch2: Any, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
-    None = None
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
+    Tensor | None = None
 ) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
 
@@ -391,7 +392,7 @@ def index_select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
 def initial_seed() -> _int:
     """The seed from which the default generator started."""
 
-def inner(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dim of both."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -5,10 +5,10 @@ called from a copy of its values, so that a hook may register and remove others:
 removed during the sweep of its node still runs in it, as in PyTorch.
 """
 
-import warnings
-
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+
+import warnings
 
 from tensorlib._core.node cimport (
     ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,

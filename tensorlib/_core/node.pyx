@@ -13,6 +13,7 @@ from libc.stdlib cimport free, malloc, realloc
 import os
 import traceback
 
+from tensorlib._core.dtypes cimport dtype_object
 from tensorlib._core.memory cimport first_version, untracked
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor, alias, requires_grad
@@ -78,6 +79,20 @@ cdef class Node:
         return self.op.node_name
 
     @property
+    def operation(self):
+        """The name of the operation that was recorded, such as `tanh`."""
+        return self.op.name
+
+    @property
+    def input_layouts(self):
+        """For each input: its dtype and shape."""
+        cdef int i
+        return tuple([
+            (dtype_object(self.edges[i].dtype),
+             make_size(self.edges[i].ndim, edge_dims(&self.edges[i])))
+            for i in range(self.n_edges)])
+
+    @property
     def next_functions(self):
         """For each input: the node that its gradient goes to (or None) and which of its outputs."""
         cdef int i
@@ -99,6 +114,19 @@ cdef class Node:
         if self.notes is None:
             self.notes = {}
         return self.notes
+
+    @property
+    def saved_values(self):
+        """The tensors kept for the gradient, by their names in the operation, outside the graph.
+
+        Empty once a sweep has let them go.
+        """
+        cdef int i
+        if self.op is accumulate:
+            return {}
+        return {name: alias(<Tensor>self.saved[i].tensor)
+                for i, name in enumerate(saved_names(self))
+                if isinstance(<object>self.saved[i].tensor, Tensor)}
 
     @property
     def saved_bytes(self):
@@ -131,6 +159,15 @@ cdef class Node:
 
     def __repr__(self):
         return f"<{self.name()} object at {<size_t><PyObject*>self:#x}>"
+
+
+cdef list saved_names(Node node):
+    """What the saved values are in the operation: `input`, `out`; else their numbers."""
+    cdef int bit
+    cdef list names = [
+        node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else node.op.arguments[bit]
+        for bit in range(32) if node.kept >> bit & 1]
+    return names if len(names) == node.n_saved else [str(bit) for bit in range(node.n_saved)]
 
 
 class _Accumulate:
@@ -437,6 +474,11 @@ cdef Node gradient_edge(Tensor x):
     if x.grad_node is not None:
         return <Node>x.grad_node
     return accumulator_of(x) if x.wants_grad else None
+
+
+def gradient_node(Tensor x not None):
+    """As `gradient_edge`, for Python."""
+    return gradient_edge(x)
 
 
 # ---- hooks ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ The function that a user calls is made here once per operation, closed over its 
 operation runs no Python frame.
 """
 
+from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
@@ -332,8 +333,8 @@ cdef list as_tensors(Op op, tuple args):
     """The arguments of an element-wise operation as tensors; numbers take a partner's dtype."""
     cdef Tensor partner = None, x
     cdef list tensors = []
-    for value in args:
-        if isinstance(value, Tensor):
+    for i, value in enumerate(args):
+        if isinstance(value, Tensor) and i not in op.boolean_inputs:
             partner = <Tensor>value
             break
     for i, value in enumerate(args):
@@ -465,6 +466,49 @@ cdef object product_into(str name, Tensor a, Tensor b, object out):
     if isinstance(out, Tensor) and (<Tensor>out).type != result.type:
         raise RuntimeError(f"{name}: out has dtype {out.dtype} but the result has {result.dtype}")
     return store_out(name, (a, b), result, out)
+
+
+def make_sized(Op op):
+    """For operations on one tensor and sizes (or dims), one by one or as a sequence."""
+    cdef object forward = op.forward
+    cdef str named = op.attributes[0]
+    def function(input, *sizes, **keyword):
+        cdef PyObject* args[1]
+        cdef Tensor x
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
+                            f"{type(input).__name__}")
+        if keyword:
+            if sizes or list(keyword) != [named]:
+                raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
+            sizes = (keyword[named],)
+        if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
+            sizes = as_sizes(op, sizes[0])
+        x = forward(input, sizes)
+        if mode().grad and requires_grad(<Tensor>input):
+            args[0] = <PyObject*>input
+            record(op, args, 1, x, {named: sizes} if op.kept_attributes else None)
+        return x
+    return function
+
+
+cdef tuple as_sizes(Op op, object sizes):
+    try:
+        return tuple(sizes)
+    except TypeError:
+        raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
+
+
+def make_checked(str name, dict places, function):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors."""
+    def checked(*args, **kwargs):
+        cdef Py_ssize_t place
+        for argument, place in places.items():
+            x = args[place] if place < len(args) else kwargs.get(argument)
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
+        return function(*args, **kwargs)
+    return checked
 
 
 def make_general(Op op):

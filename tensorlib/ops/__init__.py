@@ -15,7 +15,8 @@ from tensorlib.ops import (
     softmax,
     indexing,
 )
-from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.declare import FUNCTIONS, check_tensors
 
+check_tensors()
 connect_operators()
 connect_subscripts()
