@@ -29,8 +29,8 @@ from tensorlib._core.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.dtypes import promote_types as promote_types
 from tensorlib._core.generator import default_generator as default_generator
 from tensorlib._core.memory import OutOfMemoryError as OutOfMemoryError
+from tensorlib._core.modes import is_inference_mode_enabled as is_inference_mode_enabled
 from tensorlib._core.node import is_grad_enabled as is_grad_enabled
-from tensorlib._core.node import is_inference_mode_enabled as is_inference_mode_enabled
 from tensorlib._core.pool import get_num_threads as get_num_threads
 from tensorlib._core.pool import set_num_threads as set_num_threads
 from tensorlib._core.printing import set_printoptions as set_printoptions

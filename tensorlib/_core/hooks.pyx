@@ -11,9 +11,30 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 import warnings
 
 from tensorlib._core.node cimport (
-    ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, grad_place, recorded_at,
+    ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,
+    gradient_edge, hook_node, recorded_at,
 )
 from tensorlib._core.tensor cimport Tensor, same_shape
+
+
+def add_hook(Tensor x, hook):
+    """Has `hook` called with the gradient of `x`; returns its handle."""
+    return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
+
+
+def add_accumulated_hook(Tensor leaf, hook):
+    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
+
+
+def add_retaining_hook(Tensor x, hook):
+    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
+    if not x.keeps_grad:
+        x.keeps_grad = True
+        hook_node(gradient_edge(x), RETAINS, x.slot, hook)
+
+
+# ---- running them --------------------------------------------------------------------------------
 
 cdef list hooks_of(object hooks, HookKind kind):
     return [(slot, hook) for k, slot, hook in list(hooks.values()) if k == kind]

@@ -78,6 +78,7 @@ cdef void release_saved(Node node) noexcept
 cdef void forget_unpacked(Node node)
 cdef void watch(Node node) noexcept
 cdef str recorded_at(Node node)
+cdef object hook_node(Node node, HookKind kind, int slot, object hook)
 cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)

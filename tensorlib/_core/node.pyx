@@ -6,7 +6,7 @@ gradient needs (`saved`). Neither is a Python list: a node with two inputs is on
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
@@ -14,7 +14,7 @@ import os
 import traceback
 
 from tensorlib._core.dtypes cimport dtype_object
-from tensorlib._core.memory cimport UNTRACKED, first_version, untracked
+from tensorlib._core.memory cimport first_version, untracked
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor, alias, requires_grad
 
@@ -58,41 +58,6 @@ def _set_grad_enabled(bint enabled):
     cdef bint before = mode().grad
     mode().grad = enabled and first_version()[0] == 0
     return before
-
-
-def is_inference_mode_enabled():
-    """Whether tensors that this thread makes are inference tensors."""
-    return first_version()[0] != 0
-
-
-def _set_inference(bint enabled):
-    """Sets the inference mode of this thread and returns the one before."""
-    cdef bint before = first_version()[0] != 0
-    first_version()[0] = UNTRACKED if enabled else 0
-    return before
-
-
-def _set_anomaly(bint enabled, bint check_nan):
-    """Sets whether this thread detects anomalies, and NaN; returns what held before."""
-    before = bool(mode().watched & TRACED), bool(mode().watched & CHECKED)
-    mode().watched &= ~(TRACED | CHECKED)
-    if enabled:
-        mode().watched |= TRACED | (CHECKED if check_nan else 0)
-    return before
-
-
-def _set_packing(hooks):
-    """Sets (pack, unpack), or None, for the values that this thread saves; returns those before."""
-    cdef PyObject* before = mode().packing
-    held = None if before == NULL else <object>before
-    Py_XDECREF(before)
-    mode().packing = NULL
-    mode().watched &= ~PACKED
-    if hooks is not None:
-        Py_INCREF(hooks)
-        mode().packing = <PyObject*>hooks
-        mode().watched |= PACKED
-    return held
 
 
 cdef int64_t next_sequence = 0
@@ -560,29 +525,12 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     return RemovableHandle(node.hooks, key)
 
 
-def add_hook(Tensor x, hook):
-    """Has `hook` called with the gradient of `x`; returns its handle."""
-    return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
-
-
-def add_accumulated_hook(Tensor leaf, hook):
-    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
-    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
-
-
-def add_retaining_hook(Tensor x, hook):
-    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
-    if not x.keeps_grad:
-        x.keeps_grad = True
-        hook_node(gradient_edge(x), RETAINS, x.slot, hook)
-
-
 cdef int set_history(Tensor x, object node, int slot) except -1:
     """Makes `node` the one that computes `x`; the hook of `retain_grad` follows the tensor."""
     cdef Node old
     if x.keeps_grad:
         old = x.grad_node
-        for key, (kind, _, hook) in list(old.hooks.items()):
+        for key, (kind, _, hook) in list((old.hooks or {}).items()):
             if kind == RETAINS and hook.x() is x:
                 del old.hooks[key]
                 hook_node(node, RETAINS, slot, hook)

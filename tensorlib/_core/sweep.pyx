@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, qsort, realloc
 
 from tensorlib._core.copies cimport packed_copy
+from tensorlib._core.cuts cimport count_again, cut_places
 from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.hooks cimport (
     check_nan, explain, run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
@@ -24,44 +25,22 @@ from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
 from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
 from tensorlib._core.tile cimport run_loop
-from tensorlib._core.worklist cimport Nodes, pop_ready, push, push_ready, start, stop
+from tensorlib._core.worklist cimport (
+    Displaced, Nodes, PyThreadState, Sweep, leads_anywhere, leads_on, pop_ready, push, push_ready,
+    start, stop,
+)
 
 from tensorlib._core.node import _accumulate_op
 from tensorlib._core.op import find
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* value)
-    ctypedef struct PyThreadState
     PyThreadState* PyThreadState_Get()
 
 cdef object accumulate = _accumulate_op
 
 
 # ---- the state of a sweep ------------------------------------------------------------------------
-
-# What a node held for an outer sweep that is still under way on this thread.
-cdef struct Displaced:
-    PyObject* node
-    int64_t sweep
-    int pending
-    bint needed
-    PyObject** grads
-    PyObject* inline_grad
-
-
-cdef struct Sweep:
-    int64_t id
-    PyThreadState* thread
-    Sweep* outer                   # the sweep that was under way when this one began
-    bint retain_graph
-    bint create_graph
-    int watched                    # what the thread's mode says of anomalies
-    PyObject* cut                  # dict from nodes to outputs whose gradients are zero, or NULL
-    Nodes visited                  # every node reached, owned
-    Nodes ready
-    Displaced* displaced
-    Py_ssize_t n_displaced
-
 
 cdef int64_t next_id = 1
 cdef Sweep* active = NULL          # the newest sweep under way, on any thread
@@ -136,22 +115,6 @@ cdef int older(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-cdef inline bint leads_on(Sweep* sweep, Edge* edge) except -1:
-    """Whether a gradient is wanted along an edge."""
-    if edge.target == NULL or not (<Node>edge.target).needed:
-        return False
-    return sweep.cut == NULL or edge.slot not in (<dict>sweep.cut).get(<Node>edge.target, ())
-
-
-cdef bint leads_anywhere(Sweep* sweep, Node node) except -1:
-    """Whether the gradient of an input of the node is wanted."""
-    cdef int i
-    for i in range(node.n_edges):
-        if leads_on(sweep, &node.edges[i]):
-            return True
-    return False
-
-
 cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     """Marks the nodes from which one of the targets is reached: the rest is not run.
 
@@ -170,37 +133,6 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
         node.needed = node.needed or leads_anywhere(sweep, node)
-    return 0
-
-
-cdef int count_again(Sweep* sweep, tuple roots) except -1:
-    """Counts the dependents of each node that will run: not those beyond a gradient of zero."""
-    cdef Nodes stack
-    cdef Node node, target
-    cdef Py_ssize_t k
-    cdef int i
-    for k in range(sweep.visited.n):
-        (<Node>sweep.visited.items[k]).pending = -1          # not reached
-    start(&stack)
-    try:
-        for x in roots:
-            node = gradient_edge(x)
-            if node.pending < 0:
-                node.pending = 0
-                push(&stack, node)
-        while stack.n:
-            stack.n -= 1
-            node = <Node>stack.items[stack.n]
-            for i in range(node.n_edges):
-                if not leads_on(sweep, &node.edges[i]):
-                    continue
-                target = <Node>node.edges[i].target
-                if target.pending < 0:
-                    target.pending = 0
-                    push(&stack, target)
-                target.pending += 1
-    finally:
-        stop(&stack)
     return 0
 
 
@@ -459,33 +391,6 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             if x.grad_node is None and x.hooks is not None:
                 run_accumulated_hooks(x.hooks, x)
     return None
-
-
-cdef dict cut_places(Sweep* sweep, cut):
-    """The outputs of nodes whose gradients are taken as zero, by node."""
-    cdef dict places = {}
-    cdef set names = {value for value in cut if isinstance(value, str)}
-    cdef Tensor x
-    cdef Node node
-    cdef Py_ssize_t k
-    for value in cut:
-        if isinstance(value, Tensor):
-            x = <Tensor>value
-            node = gradient_edge(x)
-            if node is not None:
-                places.setdefault(node, set()).add(x.slot)
-    known = []
-    for k in range(sweep.visited.n if names else 0):
-        node = <Node>sweep.visited.items[k]
-        if node.op is accumulate and node.variable.name is not None:
-            known.append(node.variable.name)
-            if node.variable.name in names:
-                places.setdefault(node, set()).add(0)
-    unknown = sorted(names.difference(known))
-    if unknown:
-        raise ValueError(f"backward: no_grad_set names {unknown[0]!r}, but no leaf of this graph has "
-                         f"this name; the named ones are {sorted(known)}")
-    return places
 
 
 cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:

@@ -1,4 +1,5 @@
-"""Growing arrays of nodes: a stack, and a heap whose first item is the newest node.
+"""What a sweep works through: growing arrays of nodes (a stack, and a heap whose first item is the
+newest node), and its state.
 
 Inline, since a sweep does little else beside the arithmetic.
 """
@@ -8,7 +9,10 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from tensorlib._core.node cimport Node
+from tensorlib._core.node cimport Edge, Node
+
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState
 
 cdef enum:
     FEW = 16
@@ -79,3 +83,45 @@ cdef inline Node pop_ready(Nodes* heap):
         heap.items[child], heap.items[i] = heap.items[i], heap.items[child]
         i = child
     return <Node>first
+
+
+# ---- the state of a sweep ------------------------------------------------------------------------
+
+# What a node held for an outer sweep that is still under way on this thread.
+cdef struct Displaced:
+    PyObject* node
+    int64_t sweep
+    int pending
+    bint needed
+    PyObject** grads
+    PyObject* inline_grad
+
+
+cdef struct Sweep:
+    int64_t id
+    PyThreadState* thread
+    Sweep* outer                   # the sweep that was under way when this one began
+    bint retain_graph
+    bint create_graph
+    int watched                    # what the thread's mode says of anomalies
+    PyObject* cut                  # dict from nodes to outputs whose gradients are zero, or NULL
+    Nodes visited                  # every node reached, owned
+    Nodes ready
+    Displaced* displaced
+    Py_ssize_t n_displaced
+
+
+cdef inline bint leads_on(Sweep* sweep, Edge* edge) except -1:
+    """Whether a gradient is wanted along an edge."""
+    if edge.target == NULL or not (<Node>edge.target).needed:
+        return False
+    return sweep.cut == NULL or edge.slot not in (<dict>sweep.cut).get(<Node>edge.target, ())
+
+
+cdef inline bint leads_anywhere(Sweep* sweep, Node node) except -1:
+    """Whether the gradient of an input of the node is wanted."""
+    cdef int i
+    for i in range(node.n_edges):
+        if leads_on(sweep, &node.edges[i]):
+            return True
+    return False

@@ -1,6 +1,6 @@
 """Finding where a gradient goes wrong."""
 
-from tensorlib._core.node import _set_anomaly
+from tensorlib._core.modes import _set_anomaly
 
 
 class set_detect_anomaly:
@@ -30,9 +30,9 @@ class detect_anomaly:
     >>> import warnings
     >>> with warnings.catch_warnings(), detect_anomaly():
     ...     warnings.simplefilter("ignore")
-    ...     (x.sqrt() * x).sqrt().sum().backward(tensorlib.tensor(float("nan")))
+    ...     (x - 1).sqrt().sum().backward()
     Traceback (most recent call last):
-    RuntimeError: backward: Function 'SumBackward' returned nan values in its 0th output ...
+    RuntimeError: backward: Function 'SqrtBackward' returned nan values in its 0th output ...
     """
 
     def __init__(self, check_nan=True):

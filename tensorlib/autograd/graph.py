@@ -1,6 +1,7 @@
 """The recorded graph from the user's side: its nodes, and hooks on the values they save."""
 
-from tensorlib._core.node import Node, _set_packing
+from tensorlib._core.modes import _set_packing
+from tensorlib._core.node import Node
 
 
 class saved_tensors_hooks:

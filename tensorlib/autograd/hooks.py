@@ -2,7 +2,7 @@
 
 import weakref
 
-from tensorlib._core.node import add_accumulated_hook, add_hook, add_retaining_hook
+from tensorlib._core.hooks import add_accumulated_hook, add_hook, add_retaining_hook
 from tensorlib._core.tensor import attach
 
 

@@ -3,7 +3,7 @@
 import weakref
 
 from tensorlib._core.generator import default_generator
-from tensorlib._core.node import _set_packing
+from tensorlib._core.modes import _set_packing
 from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad

@@ -5,6 +5,8 @@ other. What is refused comes after.
 """
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tensorlib as tl
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
@@ -206,6 +208,43 @@ def test_gradients_of_programs_that_write_in_place(program):
 def test_second_derivatives_of_programs_that_write_in_place(program):
     inputs = leaf(4, 4, start=1.1), leaf(4, 4, start=0.7)
     assert gradgradcheck(program, inputs)
+
+
+# Programs by chance: each step takes a view of a view, or writes into one what others give.
+VIEWS = {
+    "row": lambda v: v[0], "rest": lambda v: v[1:], "columns": lambda v: v[..., ::2],
+    "turned": lambda v: v.t() if v.ndim == 2 else v, "backwards": lambda v: v[::-1],
+    "flat": lambda v: v.reshape(-1), "wide": lambda v: v.unsqueeze(0),
+    "inside": lambda v: v.narrow(0, 0, 1),
+}
+WRITES = {
+    "scale": lambda v, s: v.mul_(s), "shift": lambda v, s: v.add_(s), "sine": lambda v, s: v.sin_(),
+    "divide": lambda v, s: v.div_(s + 3), "fill": lambda v, s: v.fill_(s),
+    "assign": lambda v, s: v.__setitem__(Ellipsis, s), "mask": lambda v, s: mask(v, s),
+    "square": lambda v, s: v.mul_(v), "neighbour": lambda v, s: v[1:].add_(v[:-1]),
+}
+
+
+def mask(v, s):
+    v[v > 0.5] = s
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from([*VIEWS, *WRITES]), st.integers(0, 9),
+                          st.integers(0, 9)), min_size=1, max_size=9))
+def test_programs_by_chance(steps):
+    def program(x):
+        views = [x.sin()]
+        for name, i, k in steps:
+            view, other = views[i % len(views)], views[k % len(views)]
+            if name in VIEWS:
+                if view.ndim and view.numel() > 1:
+                    views.append(VIEWS[name](view))
+            elif view.ndim:
+                WRITES[name](view, other.clone().cos().sum() * 0.2)
+        return [view * 1 for view in views]
+
+    assert gradcheck(program, leaf(3, 3, start=0.3))
 
 
 # ---- what views and bases become -----------------------------------------------------------------

@@ -1,0 +1,26 @@
+"""The examples in the docstrings of the package hold."""
+
+import doctest
+import importlib
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.autograd.graph import Node
+
+MODULES = ["anomaly", "engine", "graph", "hooks", "modes", "recompute"]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_modules(name):
+    module = importlib.import_module(f"tensorlib.autograd.{name}")
+    result = doctest.testmod(module, extraglobs={"tensorlib": tl}, optionflags=FLAGS)
+    assert result.attempted and not result.failed
+
+
+def test_examples_of_nodes():
+    names = {"tensorlib": tl}
+    example = doctest.DocTestParser().get_doctest(
+        Node.register_hook.__doc__, names, "register_hook", None, 0)
+    assert not doctest.DocTestRunner().run(example).failed
