@@ -7,10 +7,10 @@ costs a few evaluations, however long the program. The second table is a nest of
 log(1 + exp(w x + b)), whose derivative written out as a formula would grow like n squared.
 
 `function` is an evaluation that is recorded, `gradient` one and the sweep of its graph. `plain` is
-an evaluation under no_grad: it reuses the same few blocks of memory, which stay in the cache,
-whereas a graph of n operations takes memory for n results. `func.grad` is `gradient` by the
-functional transform, which adds a few microseconds per call and a walk over the graph. Times are
-the best of several, in nanoseconds per operation; the garbage collector stays on.
+an evaluation that is not recorded: it reuses a few blocks of memory, which stay in the cache, where
+a graph of n operations takes memory for n results. `func.grad` is `gradient` by the functional
+transform, which adds a few microseconds per call and a walk over the graph. Times are the best of
+several, in nanoseconds per operation; the garbage collector stays on.
 """
 
 import argparse

@@ -306,13 +306,14 @@ cdef int prepare_out(str name, list tensors, Tensor out, int ndim, const Py_ssiz
             raise RuntimeError(
                 f"{name}: functions with out=... don't support automatic differentiation, but one "
                 "of the arguments requires grad")
+    check_writable(name, out, False)
     if out.ndim_ != ndim or not fits(out, dims):
         if out.numel_:
             raise RuntimeError(
                 f"{name}: out has shape {tuple(out.shape)} but the result has shape "
                 f"{tuple([dims[d] for d in range(ndim)])}; pass an empty tensor to have it resized")
         replace(out, new_tensor(out.type, ndim, dims))
-    return check_writable(name, out, False)
+    return 0
 
 
 def store_out(str name, tuple inputs, Tensor result, out):

@@ -148,12 +148,12 @@ def attributes(Node node):
 
 
 def kept_input(Node node, int i):
-    """Input `i` as it was, linked to the graph. Raises RuntimeError if it was overwritten since."""
+    """Input `i` as it was, linked to the graph. Raises RuntimeError if overwritten since."""
     return saved_value(node, i, True)
 
 
 def kept_output(Node node, int k):
-    """Output `k` as it was, linked to the graph. Raises RuntimeError if it was overwritten since."""
+    """Output `k` as it was, linked to the graph. Raises RuntimeError if overwritten since."""
     cdef Tensor out = saved_value(node, OUTPUT + k, False)
     return saved_value(node, OUTPUT + k, True) if KIND[out.type] == FLOAT_KIND else out
 

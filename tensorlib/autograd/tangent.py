@@ -52,8 +52,8 @@ def jvp_of(op, args, kwargs, tangents):
     `args` are the operation's tensors (or their sequence) and then its attributes, `tangents` a
     tangent or None for each of the tensors. With several outputs the tangent is a tuple too.
 
-    Raises: RuntimeError for an operation without a derivative, NotImplementedError for a function
-    that is made of operations, which have rules of their own.
+    Raises: RuntimeError for an operation without a derivative or rule, NotImplementedError for a
+    function that is made of operations, which have rules of their own.
 
     >>> x = tensorlib.tensor([0.0, 1.0])
     >>> out, tangent = jvp_of(find("square"), (x,), {}, (tensorlib.ones(2),))
@@ -61,7 +61,7 @@ def jvp_of(op, args, kwargs, tangents):
     tensor([0., 2.])
     """
     if op.linearity == "composite":
-        raise NotImplementedError(f"jvp_of: {op.name} is made of operations; differentiate those")
+        raise NotImplementedError(f"jvp: {op.name} is made of operations; differentiate those")
     tensors = len(args[0]) if op.variadic else len(op.arguments)
     check_derivative(op)
     if len(tangents) != tensors:
@@ -76,9 +76,13 @@ def tangent_of(call, tangents):
 
 
 def check_derivative(op):
-    """Raises RuntimeError for an operation that has none."""
-    if not op.differentiable or op.linearity not in RULES:
-        raise RuntimeError(f"jvp_of: {op.name} has no derivative")
+    """Raises RuntimeError for an operation that forward mode cannot pass."""
+    if not op.differentiable:
+        raise RuntimeError(f"jvp: {op.name} has no derivative")
+    if op.linearity not in RULES:
+        raise RuntimeError(
+            f"jvp: {op.name} has no forward-mode rule; declare it linear or multilinear, or add "
+            f"@{op.name}.jvp")
 
 
 def linear_tangent(call, tangents):

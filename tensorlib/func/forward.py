@@ -23,9 +23,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     >>> jvp(tensorlib.square, (x,), (tensorlib.ones(2),))
     (tensor([0., 1.]), tensor([0., 2.]))
     """
-    if not isinstance(primals, tuple):
-        raise RuntimeError("jvp: expected primals to be a tuple, so that func(*primals) can be "
-                           f"called; got {type(primals).__name__}")
+    check_tuple("jvp", "primals", primals)
     run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, complete=True)
     path = run.trace.path()
     if strict and path.independent_outputs():
@@ -52,6 +50,13 @@ def linearize(func, *primals):
         return pushed("linearize", run, path, tangents)
 
     return run.value(), jvp_fn
+
+
+def check_tuple(name, what, given):
+    """Raises RuntimeError for arguments that are not in a tuple."""
+    if not isinstance(given, tuple):
+        raise RuntimeError(f"{name}: expected {what} to be a tuple, so that func(*{what}) can be "
+                           f"called; got {type(given).__name__}")
 
 
 def pushed(name, run, path, tangents):
@@ -101,6 +106,8 @@ def hvp(func, primals, tangents):
     >>> hvp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))
     (tensor(9.), tensor([ 6., 12.]))
     """
+    check_tuple("hvp", "primals", primals)
+    check_tuple("hvp", "tangents", tangents)
     _, product, value = jvp(gradient_with_value(func, primals), primals, tangents, has_aux=True)
     return value, product
 
@@ -110,6 +117,8 @@ def vhp(func, primals, cotangents):
 
     The product is `cotangents` times the Hessian, as in `hvp`, by two sweeps of reverse mode.
     """
+    check_tuple("vhp", "primals", primals)
+    check_tuple("vhp", "cotangents", cotangents)
     _, vjp_fn, value = vjp(gradient_with_value(func, primals), *primals, has_aux=True)
     return value, vjp_fn(*cotangents)
 

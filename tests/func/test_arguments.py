@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import pytest
+from process import run_python
 
 import tensorlib as tl
 from tensorlib import func
@@ -157,6 +158,10 @@ REFUSED = {
     "argnums of floats": (lambda: func.grad(tl.sin, (0.5,))(ONES), RuntimeError, "0.5"),
     "no aux": (lambda: func.grad(tl.sum, has_aux=True)(ONES), RuntimeError, "has_aux"),
     "primals no tuple": (lambda: func.jvp(tl.sin, ONES, ONES), RuntimeError, "jvp: .*tuple"),
+    "hvp's primals no tuple": (lambda: func.hvp(tl.sum, ONES, (ONES,)), RuntimeError,
+                               "hvp: expected primals to be a tuple"),
+    "vhp's cotangents no tuple": (lambda: func.vhp(tl.sum, (ONES,), ONES), RuntimeError,
+                                  "vhp: expected cotangents to be a tuple"),
     "too many tangents": (lambda: func.jvp(tl.sin, (ONES,), (ONES, ONES)), RuntimeError,
                           "jvp: tangents.*primals"),
     "shape of a tangent": (lambda: func.jvp(tl.sin, (ONES,), (tl.ones(2),)), RuntimeError,
@@ -189,12 +194,13 @@ TRANSFORMS = [
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_writing_to_a_captured_tensor_is_named_and_leaves_it_alone(transform):
-    captured = tl.zeros(3)
+    captured, empty = tl.zeros(3), tl.empty(0)
     writes = {
         "add_": lambda x: captured.add_(x), "mul_": lambda x: captured[:2].mul_(x[:2]),
         "copy_": lambda x: captured.copy_(x), "setitem": lambda x: captured.__setitem__(0, x[0]),
         "fill_": lambda x: captured.fill_(1.0), "exp": lambda x: tl.exp(ONES, out=captured),
-        "sin_": lambda x: x.sin_(),
+        "sin_": lambda x: x.sin_(), "cos": lambda x: tl.cos(ONES, out=empty),
+        "normal_": lambda x: captured.normal_(), "zero_": lambda x: captured.zero_(),
     }
     x = tl.ones(3)
     for name, write in writes.items():
@@ -205,6 +211,7 @@ def test_writing_to_a_captured_tensor_is_named_and_leaves_it_alone(transform):
         with pytest.raises(RuntimeError, match=f"{name}: in place on a tensor .*outside"):
             transform(f, x)
         assert (captured == 0).all() and not captured.requires_grad and (x == 1).all()
+    assert empty.shape == (0,)
     captured.add_(1)                     # outside of a transform it is an ordinary tensor
 
 
@@ -235,3 +242,35 @@ def test_a_value_that_forward_mode_needs_and_that_was_overwritten_is_noticed(x):
 def test_the_input_of_a_transform_is_not_marked(x):
     func.jacfwd(tl.sin)(x), func.hessian(lambda x: x.exp().sum())(x)
     assert x.is_leaf and not x.requires_grad and x.grad is None
+
+
+def test_an_operation_without_a_forward_rule_is_named():
+    """Registered in a process of its own."""
+    run_python("""
+import tensorlib as tl
+from tensorlib import Tensor, func
+from tensorlib.ops.declare import op
+
+@op(reference=None, samples=None)
+def cube(input: Tensor):
+    return input * input * input
+
+@cube.vjp("input")
+def cube_vjp(g, input):
+    return g * input * input * 3
+
+x = tl.tensor(2.0)
+assert func.grad(cube)(x).item() == 12.0
+try:
+    func.jvp(cube, (x,), (x,))
+except RuntimeError as error:
+    assert "jvp: cube has no forward-mode rule" in str(error), error
+else:
+    raise AssertionError("forward mode passed")
+
+@cube.jvp
+def cube_jvp(d_input, input):
+    return d_input * input * input * 3
+
+assert func.jvp(cube, (x,), (x,))[1].item() == 24.0
+""")
