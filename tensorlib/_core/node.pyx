@@ -52,6 +52,11 @@ def _set_grad_enabled(bint enabled):
 cdef int64_t next_sequence = 0
 
 
+def recorded_so_far():
+    """How many nodes were made: the sequence number of the next one."""
+    return next_sequence
+
+
 @cython.final
 @cython.freelist(1024)
 cdef class Node:
@@ -269,31 +274,42 @@ cdef void release_saved(Node node) noexcept:
         Py_DECREF(<object>node.saved[i].tensor)
 
 
+cdef int check_not_released(Node node) except -1:
+    if node.released:
+        raise RuntimeError(
+            f"backward: the values that {node.name()} saved were released by the first backward "
+            "through it. To go through the graph a second time, call the first backward with "
+            "retain_graph=True")
+    return 0
+
+
+cdef Tensor saved_at(Node node, int i, int bit):
+    """The i-th saved value, checked to be what it was. `bit` (or -1) says which it is."""
+    cdef Saved* saved = &node.saved[i]
+    cdef Tensor x = <Tensor>saved.tensor
+    if x.storage.version != saved.version:
+        which = (f"saved tensor {i}" if bit < 0 else "its output" if bit >= OUTPUT
+                 else f"input {bit}")
+        raise RuntimeError(
+            f"backward: one of the variables needed for gradient computation has been modified by "
+            f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
+            f"version {x.storage.version} but was saved at version {saved.version}. "
+            f"Use the out-of-place form of the later operation, or clone() the value first")
+    return x
+
+
 cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     """The saved input (by its number) or output (OUTPUT), checked to be what it was.
 
     With `as_recorded` the value is linked to the graph as it was when the operation ran, so that
     the gradient can itself be differentiated.
     """
-    cdef Saved* saved
     cdef Tensor x, linked
     cdef Edge* edge
     cdef int i
-    if node.released:
-        raise RuntimeError(
-            f"backward: the values that {node.name()} saved were released by the first backward "
-            "through it. To go through the graph a second time, call the first backward with "
-            "retain_graph=True")
+    check_not_released(node)
     i = __builtin_popcount(node.kept & ((<unsigned int>1 << bit) - 1))
-    saved = &node.saved[i]
-    x = <Tensor>saved.tensor
-    if x.storage.version != saved.version:
-        which = "its output" if bit >= OUTPUT else f"input {bit}"
-        raise RuntimeError(
-            f"backward: one of the variables needed for gradient computation has been modified by "
-            f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
-            f"version {x.storage.version} but was saved at version {saved.version}. "
-            f"Use the out-of-place form of the later operation, or clone() the value first")
+    x = saved_at(node, i, bit)
     if not as_recorded:
         return x
     if bit >= OUTPUT:

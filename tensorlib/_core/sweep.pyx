@@ -379,12 +379,13 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
 # ---- the sweep -----------------------------------------------------------------------------------
 
 cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
-                         tuple inputs, bint accumulate_grads):
+                         tuple inputs, bint accumulate_grads, bint shallow=False):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
     what leads to them runs; their gradients are accumulated, or returned as a tuple (None where
-    an input is not reached).
+    an input is not reached). `shallow`: nothing below the inputs is looked at, since no input lies
+    below another and all leaves above are inputs.
     """
     global active, next_id
     cdef Sweep sweep
@@ -406,10 +407,15 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     active = &sweep
     mode().grad = mode().watched = create_graph
     try:
+        if inputs is not None:
+            targets = [gradient_edge(x) for x in inputs]
+        if shallow:
+            for node in targets:
+                if node.sweep != sweep.id:
+                    enter(&sweep, node)
         for x in roots:
             discover(&sweep, gradient_edge(x))
         if inputs is not None:
-            targets = [gradient_edge(x) for x in inputs]
             found = [None] * len(targets)
             keep_only_needed(&sweep, targets)
         for k in range(len(roots)):
@@ -420,7 +426,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             if node.pending == 0:
                 node.pending = -1            # in the heap once
                 push_ready(&sweep.ready, node)
-        drain(&sweep, inputs, targets, found)
+        drain(&sweep, inputs, targets, found, shallow)
     finally:
         mode()[0] = before
         leave(&sweep)
@@ -443,7 +449,15 @@ cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
     return 0
 
 
-cdef int drain(Sweep* sweep, tuple inputs, list targets, list found) except -1:
+cdef bint retains_graph() noexcept:
+    """Whether the sweep that runs now on this thread keeps saved values."""
+    cdef Sweep* sweep = active
+    while sweep != NULL and sweep.thread != PyThreadState_Get():
+        sweep = sweep.outer
+    return sweep != NULL and sweep.retain_graph
+
+
+cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:
     """Runs nodes until none is ready."""
     cdef Node node
     cdef int k
@@ -453,7 +467,7 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found) except -1:
             run_hooks(node)
         if targets is not None:
             capture(node, inputs, targets, found)
-        if not node.needed:
+        if not node.needed or shallow and node in targets:
             drop_grads(node)
         elif node.op is accumulate:
             if inputs is None:

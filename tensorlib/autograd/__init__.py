@@ -1,17 +1,22 @@
 """Differentiation: gradients of recorded operations, and whether they are recorded."""
 
 from tensorlib import ops  # the sweep runs registered operations
+from tensorlib._core.op import connect_tangents
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
-from tensorlib.autograd import hooks
+from tensorlib.autograd import function, hooks
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
+from tensorlib.autograd.function import Function
 from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from tensorlib.autograd.tangent import tangent_of
 
 connect_rules()
 connect_sweep()
+connect_tangents(tangent_of)
 attach("backward", _backward)
 
-__all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "enable_grad", "function", "grad", "is_grad_enabled", "no_grad",
+           "set_grad_enabled"]

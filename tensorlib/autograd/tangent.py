@@ -5,6 +5,8 @@ inputs; a multilinear one is linear in each argument; an element-wise one multip
 with the formula of its derivative. Only the rest declare a rule of their own, `@name.jvp`.
 """
 
+import functools
+
 from tensorlib._core.layout import zeros_like
 from tensorlib._core.op import find
 
@@ -35,6 +37,12 @@ def jvp_of(op, args, kwargs, tangents):
             f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
     out = op.function(*args, **kwargs)
     return out, RULES[op.linearity](op, args, kwargs, tensors, tangents, out)
+
+
+def tangent_of(op):
+    """The forward-mode rule of an operation, `jvp_of` of it; None where it has none."""
+    known = op.differentiable and op.linearity in RULES
+    return functools.partial(jvp_of, op) if known else None
 
 
 def linear_tangent(op, args, kwargs, tensors, tangents, out):
@@ -82,8 +90,20 @@ def declared_tangent(op, args, kwargs, tensors, tangents, out):
     return rule(*[known[name] for name in names])
 
 
+def primitive_tangent(op, args, kwargs, tensors, tangents, out):
+    """The sum of what the rule for each argument makes of its tangent."""
+    terms = []
+    for name, rule, tangent in zip(op.arguments, op.tangent_rule, tangents):
+        if tangent is not None and rule is None:
+            raise RuntimeError(f"jvp_of: {op.name} has no forward-mode rule for its argument {name!r}")
+        if tangent is not None:
+            terms.append(rule(tangent, out, *args, **kwargs))
+    return added(terms, out)
+
+
 RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
-         "deriv": elementwise_tangent, "jvp": declared_tangent}
+         "deriv": elementwise_tangent, "jvp": declared_tangent,
+         "primitive": primitive_tangent}
 
 
 def filled(tensors, tangents):

@@ -52,7 +52,7 @@ def _parameters(function):
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, boolean=(),
+def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float=False, boolean=(),
                 refuses=None, differentiable=True, public=True, method=True, inplace=True,
                 **testing):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
@@ -95,7 +95,7 @@ def _deriv_of(record):
     return deriv
 
 
-def op(*, reference, samples, linear=False, multilinear=False, view=False, differentiable=True,
+def op(*, reference=None, samples=None, linear=False, multilinear=False, view=False, differentiable=True,
        outputs=("out",), public=True, method=True, name=None, kernel=None, maker=make_general,
        **testing):
     """Declares an operation by its forward function on tensors outside the graph.
@@ -151,7 +151,7 @@ def _record(name, forward, kernel, linear, multilinear, view, differentiable, ou
         linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
 
 
-def composite(*, reference, samples, differentiable=True, method=True, public=True, **testing):
+def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True, **testing):
     """Declares a function made of operations; its gradient is theirs."""
     def decorate(function):
         name = function.__name__

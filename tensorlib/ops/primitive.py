@@ -1,0 +1,173 @@
+"""Operations whose forward and rules are any functions on Tensors, in the manner of HIPS/autograd."""
+
+import functools
+import inspect
+
+import numpy as np
+
+from tensorlib._core.node import _set_grad_enabled
+from tensorlib._core.op import Op, find
+from tensorlib._core.operators import make_general
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def signature_of(what, name, fun):
+    """Names of the tensors `fun` takes, of its attributes, and the attributes' defaults.
+
+    Parameters without a default are tensors, those with one are attributes.
+    Raises: ValueError for a function that takes no tensor, or any number of them.
+    """
+    parameters = inspect.signature(fun).parameters.values()
+    arguments = [p.name for p in parameters if p.kind in _POSITIONAL and p.default is p.empty]
+    rest = [p for p in parameters if p.name not in arguments]
+    if not arguments:
+        raise ValueError(f"{what}: {name} takes no tensor: it has no parameter without a default")
+    for p in rest:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.default is p.empty:
+            raise ValueError(f"{what}: {name} has the parameter {p}; it takes tensors by parameters "
+                             "without a default, and attributes by parameters with one")
+    return arguments, [p.name for p in rest], [p.default for p in rest]
+
+
+def outside_graph(name, fun):
+    """`fun` run outside the graph, with Tensors of its own as results."""
+    @functools.wraps(fun)
+    def forward(*args, **kwargs):
+        before = _set_grad_enabled(False)
+        try:
+            result = fun(*args, **kwargs)
+        finally:
+            _set_grad_enabled(before)
+        if isinstance(result, (tuple, list)):
+            return tuple(own_tensor(name, x, args) for x in result)
+        return own_tensor(name, result, args)
+    return forward
+
+
+def own_tensor(name, x, args):
+    """A result as a Tensor that is neither an input nor a view in the graph of one."""
+    if isinstance(x, (np.ndarray, np.generic, int, float)):
+        return FUNCTIONS["as_tensor"](x)
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: its forward returned {type(x).__name__}, not a Tensor")
+    return x.detach() if x.requires_grad or x._base is not None or any(x is a for a in args) else x
+
+
+def primitive(fun):
+    """`fun` as an operation of its own, whose gradient `defvjp` gives.
+
+    It runs outside the graph, on Tensors for its parameters without a default; parameters with one
+    are attributes. It may compute with NumPy. A name that an operation has is refused.
+
+    >>> from tensorlib import ops
+    >>> @ops.primitive
+    ... def logsumexp_of(x):
+    ...     return np.logaddexp.reduce(x.numpy())
+    >>> ops.defvjp(logsumexp_of, lambda g, ans, x: g * (x - ans).exp())
+    >>> x = tensorlib.tensor([0., 0.], requires_grad=True)
+    >>> logsumexp_of(x).backward()
+    >>> x.grad
+    tensor([0.5000, 0.5000])
+    """
+    name = fun.__name__
+    arguments, attributes, defaults = signature_of("primitive", name, fun)
+    if taken := {"g", "out", "node"} & {*arguments, *attributes}:
+        raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
+                         "themselves; call it something else")
+    record = Op(name, fun.__doc__ or "", arguments, attributes, defaults,
+                forward=outside_graph(name, fun))
+    made = functools.wraps(fun)(functools.partial(make_general(record)))
+    made.op = record
+    record.function = made
+    return made
+
+
+def defvjp(op, *vjps, argnums=None):
+    """Gives the gradient rules of a `primitive`, one for each argument or for those in `argnums`.
+
+    A rule takes `(g, ans, *args)`: the gradient of the result, the result, and the arguments, as far
+    as it has parameters, then attributes; it returns the gradient of its argument. What it takes is
+    kept until it has run, except for parameters whose name begins with `_`: these get None. None in
+    the place of a rule is a gradient of zero. Made of operations a rule can itself be
+    differentiated.
+
+    Raises: ValueError for more rules than arguments, and for an operation that has rules of its own.
+    """
+    record = primitive_record("defvjp", op)
+    for name, vjp in named_rules("defvjp", record, vjps, argnums):
+        if vjp is None:
+            record.add_rule(name, no_gradient, constant=0, names=("g",))
+        else:
+            record.add_rule(name, *by_names(record, vjp))
+
+
+def defjvp(op, *jvps, argnums=None):
+    """Gives the forward-mode rules of a `primitive`, one for each argument or for `argnums`.
+
+    A rule takes `(g, ans, *args, **attributes)`, with the tangent of its argument as `g`, and
+    returns what that makes of the result's tangent. None in its place: the argument moves nothing.
+
+    Raises: ValueError as `defvjp`.
+    """
+    record = primitive_record("defjvp", op)
+    rules = list(record.tangent_rule or [None] * len(record.arguments))
+    for name, jvp in named_rules("defjvp", record, jvps, argnums):
+        rules[record.arguments.index(name)] = jvp or no_tangent
+    record.add_tangent(rules, linearity="primitive")
+
+
+def no_gradient(g):
+    """A gradient of zero, which the sweep makes without a call."""
+    return g * 0
+
+
+def no_tangent(g, ans, *args, **attributes):
+    """Zero."""
+    return ans.detach() * 0
+
+
+def primitive_record(what, op):
+    """The record of an operation that `primitive` made."""
+    record = find(op) if isinstance(op, str) else getattr(op, "op", op)
+    if not isinstance(record, Op):
+        raise TypeError(f"{what}: op must be what primitive made, not {type(op).__name__}")
+    if not isinstance(record.function, functools.partial):
+        raise ValueError(f"{what}: {record.name} is not a primitive and has rules of its own")
+    return record
+
+
+def named_rules(what, record, rules, argnums):
+    """Pairs of an argument's name and its rule."""
+    places = range(len(rules)) if argnums is None else tuple(argnums)
+    if len(places) != len(rules):
+        raise ValueError(f"{what}: {record.name} got {len(rules)} rules for {len(places)} argnums")
+    for place, rule in zip(places, rules):
+        if not 0 <= place < len(record.arguments):
+            raise ValueError(f"{what}: {record.name} takes {', '.join(record.arguments)}; there is "
+                             f"no argument {place}")
+        if rule is not None and not callable(rule):
+            raise TypeError(f"{what}: the rule of {record.name} for its argument "
+                            f"{record.arguments[place]!r} is {type(rule).__name__}, not a function")
+        yield record.arguments[place], rule
+
+
+def by_names(record, vjp):
+    """A rule that is called by position, and the names of what stands at these positions."""
+    parameters = list(inspect.signature(vjp).parameters.values())
+    available = ["g", record.outputs[0], *record.arguments, *record.attributes]
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        available = available[:sum(p.kind in _POSITIONAL for p in parameters)]
+    kept = [i for i, name in enumerate(available)
+            if i >= len(parameters) or not parameters[i].name.startswith("_")]
+    if len(kept) == len(available):
+        return vjp, None, None, False, tuple(available)
+
+    def rule(*values):
+        given = [None] * len(available)
+        for i, value in zip(kept, values):
+            given[i] = value
+        return vjp(*given)
+    return rule, None, None, False, tuple(available[i] for i in kept)
