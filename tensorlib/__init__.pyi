@@ -17,6 +17,7 @@ _Device: TypeAlias = _device | _str
 from tensorlib import autograd as autograd
 from tensorlib import config as config
 from tensorlib import memory as memory
+from tensorlib import ops as ops
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format
 from tensorlib._core.creation import strided as strided

@@ -174,7 +174,8 @@ def recorded(cls, ctx, args, outputs):
         ctx._layout.append((None if x is None else len(saved), slot))
         if x is not None:
             saved.append(x if slot is None else x.detach())
-    node = custom_node(cls._op, tuple(args[i] for i in ctx._places), tuple(saved), len(outputs), ctx)
+    tensors = tuple(args[i] for i in ctx._places)
+    node = custom_node(cls._op, tensors, tuple(saved), len(outputs), ctx)
     ctx._to_save = ctx._dirty = ()
     for k, x in enumerate(returned):
         if id(outputs[k]) in dirty:
@@ -215,8 +216,9 @@ def in_places(cls, ctx, grads):
                            f"{n}, got {len(grads)})")
     for i, x in enumerate(grads):
         if x is not None and i < n and i not in ctx._places:
-            raise RuntimeError(f"function {name} returned a gradient different than None at position "
-                               f"{i + 1}, but the corresponding forward input was not a Variable")
+            raise RuntimeError(
+                f"function {name} returned a gradient different than None at position {i + 1}, but "
+                "the corresponding forward input was not a Variable")
     return tuple(grads[i] for i in ctx._places)
 
 
@@ -264,8 +266,8 @@ def _refuse(node, g):
         "trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-_ONCE = Op("once_differentiable", "The results of a backward that has none of its own.", ("inputs",),
-           variadic=True, registered=False)
+_ONCE = Op("once_differentiable", "The results of a backward that has none of its own.",
+           ("inputs",), variadic=True, registered=False)
 _ONCE.add_rule(None, _refuse)
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]

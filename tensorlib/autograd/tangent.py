@@ -95,7 +95,8 @@ def primitive_tangent(op, args, kwargs, tensors, tangents, out):
     terms = []
     for name, rule, tangent in zip(op.arguments, op.tangent_rule, tangents):
         if tangent is not None and rule is None:
-            raise RuntimeError(f"jvp_of: {op.name} has no forward-mode rule for its argument {name!r}")
+            raise RuntimeError(
+                f"jvp_of: {op.name} has no forward-mode rule for its argument {name!r}")
         if tangent is not None:
             terms.append(rule(tangent, out, *args, **kwargs))
     return added(terms, out)

@@ -40,7 +40,7 @@ class GradOp:
     attributes: dict[str, Any]
     likes: list[Any] | None
 
-    def __call__(self, *grads):
+    def __call__(self, *grads: Any) -> tuple[Any, ...]:
         wanted = len(self.needs) - len(self.inputs)
         if len(grads) != wanted:
             raise TypeError(f"{self.op.name}: takes {wanted} output gradients, got {len(grads)}")
@@ -52,7 +52,7 @@ class GradOp:
         return self.op(*self.inputs, *grads, **self.attributes, **facts)
 
 
-def call(name, *inputs, **attributes):
+def call(name: str | Op, *inputs: Any, **attributes: Any) -> Call:
     """Runs an operation, by its name or its record, and returns the call as a record.
 
     >>> from tensorlib import ops
@@ -62,9 +62,10 @@ def call(name, *inputs, **attributes):
     """
     op = find(name) if isinstance(name, str) else getattr(name, "op", name)
     if not isinstance(op, Op):
-        raise TypeError(f"call: takes the name of an operation or its Op, not {type(name).__name__}")
+        raise TypeError(f"call: takes an operation or its name, not {type(name).__name__}")
     if len(inputs) != len(op.arguments):
-        raise TypeError(f"call: {op.name} takes {', '.join(op.arguments)}; got {len(inputs)} inputs")
+        raise TypeError(
+            f"call: {op.name} takes {', '.join(op.arguments)}; got {len(inputs)} inputs")
     if unknown := set(attributes) - set(op.attributes):
         raise TypeError(f"call: {op.name} has no attribute {sorted(unknown)[0]!r}; it has "
                         f"{', '.join(op.attributes) or 'none'}")
@@ -81,7 +82,7 @@ def as_input(x, output):
     return tuple(x) if isinstance(x, (list, tuple)) else x
 
 
-def build_grad_op(call):
+def build_grad_op(call: Call) -> GradOp:
     """The backward operation of a call: called with the output gradients it gives the input's.
 
     Raises: RuntimeError for an operation without a gradient.
@@ -170,12 +171,13 @@ def by_rules(op, known, likes, gs):
 def by_rule(op, name, rule, known):
     """The gradient of one argument, before it is brought to the argument's shape and dtype."""
     if rule is None:
-        raise RuntimeError(f"{op.name}_gradient: {op.name} has no gradient for its argument {name!r}")
+        raise RuntimeError(
+            f"{op.name}_gradient: {op.name} has no gradient for its argument {name!r}")
     slope = rule.function(*[known[name] for name in rule.names])
+    if isinstance(slope, (int, float)):
+        return known["g"] * slope if slope else known["g"].new_zeros(known["g"].shape)
     if not op.elementwise or "g" in rule.names:
         return slope
-    if isinstance(slope, (int, float)):
-        return known["g"] * slope
     return find("zmul").function(known["g"], slope)
 
 

@@ -1,6 +1,8 @@
 """`compose`: one operation of a function made of others, with its graph inside one node."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from tensorlib._core.custom import (
     captured,
@@ -33,7 +35,7 @@ class Inside:
         self.outputs = outputs
 
 
-def compose(name, fun):
+def compose(name: str, fun: Callable[..., Any]) -> Op:
     """The Op `name` of a function made of operations: recorded as one node, its graph inside.
 
     Parameters of `fun` without a default are its tensors, those with one its attributes. It returns
@@ -45,8 +47,8 @@ def compose(name, fun):
 
     >>> from tensorlib import ops
     >>> layer = ops.compose("tanh_layer", lambda x, w, b: (x @ w + b).tanh())
-    >>> x, w, b = tensorlib.ones(2, 3), tensorlib.zeros(3, 4, requires_grad=True), tensorlib.zeros(4)
-    >>> layer(x, w, b).sum().backward()
+    >>> x, w = tensorlib.ones(2, 3), tensorlib.zeros(3, 4, requires_grad=True)
+    >>> layer(x, w, tensorlib.zeros(4)).sum().backward()
     >>> w.grad[0]
     tensor([2., 2., 2., 2.])
     """

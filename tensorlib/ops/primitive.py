@@ -1,16 +1,15 @@
-"""Operations whose forward and rules are any functions on Tensors, in the manner of HIPS/autograd."""
+"""Operations whose forward and rules are any functions, in the manner of HIPS/autograd."""
 
 import functools
 import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
-
-from tensorlib._core.node import _set_grad_enabled
 from tensorlib._core.op import Op, find
 from tensorlib._core.operators import make_general
-from tensorlib._core.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.outside import outside_graph
 
+Rule = Callable[..., Any]
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -27,36 +26,13 @@ def signature_of(what, name, fun):
         raise ValueError(f"{what}: {name} takes no tensor: it has no parameter without a default")
     for p in rest:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.default is p.empty:
-            raise ValueError(f"{what}: {name} has the parameter {p}; it takes tensors by parameters "
-                             "without a default, and attributes by parameters with one")
+            raise ValueError(
+                f"{what}: {name} has the parameter {p}; parameters without a default are its "
+                "tensors, those with one its attributes, and there are no others")
     return arguments, [p.name for p in rest], [p.default for p in rest]
 
 
-def outside_graph(name, fun):
-    """`fun` run outside the graph, with Tensors of its own as results."""
-    @functools.wraps(fun)
-    def forward(*args, **kwargs):
-        before = _set_grad_enabled(False)
-        try:
-            result = fun(*args, **kwargs)
-        finally:
-            _set_grad_enabled(before)
-        if isinstance(result, (tuple, list)):
-            return tuple(own_tensor(name, x, args) for x in result)
-        return own_tensor(name, result, args)
-    return forward
-
-
-def own_tensor(name, x, args):
-    """A result as a Tensor that is neither an input nor a view in the graph of one."""
-    if isinstance(x, (np.ndarray, np.generic, int, float)):
-        return FUNCTIONS["as_tensor"](x)
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: its forward returned {type(x).__name__}, not a Tensor")
-    return x.detach() if x.requires_grad or x._base is not None or any(x is a for a in args) else x
-
-
-def primitive(fun):
+def primitive(fun: Rule) -> Rule:
     """`fun` as an operation of its own, whose gradient `defvjp` gives.
 
     It runs outside the graph, on Tensors for its parameters without a default; parameters with one
@@ -78,23 +54,26 @@ def primitive(fun):
         raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
                          "themselves; call it something else")
     record = Op(name, fun.__doc__ or "", arguments, attributes, defaults,
-                forward=outside_graph(name, fun))
+                forward=outside_graph(name, fun),
+                testing={"takes": "floating"})
     made = functools.wraps(fun)(functools.partial(make_general(record)))
     made.op = record
     record.function = made
     return made
 
 
-def defvjp(op, *vjps, argnums=None):
+def defvjp(
+    op: Rule | Op | str, *vjps: Rule | None, argnums: Sequence[int] | None = None
+) -> None:
     """Gives the gradient rules of a `primitive`, one for each argument or for those in `argnums`.
 
-    A rule takes `(g, ans, *args)`: the gradient of the result, the result, and the arguments, as far
-    as it has parameters, then attributes; it returns the gradient of its argument. What it takes is
-    kept until it has run, except for parameters whose name begins with `_`: these get None. None in
-    the place of a rule is a gradient of zero. Made of operations a rule can itself be
+    A rule takes `(g, ans, *args)`: the gradient of the result, the result, the arguments and then
+    the attributes, as far as it has parameters. It returns the gradient of its argument. What it
+    takes is kept until it has run, except for parameters whose name begins with `_`: these get
+    None. None in the place of a rule is a gradient of zero. Made of operations a rule can itself be
     differentiated.
 
-    Raises: ValueError for more rules than arguments, and for an operation that has rules of its own.
+    Raises: ValueError for more rules than arguments, and for an operation with rules of its own.
     """
     record = primitive_record("defvjp", op)
     for name, vjp in named_rules("defvjp", record, vjps, argnums):
@@ -104,7 +83,9 @@ def defvjp(op, *vjps, argnums=None):
             record.add_rule(name, *by_names(record, vjp))
 
 
-def defjvp(op, *jvps, argnums=None):
+def defjvp(
+    op: Rule | Op | str, *jvps: Rule | None, argnums: Sequence[int] | None = None
+) -> None:
     """Gives the forward-mode rules of a `primitive`, one for each argument or for `argnums`.
 
     A rule takes `(g, ans, *args, **attributes)`, with the tangent of its argument as `g`, and
@@ -120,8 +101,8 @@ def defjvp(op, *jvps, argnums=None):
 
 
 def no_gradient(g):
-    """A gradient of zero, which the sweep makes without a call."""
-    return g * 0
+    """Zero, the derivative."""
+    return 0
 
 
 def no_tangent(g, ans, *args, **attributes):
