@@ -30,6 +30,11 @@ PROPERTIES = {
     "device": "_device", "dtype": "_dtype", "grad": "Tensor | None", "grad_fn": "Any",
     "is_cuda": "_bool", "is_leaf": "_bool", "itemsize": "_int", "nbytes": "_int", "ndim": "_int",
     "output_nr": "_int", "requires_grad": "_bool", "retains_grad": "_bool", "shape": "Size",
+    "arguments": "tuple[_str, ...]", "attributes": "tuple[_str, ...]",
+    "defaults": "tuple[Any, ...]", "differentiable": "_bool", "doc": "_str", "elementwise": "_bool",
+    "gradient": "Op | None", "is_view": "_bool", "linearity": "_str", "needs": "tuple[_str, ...]",
+    "node_name": "_str", "outputs": "tuple[_str, ...]", "testing": "dict[_str, Any]",
+    "variadic": "_bool",
     "name": "_str", "is_floating_point": "_bool", "is_complex": "_bool", "is_signed": "_bool",
 }
 
@@ -58,6 +63,7 @@ INITS = {
     "Format": "self, name: _str",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
+CALLS = {"Op": "def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."}
 ATTRIBUTES = {"device": ["type: _str", "index: _int | None"], "Format": ["name: _str"]}
 
 
@@ -92,6 +98,8 @@ def class_stub(cls):
     body = [f"    {line}" for line in ATTRIBUTES.get(name, ())]
     if name in INITS:
         body.append(laid_out("__init__", INITS[name], "None", "    ") + " ...")
+    if name in CALLS:
+        body.append(f"    {CALLS[name]}")
     if cls is tensorlib.Tensor:
         body += [f"    {line}" for line in OPERATORS]
     for member, value in sorted(vars(cls).items()):

@@ -66,3 +66,4 @@ cdef class Op:
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program
+    cdef int resolve(self, Rule rule, int i, str name) except -1

@@ -107,7 +107,7 @@ cdef class Op:
         else:
             self.rules[self.arguments.index(argument)] = rule
 
-    def resolve(self, Rule rule, int i, str name):
+    cdef int resolve(self, Rule rule, int i, str name) except -1:
         """Finds what a rule's parameter stands for."""
         cdef str owner, what
         if name == "g":

@@ -1,10 +1,12 @@
 """`tensorlib.ops`: the registry, operations from outside, calls as records, composed operations."""
 
+import inspect
 import itertools
 
 import numpy as np
 import pytest
 from catalogue import operations
+from process import run_python
 
 import tensorlib as tl
 from tensorlib import ops
@@ -30,6 +32,22 @@ def named(fun):
 def real(*shape, seed=0):
     values = np.random.default_rng(seed).uniform(-1, 1, shape)
     return tl.tensor(values, dtype=tl.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("function", [
+    ops.call, ops.build_grad_op, ops.compose, ops.primitive, check_op, tl.autograd.Function,
+], ids=lambda function: function.__name__)
+def test_examples(function):
+    """In a process of its own, as they register operations."""
+    run_python("""
+import doctest, sys, numpy as np, tensorlib
+from tensorlib.testing import check_op
+test = doctest.DocTestParser().get_doctest(
+    sys.argv[1], {"tensorlib": tensorlib, "np": np, "check_op": check_op}, "example", None, 0)
+failed, attempted = doctest.DocTestRunner().run(test, out=sys.stderr.write)
+assert attempted
+sys.exit(failed and "failed")
+""", inspect.cleandoc(function.__doc__))
 
 
 # ---- the registry --------------------------------------------------------------------------------
