@@ -9,7 +9,10 @@ tensor([2., 4.])
 
 from tensorlib import ops
 from tensorlib import autograd
+from tensorlib import graph
+from tensorlib import io
 from tensorlib import memory
+from tensorlib import utils
 from tensorlib._core import copying, printing
 from tensorlib._core.creation import contiguous_format, preserve_format, strided
 from tensorlib._core.dtypes import (
@@ -26,7 +29,14 @@ from tensorlib._core.printing import set_printoptions
 from tensorlib._core.shape import Size
 from tensorlib._core.tensor import Tensor, device
 from tensorlib._version import __version__
-from tensorlib.autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from tensorlib.autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from tensorlib.config import show_config
 from tensorlib.ops.declare import FUNCTIONS
 

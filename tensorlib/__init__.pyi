@@ -16,8 +16,10 @@ _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
 from tensorlib import config as config
+from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import ops as ops
+from tensorlib import utils as utils
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format
 from tensorlib._core.creation import strided as strided
@@ -28,11 +30,13 @@ from tensorlib._core.dtypes import promote_types as promote_types
 from tensorlib._core.generator import default_generator as default_generator
 from tensorlib._core.memory import OutOfMemoryError as OutOfMemoryError
 from tensorlib._core.node import is_grad_enabled as is_grad_enabled
+from tensorlib._core.node import is_inference_mode_enabled as is_inference_mode_enabled
 from tensorlib._core.pool import get_num_threads as get_num_threads
 from tensorlib._core.pool import set_num_threads as set_num_threads
 from tensorlib._core.printing import set_printoptions as set_printoptions
 from tensorlib._core.tensor import device as device
 from tensorlib.autograd.modes import enable_grad as enable_grad
+from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.config import show_config as show_config
@@ -71,13 +75,13 @@ def add(
     """Sum of the elements of both, with broadcasting."""
 
 def addmm(
-    input: Tensor, mat1: Any, mat2: Any, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
-    None = None
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+    | None = None
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0."""
 
 def addmv(
-    input: Tensor, mat: Any, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
     None = None
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
@@ -163,8 +167,8 @@ def atan2(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | Non
     """The angle of the point (x = other, y = input), in (-pi, pi]."""
 
 def baddbmm(
-    input: Tensor, batch1: Any, batch2: Any, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
-    None = None
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
+    Tensor | None = None
 ) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
 
@@ -389,7 +393,7 @@ def index_select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
 def initial_seed() -> _int:
     """The seed from which the default generator started."""
 
-def inner(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dim of both."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:

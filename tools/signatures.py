@@ -80,12 +80,15 @@ RETURNS = {
 
 def parameters(name, function):
     """The parameters of a public function, under the names that users may write."""
+    function = inspect.unwrap(function)
     # what compiled functions add to count their arguments is no part of what users write
     found = [p.replace(default=Parameter.empty) if p.default is ... else p
              for p in inspect.signature(function).parameters.values() if p.name != "more"]
     op = getattr(function, "op", None)
     if op is None:
         return found
+    if [p.name for p in found] == ["input", "sizes", "keyword"]:
+        return [found[0].replace(name=op.arguments[0]), found[1].replace(name=op.attributes[0])]
     kinds = {p.kind for p in found}
     if op.forward is not None and {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD} <= kinds:
         return list(inspect.signature(op.forward).parameters.values())

@@ -13,17 +13,18 @@ from tensorlib._core.tensor cimport Tensor, alias, new_tensor, replace, requires
 
 from tensorlib._core.tensor import attach
 
-cdef object instance(object cls, Tensor x, bint wants_grad, object attributes):
+cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object name):
     """A leaf of type `cls` that shows the elements of `x`."""
     cdef Tensor out = cls.__new__(cls)
     replace(out, x)
     out.wants_grad = wants_grad
+    out.label = name
     if attributes:
         vars(out).update(attributes)
     return out
 
 
-def rebuild(cls, dtype, shape, data, bint wants_grad, attributes):
+def rebuild(cls, dtype, shape, data, bint wants_grad, attributes, name=None):
     """The tensor of a pickle. It shares the memory of `data` if that may be written to."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("unpickle", shape, dims), id = dtype_id(dtype)
@@ -44,7 +45,7 @@ def rebuild(cls, dtype, shape, data, bint wants_grad, attributes):
         x = new_tensor(id, ndim, dims)
         if nbytes:
             window(x)[...] = array
-    return instance(cls, x, wants_grad, attributes)
+    return instance(cls, x, wants_grad, attributes, name)
 
 
 def __reduce_ex__(Tensor self, protocol):
@@ -56,12 +57,13 @@ def __reduce_ex__(Tensor self, protocol):
     array = window(whole)
     data = pickle.PickleBuffer(array) if protocol >= 5 else array.tobytes()
     return rebuild, (type(self), self.dtype, tuple(self.shape), data, requires_grad(self),
-                     getattr(self, "__dict__", None) or None)
+                     getattr(self, "__dict__", None) or None, self.label)
 
 
 def __copy__(Tensor self):
     """A leaf that shares the elements."""
-    return instance(type(self), alias(self), requires_grad(self), getattr(self, "__dict__", None))
+    return instance(type(self), alias(self), requires_grad(self), getattr(self, "__dict__", None),
+                    self.label)
 
 
 def __deepcopy__(Tensor self, memo):
@@ -73,7 +75,7 @@ def __deepcopy__(Tensor self, memo):
         raise RuntimeError(
             "deepcopy: only tensors created by the user (graph leaves) can be deep-copied; "
             "use x.detach().clone()")
-    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None)
+    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None, self.label)
     memo[id(self)] = out
     out.gradient = copy.deepcopy(self.gradient, memo)
     attributes = getattr(self, "__dict__", None)

@@ -92,7 +92,8 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs):
 
     It is recorded where the grad mode says so, and keeps what the sweep that runs now keeps.
     """
-    return run_backward(roots, grads, is_retained(), mode().grad, inputs, False, True)
+    return run_backward(roots, grads, is_retained(), mode().grad, inputs, False, None,
+                        True)
 
 
 def is_retained():

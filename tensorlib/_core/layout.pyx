@@ -3,14 +3,28 @@
 from tensorlib._core.copies cimport cast, copy_into, packed, packed_copy, zero
 from tensorlib._core.dtypes cimport ITEMSIZE, dtype_id, promote
 from tensorlib._core.fold cimport sum_to
+from tensorlib._core.node cimport mode
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
-from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, new_view, over_storage, set_base
+from tensorlib._core.tensor cimport (
+    ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage, set_base,
+)
 
 cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps, char* data):
     """A tensor over the storage of `x` that knows what it is a view of."""
     cdef Tensor view = new_view(x, ndim, dims, steps, data)
     set_base(view, x)
+    if not mode().grad:
+        view.origin = UNRECORDED
     return view
+
+
+def among_others(tuple views):
+    """The views, after noting that one operation made them all."""
+    cdef Tensor view
+    for view in views:
+        if view.origin == ALONE:
+            view.origin = AMONG_OTHERS
+    return views
 
 
 # ---- sizes ---------------------------------------------------------------------------------------

@@ -11,5 +11,14 @@ cdef class Storage:
     cdef bint writable
     cdef object owner              # who owns borrowed memory
 
+# The version of inference tensors, which track none: negative whatever is added to it.
+cdef enum:
+    UNTRACKED = -(1 << 30)
+
+cdef int64_t* first_version() noexcept nogil
+
+cdef inline bint untracked(Storage storage) noexcept nogil:
+    return storage.version < 0
+
 cdef Storage allocate(Py_ssize_t nbytes)
 cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner)

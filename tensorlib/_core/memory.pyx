@@ -12,6 +12,7 @@ from libc.stdlib cimport free
 
 cdef extern from * nogil:
     """
+    #include <stdint.h>
     #include <stdlib.h>
     #include <sys/mman.h>
     #include <unistd.h>
@@ -24,6 +25,8 @@ cdef extern from * nogil:
     #define permit(data, nbytes) ((void)0)
     #define forbid(data, nbytes) ((void)0)
     #endif
+    static __thread int64_t new_version = 0;     /* below 0 in inference mode */
+    static int64_t* new_version_address(void) { return &new_version; }
     static void advise_huge(void* data, size_t nbytes) {
     #ifdef MADV_HUGEPAGE
         madvise(data, nbytes, MADV_HUGEPAGE);
@@ -41,6 +44,8 @@ cdef extern from * nogil:
     int posix_memalign(void** block, size_t alignment, size_t size)
     void permit(void* data, size_t nbytes)
     void forbid(void* data, size_t nbytes)
+    int64_t new_version
+    int64_t* new_version_address()
     void advise_huge(void* data, size_t nbytes)
     Py_ssize_t physical_memory()
     int size_class_of(size_t lines)
@@ -131,6 +136,11 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     forbid(data + sizeof(Block), capacity - sizeof(Block))
 
 
+cdef int64_t* first_version() noexcept nogil:
+    """Where this thread keeps the version that new storages begin with."""
+    return new_version_address()
+
+
 cdef Storage allocate(Py_ssize_t nbytes):
     """An uninitialised storage of at least `nbytes` bytes. Raises OutOfMemoryError."""
     global bytes_in_use, peak_in_use, bytes_kept, count_requests, count_reused
@@ -169,6 +179,7 @@ cdef Storage allocate(Py_ssize_t nbytes):
     storage.data = <char*>block
     storage.nbytes = nbytes
     storage.capacity = capacity
+    storage.version = new_version
     storage.writable = True
     return storage
 
@@ -178,6 +189,7 @@ cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner):
     cdef Storage storage = Storage.__new__(Storage)
     storage.data = data
     storage.nbytes = nbytes
+    storage.version = new_version
     storage.writable = writable
     storage.owner = owner
     return storage

@@ -1,5 +1,6 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc
 
 from tensorlib._core.tensor cimport Tensor
 
@@ -32,6 +33,7 @@ cdef class Node:
     cdef int n_outputs
     cdef int n_saved
     cdef bint released             # the saved values were let go by a sweep
+    cdef bint packs                # its values are saved through hooks
     cdef Edge* edges
     cdef Saved* saved
     cdef Edge inline_edges[N_INLINE]
@@ -43,18 +45,36 @@ cdef class Node:
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad
 
+cdef enum Watch:
+    IN_SWEEP = 1         # shown to the garbage collector as it is made
+    TRACED = 2           # notes where it was made, for the detection of anomalies
+    CHECKED = 4          # and its gradients are searched for NaN
+    PACKED = 8           # saves its values through hooks
+
+# Kinds of hooks of a node, in the order in which they run.
+cdef enum HookKind:
+    ON_TENSOR            # with the gradient of one output
+    RETAINS              # the same, for retain_grad: after all others
+    BEFORE               # with the gradients of all outputs, before the node runs
+    ACCUMULATED          # with the leaf, after its .grad was computed
+    AFTER                # with the gradients of the inputs and outputs
+
 # What holds for operations that run on this thread.
 cdef struct Mode:
     bint grad            # operations are recorded
-    bint watched         # nodes are shown to the garbage collector as they are made
+    int watched          # what else is done with each new node: flags of Watch
+    PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
 
 cdef Mode* mode() noexcept nogil
 
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
-cdef void keep(Node node, int i, Tensor x) noexcept
+cdef int keep(Node node, int i, Tensor x) except -1
 cdef void release_saved(Node node) noexcept
+cdef void forget_unpacked(Node node)
 cdef void watch(Node node) noexcept
+cdef str recorded_at(Node node)
+cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)
 cdef int check_not_released(Node node) except -1
@@ -63,3 +83,13 @@ cdef Tensor saved_value(Node node, int bit, bint as_recorded)
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
     return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]
+
+cdef inline PyObject** grad_place(Node node, int slot) except NULL:
+    """Where the gradient of one output of a node is kept during a sweep."""
+    if node.n_outputs == 1:
+        return &node.inline_grad
+    if node.grads == NULL:
+        node.grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
+        if node.grads == NULL:
+            raise MemoryError()
+    return &node.grads[slot]

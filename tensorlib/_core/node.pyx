@@ -6,10 +6,16 @@ gradient needs (`saved`). Neither is a Python list: a node with two inputs is on
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
+import os
+import traceback
+
+from tensorlib._core.dtypes cimport dtype_object
+from tensorlib._core.memory cimport UNTRACKED, first_version, untracked
+from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor, alias, requires_grad
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
@@ -26,7 +32,7 @@ cdef extern from "Python.h":
 
 cdef extern from * nogil:
     """
-    static __thread struct { int grad, watched; } thread_mode = {1, 0};
+    static __thread struct { int grad, watched; void* packing; } thread_mode = {1, 0, 0};
     static void* thread_mode_address(void) { return &thread_mode; }
     """
     void* thread_mode_address()
@@ -45,8 +51,43 @@ def is_grad_enabled():
 def _set_grad_enabled(bint enabled):
     """Sets the grad mode of this thread and returns the one before."""
     cdef bint before = mode().grad
-    mode().grad = enabled
+    mode().grad = enabled and first_version()[0] == 0
     return before
+
+
+def is_inference_mode_enabled():
+    """Whether tensors that this thread makes are inference tensors."""
+    return first_version()[0] != 0
+
+
+def _set_inference(bint enabled):
+    """Sets the inference mode of this thread and returns the one before."""
+    cdef bint before = first_version()[0] != 0
+    first_version()[0] = UNTRACKED if enabled else 0
+    return before
+
+
+def _set_anomaly(bint enabled, bint check_nan):
+    """Sets whether this thread detects anomalies, and NaN; returns what held before."""
+    before = bool(mode().watched & TRACED), bool(mode().watched & CHECKED)
+    mode().watched &= ~(TRACED | CHECKED)
+    if enabled:
+        mode().watched |= TRACED | (CHECKED if check_nan else 0)
+    return before
+
+
+def _set_packing(hooks):
+    """Sets (pack, unpack), or None, for the values that this thread saves; returns those before."""
+    cdef PyObject* before = mode().packing
+    held = None if before == NULL else <object>before
+    Py_XDECREF(before)
+    mode().packing = NULL
+    mode().watched &= ~PACKED
+    if hooks is not None:
+        Py_INCREF(hooks)
+        mode().packing = <PyObject*>hooks
+        mode().watched |= PACKED
+    return held
 
 
 cdef int64_t next_sequence = 0
@@ -78,6 +119,20 @@ cdef class Node:
         return self.op.node_name
 
     @property
+    def operation(self):
+        """The name of the operation that was recorded, such as `tanh`."""
+        return self.op.name
+
+    @property
+    def input_layouts(self):
+        """For each input: its dtype and shape."""
+        cdef int i
+        return tuple([
+            (dtype_object(self.edges[i].dtype),
+             make_size(self.edges[i].ndim, edge_dims(&self.edges[i])))
+            for i in range(self.n_edges)])
+
+    @property
     def next_functions(self):
         """For each input: the node that its gradient goes to (or None) and which of its outputs."""
         cdef int i
@@ -101,14 +156,58 @@ cdef class Node:
         return self.notes
 
     @property
+    def saved_values(self):
+        """The tensors kept for the gradient, by their names in the operation, outside the graph.
+
+        Empty once a sweep has let them go.
+        """
+        cdef int i
+        if self.op is accumulate:
+            return {}
+        return {name: alias(<Tensor>self.saved[i].tensor)
+                for i, name in enumerate(saved_names(self))
+                if isinstance(<object>self.saved[i].tensor, Tensor)}
+
+    @property
     def saved_bytes(self):
         """Bytes of the tensors that this node keeps for its gradient."""
         cdef int i
-        return 0 if self.op is accumulate else sum(
+        return 0 if self.op is accumulate or self.packs else sum(
             [(<Tensor>self.saved[i].tensor).nbytes for i in range(self.n_saved)])
+
+    def register_hook(self, hook):
+        """Calls `hook(grad_inputs, grad_outputs)` after this node has run in a sweep.
+
+        A tuple that it returns takes the place of the gradients of the inputs.
+        Returns a handle with `remove()`.
+
+        >>> x = tensorlib.tensor(2.0, requires_grad=True)
+        >>> y = x * x
+        >>> handle = y.grad_fn.register_hook(lambda to_inputs, of_outputs: print(of_outputs))
+        >>> y.backward()
+        (tensor(1.),)
+        """
+        return hook_node(self, AFTER, 0, hook)
+
+    def register_prehook(self, hook):
+        """Calls `hook(grad_outputs)` before this node runs in a sweep.
+
+        A tuple that it returns takes the place of the gradients of the outputs.
+        Returns a handle with `remove()`.
+        """
+        return hook_node(self, BEFORE, 0, hook)
 
     def __repr__(self):
         return f"<{self.name()} object at {<size_t><PyObject*>self:#x}>"
+
+
+cdef list saved_names(Node node):
+    """What the saved values are in the operation: `input`, `out`; else their numbers."""
+    cdef int bit
+    cdef list names = [
+        node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else node.op.arguments[bit]
+        for bit in range(32) if node.kept >> bit & 1]
+    return names if len(names) == node.n_saved else [str(bit) for bit in range(node.n_saved)]
 
 
 class _Accumulate:
@@ -209,8 +308,12 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     global next_sequence
     cdef Node node = Node.__new__(Node)
     cdef int i
-    if not mode().watched:
+    cdef int watched = mode().watched
+    if not watched:
         PyObject_GC_UnTrack(node)
+    elif watched & TRACED and op is not accumulate:
+        node.notes = {"traceback_": traceback.format_stack()}
+    node.packs = watched & PACKED and op is not accumulate
     node.edges = node.inline_edges
     node.saved = node.inline_saved
     if n_edges > N_INLINE:
@@ -255,14 +358,75 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
     return 0
 
 
-cdef void keep(Node node, int bit, Tensor x) noexcept:
+cdef int keep(Node node, int bit, Tensor x) except -1:
     """Saves a value. Bits must come in ascending order."""
     cdef Saved* saved = &node.saved[node.n_saved]
-    Py_INCREF(x)
-    saved.tensor = <PyObject*>x
+    cdef object value = x
+    if untracked(x.storage):
+        raise RuntimeError(
+            f"{node.op.name}: inference tensors cannot be saved for backward; to work around you can "
+            "make a clone() to get a normal tensor and use it in autograd")
+    if node.packs:
+        value = packed_value(node, x)
+    Py_INCREF(value)
+    saved.tensor = <PyObject*>value
     saved.version = x.storage.version
     node.n_saved += 1
     node.kept |= <unsigned int>1 << bit
+    return 0
+
+
+# ---- values saved through hooks ------------------------------------------------------------------
+
+@cython.final
+cdef class Packed:
+    """What stands for a saved value that `pack` made something else of."""
+    cdef object content, unpack, shape, unpacked
+    cdef int type
+
+
+cdef Packed packed_value(Node node, Tensor x):
+    cdef Packed packed = Packed.__new__(Packed)
+    cdef Tensor given = alias(x)
+    cdef bint before = mode().grad
+    cdef int64_t version = x.storage.version
+    pack, packed.unpack = <object>mode().packing
+    packed.shape, packed.type = make_size(x.ndim_, x.dims), x.type
+    mode().grad = False
+    try:
+        packed.content = pack(given)
+    finally:
+        mode().grad = before
+    if x.storage.version != version:
+        raise RuntimeError(
+            f"{node.op.name}: a saved tensor pack hook is modifying its input in place; tensors "
+            "provided as input to pack hook can not be modified by in-place operations")
+    return packed
+
+
+cdef Tensor unpacked_value(Node node, Packed packed):
+    """The saved value as its hook gives it back: kept until the node has run."""
+    cdef Tensor x
+    if packed.unpacked is None:
+        value = packed.unpack(packed.content)
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"backward: output of saved tensor unpack_hook expected to be a Tensor but got "
+                f"result of type {type(value).__name__} (a value of {node.op.name})")
+        x = <Tensor>value
+        if x.type != packed.type or make_size(x.ndim_, x.dims) != packed.shape:
+            raise RuntimeError(
+                f"backward: unpack_hook returned a tensor of shape {tuple(x.shape)} and {x.dtype} for "
+                f"a value of {node.op.name} of shape {tuple(packed.shape)}")
+        packed.unpacked = alias(x)
+    return <Tensor>packed.unpacked
+
+
+cdef void forget_unpacked(Node node):
+    """Lets go of what the hooks gave back to a node that has run and keeps its values."""
+    cdef int i
+    for i in range(node.n_saved):
+        (<Packed>node.saved[i].tensor).unpacked = None
 
 
 cdef void release_saved(Node node) noexcept:
@@ -272,6 +436,18 @@ cdef void release_saved(Node node) noexcept:
         node.released = True
     for i in range(n):
         Py_DECREF(<object>node.saved[i].tensor)
+
+
+cdef str HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+cdef str recorded_at(Node node):
+    """The line at which a node was recorded; nothing unless anomaly detection was on."""
+    frames = node.notes.get("traceback_", ()) if node.notes else ()
+    for frame in reversed(frames):
+        if HERE not in frame:
+            return f" (recorded at {' '.join(frame.split())})"
+    return ""
 
 
 cdef int check_not_released(Node node) except -1:
@@ -286,15 +462,19 @@ cdef int check_not_released(Node node) except -1:
 cdef Tensor saved_at(Node node, int i, int bit):
     """The i-th saved value, checked to be what it was. `bit` (or -1) says which it is."""
     cdef Saved* saved = &node.saved[i]
-    cdef Tensor x = <Tensor>saved.tensor
+    cdef Tensor x
+    if node.packs:
+        return unpacked_value(node, <Packed>saved.tensor)
+    x = <Tensor>saved.tensor
     if x.storage.version != saved.version:
         which = (f"saved tensor {i}" if bit < 0 else "its output" if bit >= OUTPUT
                  else f"input {bit}")
         raise RuntimeError(
             f"backward: one of the variables needed for gradient computation has been modified by "
             f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
-            f"version {x.storage.version} but was saved at version {saved.version}. "
-            f"Use the out-of-place form of the later operation, or clone() the value first")
+            f"version {x.storage.version} but was saved at version {saved.version}"
+            f"{recorded_at(node)}. Use the out-of-place form of the later operation, or clone() the "
+            "value first")
     return x
 
 
@@ -333,7 +513,9 @@ cdef Node accumulator_of(Tensor leaf):
     if leaf.accumulator != NULL:
         return <Node>leaf.accumulator
     node = new_node(accumulate, 0, 1, 1)
-    keep(node, 0, leaf)
+    Py_INCREF(leaf)
+    node.saved[0].tensor = <PyObject*>leaf
+    node.n_saved = 1
     node.hooks = leaf.hooks
     leaf.accumulator = <void*>node
     return node
@@ -346,32 +528,70 @@ cdef Node gradient_edge(Tensor x):
     return accumulator_of(x) if x.wants_grad else None
 
 
+def gradient_node(Tensor x not None):
+    """As `gradient_edge`, for Python."""
+    return gradient_edge(x)
+
+
 # ---- hooks ---------------------------------------------------------------------------------------
 
-def add_hook(Tensor x, hook):
-    """Has `hook` called with the gradient of `x`; returns the dict that holds it, and its key.
+class RemovableHandle:
+    """What registering a hook returns; `remove()` takes the hook off again."""
 
-    The hooks of a leaf live on the tensor, and its node shares them for as long as it lives.
-    """
-    cdef Node node = gradient_edge(x)
-    cdef dict hooks
-    if node.op is accumulate:
-        if x.hooks is None:
-            x.hooks = {}
-        hooks = x.hooks
-        node.hooks = hooks
-    else:
-        if node.hooks is None:
-            node.hooks = {}
-        hooks = node.hooks
+    def __init__(self, hooks, key):
+        self.hooks = hooks
+        self.key = key
+
+    def remove(self):
+        """Takes the hook off. Doing so twice is no error."""
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
+
+cdef object hook_node(Node node, HookKind kind, int slot, object hook):
+    """Notes a hook of a node. Those of a leaf live on the tensor, which its nodes share."""
+    cdef Tensor leaf
+    if node.hooks is None:
+        node.hooks = {}
+        if node.op is accumulate:
+            leaf = <Tensor>node.saved[0].tensor
+            leaf.hooks = node.hooks
     watch(node)
     key = object()
-    hooks[key] = (x.slot, hook)
-    return hooks, key
+    node.hooks[key] = (<int>kind, slot, hook)
+    return RemovableHandle(node.hooks, key)
 
 
-def mark_retained(Tensor x):
-    """Notes that `x` keeps its gradient; False if it was noted before."""
-    cdef bint before = x.keeps_grad
-    x.keeps_grad = True
-    return not before
+def add_hook(Tensor x, hook):
+    """Has `hook` called with the gradient of `x`; returns its handle."""
+    return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
+
+
+def add_accumulated_hook(Tensor leaf, hook):
+    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
+
+
+def add_retaining_hook(Tensor x, hook):
+    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
+    if not x.keeps_grad:
+        x.keeps_grad = True
+        hook_node(gradient_edge(x), RETAINS, x.slot, hook)
+
+
+cdef int set_history(Tensor x, object node, int slot) except -1:
+    """Makes `node` the one that computes `x`; the hook of `retain_grad` follows the tensor."""
+    cdef Node old
+    if x.keeps_grad:
+        old = x.grad_node
+        for key, (kind, _, hook) in list(old.hooks.items()):
+            if kind == RETAINS and hook.x() is x:
+                del old.hooks[key]
+                hook_node(node, RETAINS, slot, hook)
+    x.grad_node, x.slot = node, slot
+    return 0

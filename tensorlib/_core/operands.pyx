@@ -84,6 +84,7 @@ cdef Tensor repeated(object value, int dtype):
     cdef Tensor x = scalar_tensor(value, dtype)
     find_gather(dtype)(x.data_pointer, 0, x.data_pointer, LINE // ITEMSIZE[dtype])
     x.is_scalar = True
+    x.storage.version = 0          # kept for use outside of inference mode too
     return x
 
 

@@ -4,20 +4,22 @@ The function that a user calls is made here once per operation, closed over its 
 operation runs no Python frame.
 """
 
+from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.dtypes cimport KIND
 from tensorlib._core.elementwise cimport apply_binary, apply_elementwise, apply_into, apply_unary
-from tensorlib._core.node cimport mode
+from tensorlib._core.memory cimport first_version, untracked
+from tensorlib._core.node cimport gradient_edge, mode, set_history
 from tensorlib._core.op cimport Op, Rule
 from tensorlib._core.operands cimport operand
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
-    MATMUL, N_OPERATORS, Operator, Tensor, alias, late, new_tensor, replace, requires_grad,
+    ALONE, AMONG_OTHERS, MATMUL, N_OPERATORS, Operator, Tensor, UNRECORDED, alias, late, new_tensor, replace, requires_grad,
 )
 from tensorlib._core.tile cimport MAX_INPUTS
 
@@ -78,6 +80,10 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
             raise RuntimeError(
                 f"{name}: unsupported operation: more than one element of the written-to tensor "
                 "refers to a single memory location (it was expanded); clone() it first")
+    if untracked(x.storage) and first_version()[0] == 0:
+        raise RuntimeError(
+            f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "
+            "clone() it first")
     if not recorded:
         return 0
     if x.wants_grad:
@@ -88,13 +94,50 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
         raise RuntimeError(
             f"{name}: a view of a leaf Variable that requires grad is being used in an in-place "
             "operation; do it under no_grad() or on a copy")
+    return check_origin(name, x) if x.origin != ALONE else 0
+
+
+cdef int check_origin(str name, Tensor x) except -1:
+    """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
+    if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
+        return 0
+    if x.origin == UNRECORDED:
+        raise RuntimeError(
+            f"{name}: a view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled; make the view outside of no_grad, or modify it inside")
+    if x.origin == AMONG_OTHERS:
+        raise RuntimeError(
+            f"{name}: this view is the output of a function that returns multiple views, and is being "
+            "modified inplace; index or narrow the tensor instead, or clone() the view")
     return 0
+
+
+cdef object COPY = None              # the operation, found when it is first needed
+
+
+cdef int forget(Tensor x) except -1:
+    """Notes that what `x` holds now does not depend on what it was: that gets a gradient of zero."""
+    cdef Tensor fresh = alias(x)
+    return replaced_by(x, fresh, fresh)
+
+
+cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1:
+    """Notes that `fresh`, the new value of `x`, is a copy of `source`."""
+    global COPY
+    cdef PyObject* args[2]
+    cdef Tensor old = alias(x)
+    if COPY is None:
+        COPY = find("copy")
+    old.grad_node, old.slot = x.grad_node, x.slot
+    args[0], args[1] = <PyObject*>old, <PyObject*>source
+    record(<Op>COPY, args, 2, fresh, None)
+    return rebase(x, fresh)
 
 
 cdef object apply_inplace(Op op, Tensor x, tuple others):
     """x := op(x, *others), recorded as a new value of `x` and of the tensor that it is a view of."""
     cdef PyObject* args[MAX_INPUTS]
-    cdef list kept = [x]
+    cdef list kept = []
     cdef Tensor old, fresh, other
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
@@ -109,13 +152,22 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
             raise RuntimeError(
                 f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
                 f"{tuple([dims[k] for k in range(ndim)])}")
-    wanted = wanted and mode().grad and op.differentiable
+    wanted = wanted and mode().grad
     check_writable(op.name + "_", x, mode().grad)
     if not wanted:
         apply_into(op, args, x)
         return x
+    if not op.differentiable:
+        apply_into(op, args, x)
+        forget(x)
+        return x
     old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
+    for i in range(1, op.n_args):
+        if args[i] != <PyObject*>x and meets(x, <Tensor>args[i]):
+            other = as_it_was(<Tensor>args[i])
+            kept.append(other)
+            args[i] = <PyObject*>other
     apply_into(op, args, x)
     for i in range(op.n_args):
         if args[i] == <PyObject*>x:
@@ -124,6 +176,19 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
     record(op, args, op.n_args, fresh, None)
     rebase(x, fresh)
     return x
+
+
+cdef bint meets(Tensor x, Tensor other) noexcept:
+    """Whether a write into `x` may change `other`."""
+    return other.storage is x.storage and (
+        other.data_pointer == x.data_pointer or may_overlap(other, x))
+
+
+cdef Tensor as_it_was(Tensor x):
+    """A copy of a value that is about to change, in its place in the graph."""
+    cdef Tensor copy = packed_copy(x, x.type)
+    copy.grad_node, copy.slot = gradient_edge(x), x.slot
+    return copy
 
 
 cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept:
@@ -161,13 +226,13 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
     cdef list views = []
     if x.base_ is None:
         base = x
-        base.grad_node, base.slot = fresh.grad_node, fresh.slot
+        set_history(base, fresh.grad_node, fresh.slot)
     else:
         if view_scatter is None:
             view_scatter, as_strided = find("view_scatter"), find("as_strided")
         base = <Tensor>x.base_
         scattered = view_scatter_record(base, x, fresh)
-        base.grad_node, base.slot = scattered.grad_node, 0
+        set_history(base, scattered.grad_node, 0)
     link = base.first_view
     while link != NULL:
         views.append(<object>link)
@@ -176,7 +241,7 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
         as_strided = find("as_strided")
     for view in views:
         seen = strided_record(base, view)
-        view.grad_node, view.slot = seen.grad_node, 0
+        set_history(view, seen.grad_node, 0)
     return 0
 
 
@@ -268,8 +333,8 @@ cdef list as_tensors(Op op, tuple args):
     """The arguments of an element-wise operation as tensors; numbers take a partner's dtype."""
     cdef Tensor partner = None, x
     cdef list tensors = []
-    for value in args:
-        if isinstance(value, Tensor):
+    for i, value in enumerate(args):
+        if isinstance(value, Tensor) and i not in op.boolean_inputs:
             partner = <Tensor>value
             break
     for i, value in enumerate(args):
@@ -401,6 +466,49 @@ cdef object product_into(str name, Tensor a, Tensor b, object out):
     if isinstance(out, Tensor) and (<Tensor>out).type != result.type:
         raise RuntimeError(f"{name}: out has dtype {out.dtype} but the result has {result.dtype}")
     return store_out(name, (a, b), result, out)
+
+
+def make_sized(Op op):
+    """For operations on one tensor and sizes (or dims), one by one or as a sequence."""
+    cdef object forward = op.forward
+    cdef str named = op.attributes[0]
+    def function(input, *sizes, **keyword):
+        cdef PyObject* args[1]
+        cdef Tensor x
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
+                            f"{type(input).__name__}")
+        if keyword:
+            if sizes or list(keyword) != [named]:
+                raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
+            sizes = (keyword[named],)
+        if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
+            sizes = as_sizes(op, sizes[0])
+        x = forward(input, sizes)
+        if mode().grad and requires_grad(<Tensor>input):
+            args[0] = <PyObject*>input
+            record(op, args, 1, x, {named: sizes} if op.kept_attributes else None)
+        return x
+    return function
+
+
+cdef tuple as_sizes(Op op, object sizes):
+    try:
+        return tuple(sizes)
+    except TypeError:
+        raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
+
+
+def make_checked(str name, dict places, function):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors."""
+    def checked(*args, **kwargs):
+        cdef Py_ssize_t place
+        for argument, place in places.items():
+            x = args[place] if place < len(args) else kwargs.get(argument)
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
+        return function(*args, **kwargs)
+    return checked
 
 
 def make_general(Op op):

@@ -1,42 +1,22 @@
 """Writing new values over a tensor's elements, and what that does to its history."""
 
-from cpython.object cimport PyObject
-
 from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.creation cimport fill_number, plain_number
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport Op
 from tensorlib._core.operands cimport operand
-from tensorlib._core.operators cimport check_writable, rebase
-from tensorlib._core.recording cimport record
+from tensorlib._core.operators cimport check_writable, forget, replaced_by
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, requires_grad
-
-from tensorlib._core.op import find
-
-cdef object COPY = None              # the operation, found when it is first needed
-
 
 cdef int overwritten(Tensor x, Tensor source) except -1:
     """Notes that the elements of `x` are those of `source` now, or (None) constants.
 
     What `x` was before gets a gradient of zero.
     """
-    global COPY
-    cdef PyObject* args[2]
-    cdef Tensor old, fresh
     x.storage.version += 1
     if not mode().grad or not (requires_grad(x) or source is not None and requires_grad(source)):
         return 0
-    if COPY is None:
-        COPY = find("copy")
-    old, fresh = alias(x), alias(x)
-    old.grad_node, old.slot = x.grad_node, x.slot
-    args[0] = <PyObject*>old
-    args[1] = <PyObject*>(fresh if source is None else source)
-    record(<Op>COPY, args, 2, fresh, None)
-    rebase(x, fresh)
-    return 0
+    return forget(x) if source is None else replaced_by(x, alias(x), source)
 
 
 cdef int write(str name, Tensor x, Tensor source) except -1:

@@ -9,7 +9,7 @@ from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
-from tensorlib._core.tensor cimport Tensor, alias, late, requires_grad, set_base
+from tensorlib._core.tensor cimport UNRECORDED, Tensor, alias, late, requires_grad, set_base
 
 from tensorlib._core.op import find
 
@@ -22,6 +22,8 @@ cdef object getitem(Tensor x, object key):
     cdef Index index = None
     if out is not None:
         set_base(out, x)
+        if not mode().grad:
+            out.origin = UNRECORDED
     else:
         index = parse(x, key)
         out = take(x, index)

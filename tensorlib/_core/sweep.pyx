@@ -8,17 +8,23 @@ first. Gradients that meet are summed; a buffer that nobody else holds is added 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free, qsort, realloc
-from libc.string cimport memcpy
+from libc.stdlib cimport free, qsort, realloc
 
 from tensorlib._core.copies cimport packed_copy
 from tensorlib._core.elementwise cimport apply_binary
+from tensorlib._core.hooks cimport (
+    check_nan, explain, run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
+)
 from tensorlib._core.loops cimport Loop, find_loop, loop_id
-from tensorlib._core.node cimport Mode, Node, gradient_edge, mode, release_saved, watch
+from tensorlib._core.node cimport (
+    CHECKED, Edge, IN_SWEEP, Mode, Node, TRACED, forget_unpacked, grad_place, gradient_edge, mode,
+    release_saved, watch,
+)
 from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
 from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
 from tensorlib._core.tile cimport run_loop
+from tensorlib._core.worklist cimport Nodes, pop_ready, push, push_ready, start, stop
 
 from tensorlib._core.node import _accumulate_op
 from tensorlib._core.op import find
@@ -29,79 +35,6 @@ cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
 
 cdef object accumulate = _accumulate_op
-
-
-# ---- growing arrays of nodes ---------------------------------------------------------------------
-
-cdef enum:
-    FEW = 16
-
-cdef struct Nodes:
-    PyObject** items
-    Py_ssize_t n, room
-    PyObject* few[FEW]             # small graphs need no memory beside the stack
-
-
-cdef void start(Nodes* nodes) noexcept:
-    nodes.items = nodes.few
-    nodes.n, nodes.room = 0, FEW
-
-
-cdef void stop(Nodes* nodes) noexcept:
-    if nodes.items != nodes.few:
-        free(nodes.items)
-
-
-cdef int push(Nodes* nodes, Node node) except -1:
-    cdef PyObject** grown
-    if nodes.n == nodes.room:
-        grown = <PyObject**>realloc(NULL if nodes.items == nodes.few else nodes.items,
-                                    2 * nodes.room * sizeof(PyObject*))
-        if grown == NULL:
-            raise MemoryError()
-        if nodes.items == nodes.few:
-            memcpy(grown, nodes.few, FEW * sizeof(PyObject*))
-        nodes.items = grown
-        nodes.room *= 2
-    nodes.items[nodes.n] = <PyObject*>node
-    nodes.n += 1
-    return 0
-
-
-cdef inline int64_t age(PyObject* node) noexcept:
-    return (<Node>node).sequence
-
-
-cdef int push_ready(Nodes* heap, Node node) except -1:
-    """Adds to the heap whose first item is the newest node."""
-    cdef Py_ssize_t i, parent
-    push(heap, node)
-    i = heap.n - 1
-    while i > 0:
-        parent = (i - 1) >> 1
-        if age(heap.items[parent]) >= age(heap.items[i]):
-            break
-        heap.items[parent], heap.items[i] = heap.items[i], heap.items[parent]
-        i = parent
-    return 0
-
-
-cdef Node pop_ready(Nodes* heap):
-    cdef PyObject* first = heap.items[0]
-    cdef Py_ssize_t i = 0, child
-    heap.n -= 1
-    heap.items[0] = heap.items[heap.n]
-    while True:
-        child = 2 * i + 1
-        if child >= heap.n:
-            break
-        if child + 1 < heap.n and age(heap.items[child + 1]) > age(heap.items[child]):
-            child += 1
-        if age(heap.items[i]) >= age(heap.items[child]):
-            break
-        heap.items[child], heap.items[i] = heap.items[i], heap.items[child]
-        i = child
-    return <Node>first
 
 
 # ---- the state of a sweep ------------------------------------------------------------------------
@@ -122,6 +55,8 @@ cdef struct Sweep:
     Sweep* outer                   # the sweep that was under way when this one began
     bint retain_graph
     bint create_graph
+    int watched                    # what the thread's mode says of anomalies
+    PyObject* cut                  # dict from nodes to outputs whose gradients are zero, or NULL
     Nodes visited                  # every node reached, owned
     Nodes ready
     Displaced* displaced
@@ -201,24 +136,71 @@ cdef int older(const void* a, const void* b) noexcept nogil:
     return (x > y) - (x < y)
 
 
+cdef inline bint leads_on(Sweep* sweep, Edge* edge) except -1:
+    """Whether a gradient is wanted along an edge."""
+    if edge.target == NULL or not (<Node>edge.target).needed:
+        return False
+    return sweep.cut == NULL or edge.slot not in (<dict>sweep.cut).get(<Node>edge.target, ())
+
+
+cdef bint leads_anywhere(Sweep* sweep, Node node) except -1:
+    """Whether the gradient of an input of the node is wanted."""
+    cdef int i
+    for i in range(node.n_edges):
+        if leads_on(sweep, &node.edges[i]):
+            return True
+    return False
+
+
 cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
-    """Marks the nodes from which one of the targets is reached: the rest is not run."""
+    """Marks the nodes from which one of the targets is reached: the rest is not run.
+
+    Without targets these are the leaves.
+    """
     cdef Node node
     cdef Py_ssize_t k
-    cdef int i
     qsort(sweep.visited.items, sweep.visited.n, sizeof(PyObject*), older)
     for k in range(sweep.visited.n):
-        (<Node>sweep.visited.items[k]).needed = False
-    for node in targets:
+        node = <Node>sweep.visited.items[k]
+        node.needed = targets is None and node.op is accumulate
+    for node in targets or ():
         if node.sweep == sweep.id:
             node.needed = True
     # a node is younger than the nodes it points to, except leaves, which point nowhere
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
-        for i in range(node.n_edges):
-            if node.edges[i].target != NULL and (<Node>node.edges[i].target).needed:
-                node.needed = True
-                break
+        node.needed = node.needed or leads_anywhere(sweep, node)
+    return 0
+
+
+cdef int count_again(Sweep* sweep, tuple roots) except -1:
+    """Counts the dependents of each node that will run: not those beyond a gradient of zero."""
+    cdef Nodes stack
+    cdef Node node, target
+    cdef Py_ssize_t k
+    cdef int i
+    for k in range(sweep.visited.n):
+        (<Node>sweep.visited.items[k]).pending = -1          # not reached
+    start(&stack)
+    try:
+        for x in roots:
+            node = gradient_edge(x)
+            if node.pending < 0:
+                node.pending = 0
+                push(&stack, node)
+        while stack.n:
+            stack.n -= 1
+            node = <Node>stack.items[stack.n]
+            for i in range(node.n_edges):
+                if not leads_on(sweep, &node.edges[i]):
+                    continue
+                target = <Node>node.edges[i].target
+                if target.pending < 0:
+                    target.pending = 0
+                    push(&stack, target)
+                target.pending += 1
+    finally:
+        stop(&stack)
     return 0
 
 
@@ -259,16 +241,6 @@ cdef void drop_grads(Node node) noexcept:
 
 
 # ---- gradients on their way ----------------------------------------------------------------------
-
-cdef PyObject** grad_place(Node node, int slot) except NULL:
-    if node.n_outputs == 1:
-        return &node.inline_grad
-    if node.grads == NULL:
-        node.grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
-        if node.grads == NULL:
-            raise MemoryError()
-    return &node.grads[slot]
-
 
 cdef inline bint only_ours(PyObject* g) noexcept:
     """Whether a gradient held once here has a buffer that nobody else can see."""
@@ -346,6 +318,46 @@ cdef object outgoing(Node node):
                   for i in range(node.n_outputs)])
 
 
+cdef int run_closely(Sweep* sweep, Node node) except -1:
+    """`run_node` with hooks, with a search for anomalies, and with gradients taken as zero."""
+    cdef Op op = <Op>node.op
+    cdef object g, joint = None
+    cdef list grads = [None] * node.n_edges
+    cdef Edge* edge
+    cdef int i
+    if node.hooks is not None:
+        run_before_hooks(node)
+    g = outgoing(node)
+    drop_grads(node)
+    if g is not None:
+        try:
+            joint = run_joint(node, op, g, sweep.create_graph)
+            for i in range(node.n_edges):
+                if leads_on(sweep, &node.edges[i]):
+                    grads[i] = joint[i] if joint is not None else run_rule(
+                        node, op, i, g, sweep.create_graph)
+                    if grads[i] is not None:
+                        grads[i] = fit(node, i, grads[i], sweep.create_graph)
+            if sweep.watched & CHECKED:
+                check_nan(node, grads)
+        except Exception:
+            if sweep.watched & TRACED:
+                explain(node)
+            raise
+        if node.hooks is not None:
+            grads = run_after_hooks(node, grads, g)
+    for i in range(node.n_edges):
+        edge = &node.edges[i]
+        if not leads_on(sweep, edge):
+            continue
+        if grads[i] is not None:
+            deliver(sweep, <Node>edge.target, edge.slot, <Tensor>grads[i])
+        (<Node>edge.target).pending -= 1
+        if (<Node>edge.target).pending == 0:
+            push_ready(&sweep.ready, <Node>edge.target)
+    return 0
+
+
 cdef int run_node(Sweep* sweep, Node node) except -1:
     """Runs the rules of a node and delivers what they give."""
     cdef Op op = <Op>node.op
@@ -371,25 +383,26 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
         target.pending -= 1
         if target.pending == 0:
             push_ready(&sweep.ready, target)
-    if not sweep.retain_graph:
-        release_saved(node)
     return 0
 
 
 # ---- the sweep -----------------------------------------------------------------------------------
 
 cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
-                         tuple inputs, bint accumulate_grads, bint shallow=False):
+                         tuple inputs, bint accumulate_grads, cut=None, bint shallow=False):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
     what leads to them runs; their gradients are accumulated, or returned as a tuple (None where
-    an input is not reached). `shallow`: nothing below the inputs is looked at, since no input lies
-    below another and all leaves above are inputs.
+    an input is not reached). The gradients of the tensors and of the leaves named in `cut` are
+    taken as zero. `shallow`: nothing below the inputs is looked at, as no input lies below another.
     """
     global active, next_id
     cdef Sweep sweep
-    cdef Mode before = mode()[0]
+    cdef Mode* current = mode()
+    cdef bint grad_before = current.grad
+    cdef int watched_before = current.watched
+    cdef dict cut_nodes = None
     cdef list targets = None, found = None
     cdef Node node
     cdef Tensor x
@@ -399,13 +412,16 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
     sweep.create_graph = create_graph
+    sweep.watched = watched_before & (TRACED | CHECKED)
+    sweep.cut = NULL
     start(&sweep.visited)
     start(&sweep.ready)
     sweep.displaced = NULL
     sweep.n_displaced = 0
     sweep.outer = active
     active = &sweep
-    mode().grad = mode().watched = create_graph
+    current.grad = create_graph
+    current.watched = watched_before & ~IN_SWEEP | (IN_SWEEP if create_graph else 0)
     try:
         if inputs is not None:
             targets = [gradient_edge(x) for x in inputs]
@@ -417,10 +433,18 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             discover(&sweep, gradient_edge(x))
         if inputs is not None:
             found = [None] * len(targets)
+        if cut:
+            cut_nodes = cut_places(&sweep, cut)
+            sweep.cut = <PyObject*>cut_nodes
+        if inputs is not None or cut:
             keep_only_needed(&sweep, targets)
+        if cut:
+            count_again(&sweep, roots)
         for k in range(len(roots)):
             x = <Tensor>roots[k]
-            deliver(&sweep, gradient_edge(x), x.slot, <Tensor>grads[k])
+            node = gradient_edge(x)
+            if not cut or x.slot not in cut_nodes.get(node, ()):
+                deliver(&sweep, node, x.slot, <Tensor>grads[k])
         for k in range(len(roots)):
             node = gradient_edge(<Tensor>roots[k])
             if node.pending == 0:
@@ -428,7 +452,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
                 push_ready(&sweep.ready, node)
         drain(&sweep, inputs, targets, found, shallow)
     finally:
-        mode()[0] = before
+        current.grad, current.watched = grad_before, watched_before
         leave(&sweep)
     if inputs is None:
         return None
@@ -437,7 +461,36 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     for x, g in zip(inputs, found):
         if g is not None:
             add_gradient(x, g, create_graph)
+            if x.grad_node is None and x.hooks is not None:
+                run_accumulated_hooks(x.hooks, x)
     return None
+
+
+cdef dict cut_places(Sweep* sweep, cut):
+    """The outputs of nodes whose gradients are taken as zero, by node."""
+    cdef dict places = {}
+    cdef set names = {value for value in cut if isinstance(value, str)}
+    cdef Tensor x
+    cdef Node node
+    cdef Py_ssize_t k
+    for value in cut:
+        if isinstance(value, Tensor):
+            x = <Tensor>value
+            node = gradient_edge(x)
+            if node is not None:
+                places.setdefault(node, set()).add(x.slot)
+    known = []
+    for k in range(sweep.visited.n if names else 0):
+        node = <Node>sweep.visited.items[k]
+        if node.op is accumulate and node.variable.name is not None:
+            known.append(node.variable.name)
+            if node.variable.name in names:
+                places.setdefault(node, set()).add(0)
+    unknown = sorted(names.difference(known))
+    if unknown:
+        raise ValueError(f"backward: no_grad_set names {unknown[0]!r}, but no leaf of this graph has "
+                         f"this name; the named ones are {sorted(known)}")
+    return places
 
 
 cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
@@ -460,21 +513,42 @@ cdef bint retains_graph() noexcept:
 cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:
     """Runs nodes until none is ready."""
     cdef Node node
-    cdef int k
+    cdef bint closely = sweep.watched or sweep.cut != NULL
     while sweep.ready.n:
         node = pop_ready(&sweep.ready)
         if node.hooks is not None:
-            run_hooks(node)
+            run_tensor_hooks(node)
         if targets is not None:
             capture(node, inputs, targets, found)
-        if not node.needed or shallow and node in targets:
+        # nothing is wanted beyond the node of an input
+        if not node.needed or targets is not None and node.n_edges and (
+                shallow and node in targets or not leads_anywhere(sweep, node)):
             drop_grads(node)
         elif node.op is accumulate:
             if inputs is None:
-                accumulate_leaf(sweep, node)
+                reach_leaf(sweep, node)
             drop_grads(node)
         else:
-            run_node(sweep, node)
+            if closely or node.hooks is not None:
+                run_closely(sweep, node)
+            else:
+                run_node(sweep, node)
+            if not sweep.retain_graph:
+                release_saved(node)
+            elif node.packs:
+                forget_unpacked(node)
+    return 0
+
+
+cdef int reach_leaf(Sweep* sweep, Node node) except -1:
+    """Accumulates into a leaf, with its hooks."""
+    if node.hooks is None or node.inline_grad == NULL:
+        return accumulate_leaf(sweep, node)
+    run_before_hooks(node)
+    g = outgoing(node)
+    accumulate_leaf(sweep, node)
+    run_accumulated_hooks(node.hooks, node.variable)
+    run_after_hooks(node, [], g)
     return 0
 
 
@@ -486,21 +560,6 @@ cdef int capture(Node node, tuple inputs, list targets, list found) except -1:
         if targets[k] is node:
             g = grad_place(node, (<Tensor>inputs[k]).slot)[0]
             found[k] = None if g == NULL else <object>g
-    return 0
-
-
-cdef int run_hooks(Node node) except -1:
-    """Calls hooks (slot, function) with the gradient of that output; a result replaces it."""
-    cdef PyObject** place
-    for slot, hook in list(node.hooks.values()):
-        place = grad_place(node, slot)
-        if place[0] == NULL:
-            continue
-        changed = hook(<object>place[0])
-        if changed is not None:
-            Py_INCREF(changed)
-            Py_DECREF(<object>place[0])
-            place[0] = <PyObject*>changed
     return 0
 
 

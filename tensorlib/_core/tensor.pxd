@@ -33,6 +33,12 @@ cdef struct Late:
 
 cdef Late* late
 
+# How a view was made. A write in place into one that was not made alone is refused, as in PyTorch.
+cdef enum Origin:
+    ALONE
+    UNRECORDED                      # while operations were not recorded
+    AMONG_OTHERS                    # by an operation that gives several views
+
 cdef class Tensor:
     cdef char* data_pointer
     cdef Py_ssize_t* dims           # sizes
@@ -45,6 +51,7 @@ cdef class Tensor:
     cdef bint wants_grad            # a leaf that requires grad
     cdef bint keeps_grad            # retain_grad was called
     cdef bint is_scalar             # stands for a Python number in promotion
+    cdef Origin origin              # of a view: what a write in place into it must know
     cdef Py_ssize_t inline_dims[2 * INLINE_NDIM]
     cdef Storage storage
     cdef object grad_node           # Node or None
@@ -57,6 +64,7 @@ cdef class Tensor:
     cdef PyObject* next_view
     cdef PyObject** view_link       # what points to this view in the list
     cdef object hooks
+    cdef object label               # a name that the user gave, or None
     cdef object __weakref__
 
 cdef inline bint requires_grad(Tensor x) noexcept:

@@ -99,13 +99,13 @@ class Tensor:
     def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """In-place form of `add`."""
     def addmm(
-        self, mat1: Any, mat2: Any, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None =
-        None
+        self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
+        None = None
     ) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0."""
     def addmv(
-        self, mat: Any, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None =
-        None
+        self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None
+        = None
     ) -> Tensor:
         """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
     def all(
@@ -172,12 +172,12 @@ class Tensor:
         """In-place form of `atan`."""
     def backward(
         self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool
-        = False, inputs: Any = None
+        = False, inputs: Any = None, *, no_grad_set: Any = None
     ) -> None:
         """Computes the gradients of this tensor and accumulates them into `.grad` of the leaves."""
     def baddbmm(
-        self, batch1: Any, batch2: Any, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None
-        = None
+        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+        | None = None
     ) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
     def bernoulli(
@@ -312,7 +312,7 @@ class Tensor:
     ) -> Tensor:
         """In-place form of `div`."""
     def dot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """Inner product of two vectors, 0-d."""
+        """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is."""
     def double(self) -> Tensor:
         """The elements as float64."""
     @property
@@ -339,10 +339,10 @@ class Tensor:
         """In-place form of `exp2`."""
     def exp_(self) -> Tensor:
         """In-place form of `exp`."""
-    def expand(self, *sizes: _Sizes) -> Tensor:
+    def expand(self, *shape: _Sizes) -> Tensor:
         """`input` repeated along dims of size 1 and new leading dims, as a view. -1 keeps a
         size."""
-    def expand_as(self, other: Tensor | _Number) -> Tensor:
+    def expand_as(self, other: Tensor) -> Tensor:
         """`self` expanded to the shape of `other`, as a view."""
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """e to the power of each element, minus 1; exact for small elements."""
@@ -400,7 +400,7 @@ class Tensor:
         """The elements as float16."""
     def index_select(self, dim: _Sizes, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
-    def inner(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Sums of products over the last dim of both."""
     def int(self) -> Tensor:
         """The elements as int32."""
@@ -411,6 +411,8 @@ class Tensor:
     def is_cuda(self) -> _bool: ...
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating one."""
+    def is_inference(self) -> Tensor:
+        """Whether this tensor was made in inference mode."""
     @property
     def is_leaf(self) -> _bool: ...
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
@@ -534,6 +536,8 @@ class Tensor:
         """In-place form of `mul`."""
     def mv(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Product of a matrix and a vector."""
+    @property
+    def name(self) -> _str: ...
     def nansum(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None
@@ -637,6 +641,8 @@ class Tensor:
         """In-place form of `reciprocal`."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Calls `hook(grad)` whenever the gradient of this tensor has been computed."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+        """Calls `hook(leaf)` whenever a sweep has accumulated into the `.grad` of this leaf."""
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """The larger of each element and 0."""
     def relu_(self) -> Tensor:
@@ -653,7 +659,7 @@ class Tensor:
         """This tensor, after its `requires_grad` is set."""
     def reshape(self, *shape: _Sizes) -> Tensor:
         """`input` under other sizes with the same elements: a view if possible, else a copy."""
-    def reshape_as(self, other: Tensor | _Number) -> Tensor:
+    def reshape_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`."""
     def retain_grad(self) -> None:
         """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`."""
@@ -785,7 +791,7 @@ class Tensor:
         """Each element without its fraction."""
     def trunc_(self) -> Tensor:
         """In-place form of `trunc`."""
-    def type_as(self, other: Tensor | _Number) -> Tensor:
+    def type_as(self, other: Tensor) -> Tensor:
         """The elements as the dtype of `other`."""
     def unbind(self, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` at each index of a dim, which goes away."""
@@ -814,7 +820,7 @@ class Tensor:
         """Inner product of two vectors, 0-d."""
     def view(self, *shape: _Sizes) -> Tensor:
         """`input` under other sizes with the same elements, as a view."""
-    def view_as(self, other: Tensor | _Number) -> Tensor:
+    def view_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`, as a view."""
     def where(self, condition: Tensor, other: Tensor | _Number) -> Any:
         """`input` where the condition holds, else `other`, with broadcasting."""

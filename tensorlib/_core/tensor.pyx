@@ -12,7 +12,7 @@ from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object
-from tensorlib._core.memory cimport Storage, allocate
+from tensorlib._core.memory cimport Storage, allocate, borrow, first_version, untracked
 from tensorlib._core.shape cimport make_size, row_major, wrap_dim
 
 from tensorlib._core.memory import OutOfMemoryError
@@ -187,6 +187,19 @@ cdef class Tensor:
         return self
 
     @property
+    def name(self):
+        """A name of the user's, or None: `no_grad_set` knows leaves by it."""
+        return self.label
+
+    @name.setter
+    def name(self, str value):
+        self.label = value
+
+    def is_inference(self):
+        """Whether this tensor was made in inference mode."""
+        return untracked(self.storage)
+
+    @property
     def is_leaf(self):
         """Whether no recorded operation made this tensor."""
         return self.grad_node is None
@@ -233,7 +246,10 @@ cdef class Tensor:
         return alias(self)
 
     def detach_(self):
-        """This tensor, cut from its graph."""
+        """This tensor, cut from its graph. Raises: RuntimeError for a view."""
+        if self.base_ is not None:
+            raise RuntimeError(
+                "detach_: can't detach views in-place; use detach() instead")
         self.grad_node = None
         self.slot = 0
         self.wants_grad = False
@@ -242,8 +258,11 @@ cdef class Tensor:
 
     @property
     def data(self):
-        """A view of the same elements, outside the graph."""
-        return alias(self)
+        """A view of the same elements, outside the graph, whose writes no version counts."""
+        cdef Tensor x = alias(self)
+        cdef Storage storage = self.storage
+        x.storage = borrow(storage.data, storage.nbytes, storage.writable, storage)
+        return x
 
     @data.setter
     def data(self, Tensor value not None):
@@ -253,7 +272,9 @@ cdef class Tensor:
 
     @property
     def _version(self):
-        """How often the storage was written in place."""
+        """How often the storage was written in place. Raises: RuntimeError for inference tensors."""
+        if untracked(self.storage):
+            raise RuntimeError("_version: inference tensors do not track version counter")
         return self.storage.version
 
     @property
@@ -463,6 +484,10 @@ cdef int set_requires_grad(Tensor x, bint value) except -1:
     if value and KIND[x.type] != FLOAT_KIND:
         raise RuntimeError(
             f"requires_grad: only floating-point tensors can require gradients, got {x.dtype}")
+    if value and untracked(x.storage) and first_version()[0] == 0:
+        raise RuntimeError(
+            "requires_grad: setting requires_grad=True on inference tensor outside InferenceMode is "
+            "not allowed; clone() it first")
     if not value and x.grad_node is not None:
         raise RuntimeError(
             "requires_grad: can't be turned off on a tensor that an operation made; "
@@ -621,6 +646,7 @@ cdef void set_base(Tensor view, Tensor x) noexcept:
     """Notes that `view` looks at `x`, or at what `x` itself is a view of."""
     cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
     view.base_ = base
+    view.origin = x.origin
     view.next_view = base.first_view
     view.view_link = &base.first_view
     if view.next_view != NULL:

@@ -15,16 +15,11 @@ ctypedef fused real:
     double
 
 
-cdef inline real larger(real a, real b) noexcept nogil:
-    """the larger of a and b; NaN if either is"""
-    cdef real most = a if a >= b else b
-    return a if a != a else most
-
-
-cdef inline real smaller(real a, real b) noexcept nogil:
-    """the smaller of a and b; NaN if either is"""
-    cdef real least = a if a <= b else b
-    return a if a != a else least
+cdef inline real bounded(real x, real low, real high) noexcept nogil:
+    cdef real r = low if x < low else x         # each choice is one blend; NaN in x stays
+    r = high if r > high else r
+    r = low if low != low else r
+    return high if high != high else r
 
 
 cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
@@ -32,7 +27,7 @@ cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
     """y := min(max(x, low), high); NaN if any is"""
     cdef Py_ssize_t i
     for i in range(n):
-        y[i] = smaller(larger(x[i], low[i]), high[i])
+        y[i] = bounded(x[i], low[i], high[i])
 
 
 cdef void relu_run(const real* x, real* y, Py_ssize_t n) noexcept nogil:

@@ -10,6 +10,10 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 
 from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, magnitude
 
+cdef extern from "half.h" nogil:
+    Py_ssize_t to_half(const float* x, uint16_t* y, Py_ssize_t n)
+    Py_ssize_t from_half(const uint16_t* x, float* y, Py_ssize_t n)
+
 cdef struct half:  # float16
     uint16_t bits
 
@@ -132,8 +136,12 @@ cdef inline void put(number x, target* y) noexcept nogil:
 
 cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
     """y := x"""
-    cdef Py_ssize_t i
-    for i in range(n):
+    cdef Py_ssize_t i, first = 0
+    if source is float and target is half:
+        first = to_half(x, <uint16_t*>y, n)
+    elif source is half and target is float:
+        first = from_half(<const uint16_t*>x, y, n)
+    for i in range(first, n):
         if source is half:
             put(half_value(x[i].bits), &y[i])
         elif source is brain:

@@ -5,12 +5,21 @@ from tensorlib._core.op import connect_tangents
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
-from tensorlib.autograd import function, hooks
+from tensorlib.autograd import function, graph, hooks
+from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
 from tensorlib.autograd.function import Function
-from tensorlib.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from tensorlib.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from tensorlib.autograd.recompute import checkpoint
 from tensorlib.autograd.tangent import tangent_of
 
 connect_rules()
@@ -18,5 +27,6 @@ connect_sweep()
 connect_tangents(tangent_of)
 attach("backward", _backward)
 
-__all__ = ["Function", "backward", "enable_grad", "function", "grad", "is_grad_enabled", "no_grad",
-           "set_grad_enabled"]
+__all__ = ["Function", "backward", "checkpoint", "detect_anomaly", "enable_grad", "function",
+           "grad", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+           "no_grad", "set_detect_anomaly", "set_grad_enabled"]

@@ -7,13 +7,13 @@ from tensorlib._core.tensor import Tensor
 
 def backward_all(
     tensors: Sequence[Tensor], grad_tensors: Any = None, retain_graph: _bool | None = None,
-    create_graph: _bool = False, *, inputs: Any = None
+    create_graph: _bool = False, *, inputs: Any = None, no_grad_set: Any = None
 ) -> None:
     """Computes the gradients of several tensors in one sweep; as `Tensor.backward` for each."""
 
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: _bool | None = None,
     create_graph: _bool = False, allow_unused: Any = None, is_grads_batched: _bool = False,
-    materialize_grads: _bool = False
+    materialize_grads: _bool = False, *, no_grad_set: Any = None
 ) -> tuple[Tensor, ...]:
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`."""

@@ -33,13 +33,16 @@ cdef Tensor first_gradient(Tensor root, object gradient, int i):
     return cast(g, root.type)
 
 
-def backward(self, gradient=None, retain_graph=None, bint create_graph=False, inputs=None):
+def backward(self, gradient=None, retain_graph=None, bint create_graph=False, inputs=None, *,
+             no_grad_set=None):
     """Computes the gradients of this tensor and accumulates them into `.grad` of the leaves.
 
     gradient: that of something with respect to this tensor; 1 by default, for one element.
     retain_graph: keeps the saved values for another sweep (by default as `create_graph`).
     create_graph: records the sweep itself, for derivatives of higher order.
     inputs: accumulates into these tensors only.
+    no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
+    them is not run.
 
     Raises: RuntimeError for a tensor without a graph, a missing gradient, a second sweep through
     released values, a saved value that was overwritten.
@@ -48,7 +51,8 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     check_root(x, 0)
     run_backward((x,), (first_gradient(x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
-                 None if inputs is None else as_inputs("backward", inputs), True)
+                 None if inputs is None else as_inputs("backward", inputs), True,
+                 as_cut("backward", no_grad_set))
 
 
 cdef tuple as_tensors(str name, object given):
@@ -70,6 +74,19 @@ cdef tuple as_inputs(str name, object given):
     return tensors
 
 
+cdef tuple as_cut(str name, object given):
+    """The tensors and names whose gradients are taken as zero."""
+    cdef tuple cut
+    if given is None:
+        return None
+    cut = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
+    for x in cut:
+        if not isinstance(x, (Tensor, str)):
+            raise TypeError(f"{name}: no_grad_set takes Tensors and names of leaves, got "
+                            f"{type(x).__name__}")
+    return cut
+
+
 cdef tuple as_gradients(str name, tuple roots, object given):
     cdef tuple gradients
     cdef int i
@@ -85,7 +102,7 @@ cdef tuple as_gradients(str name, tuple roots, object given):
 
 
 def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_graph=False,
-                 *, inputs=None):
+                 *, inputs=None, no_grad_set=None):
     """Computes the gradients of several tensors in one sweep; as `Tensor.backward` for each.
 
     Raises: RuntimeError as `Tensor.backward`.
@@ -93,21 +110,31 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
     cdef tuple roots = as_tensors("backward", tensors)
     run_backward(roots, as_gradients("backward", roots, grad_tensors),
                  create_graph if retain_graph is None else retain_graph, create_graph,
-                 None if inputs is None else as_inputs("backward", inputs), True)
+                 None if inputs is None else as_inputs("backward", inputs), True,
+                 as_cut("backward", no_grad_set))
+
+
+cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
+    """The gradients, zeros for inputs in the `no_grad_set`."""
+    tensors = [id(x) for x in cut if isinstance(x, Tensor)]
+    return tuple([x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in cut) else g
+                  for x, g in zip(wanted, found)])
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
-         allow_unused=None, bint is_grads_batched=False, bint materialize_grads=False):
+         allow_unused=None, bint is_grads_batched=False, bint materialize_grads=False, *,
+         no_grad_set=None):
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`.
 
     A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
-    error, unless `allow_unused` (then None) or `materialize_grads` (then zeros).
+    error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
+    `no_grad_set`, tensors or names of leaves, are taken as zero.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    cdef tuple roots, wanted, found
+    cdef tuple roots, wanted, found, cut = as_cut("grad", no_grad_set)
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched is not supported; call grad for each gradient")
     if materialize_grads and allow_unused is False:
@@ -116,9 +143,13 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
     found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
                          create_graph if retain_graph is None else retain_graph, create_graph,
-                         wanted, False)
+                         wanted, False, cut)
     if None not in found:
         return found
+    if cut:
+        found = zeros_where_cut(found, wanted, cut)
+        if None not in found:
+            return found
     if materialize_grads:
         return tuple([x.new_zeros(x.shape) if g is None else g for x, g in zip(wanted, found)])
     if not allow_unused:

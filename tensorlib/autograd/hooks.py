@@ -2,49 +2,66 @@
 
 import weakref
 
-from tensorlib._core.node import add_hook, mark_retained
+from tensorlib._core.node import add_accumulated_hook, add_hook, add_retaining_hook
 from tensorlib._core.tensor import attach
-
-
-class RemovableHandle:
-    """What registering a hook returns; `remove()` takes the hook off again."""
-
-    def __init__(self, hooks, key):
-        self.hooks = hooks
-        self.key = key
-
-    def remove(self):
-        """Takes the hook off. Doing so twice is no error."""
-        self.hooks.pop(self.key, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.remove()
 
 
 def register_hook(self, hook):
     """Calls `hook(grad)` whenever the gradient of this tensor has been computed.
 
-    A tensor that it returns takes the gradient's place. Returns a handle with `remove()`.
-    Raises: RuntimeError if the tensor requires no gradient.
+    A tensor that it returns takes the gradient's place. Hooks run in the order of registration,
+    each on what the ones before it made of the gradient. A hook stays with the value that its
+    tensor had then, whatever is written over it later. Returns a handle with `remove()`.
+
+    Raises: RuntimeError if the tensor requires no gradient; in the sweep, if what the hook returns
+    has another shape or dtype; TypeError if it is no tensor.
+
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> handle = x.register_hook(lambda g: g * 10)
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
     """
     if not self.requires_grad:
         raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require "
                            "gradient")
-    return RemovableHandle(*add_hook(self, hook))
+    return add_hook(self, hook)
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls `hook(leaf)` whenever a sweep has accumulated into the `.grad` of this leaf.
+
+    Returns a handle with `remove()`. Raises: RuntimeError for what is no leaf that requires grad.
+
+    >>> w = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> def step(w):
+    ...     with tensorlib.no_grad():
+    ...         w -= 0.1 * w.grad
+    ...     w.grad = None
+    >>> handle = w.register_post_accumulate_grad_hook(step)
+    >>> (w * w).sum().backward()
+    >>> w
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+    if not self.requires_grad:
+        raise RuntimeError("register_post_accumulate_grad_hook: cannot register a hook on a tensor "
+                           "that doesn't require gradient")
+    if not self.is_leaf:
+        raise RuntimeError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot "
+                           "be registered on non-leaf tensors")
+    return add_accumulated_hook(self, hook)
 
 
 def retain_grad(self):
     """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`.
 
-    Raises: RuntimeError if the tensor requires no gradient.
+    It is the gradient of the newest value, whatever is written over the tensor later, after all its
+    hooks. Raises: RuntimeError if the tensor requires no gradient.
     """
     if not self.requires_grad:
         raise RuntimeError("retain_grad: can't retain_grad on Tensor that has requires_grad=False")
-    if not self.is_leaf and mark_retained(self):
-        add_hook(self, Keep(self))
+    if not self.is_leaf:
+        add_retaining_hook(self, Keep(self))
 
 
 class Keep:
@@ -60,4 +77,5 @@ class Keep:
 
 
 attach("register_hook", register_hook)
+attach("register_post_accumulate_grad_hook", register_post_accumulate_grad_hook)
 attach("retain_grad", retain_grad)

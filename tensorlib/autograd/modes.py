@@ -2,7 +2,12 @@
 
 import functools
 
-from tensorlib._core.node import _set_grad_enabled, is_grad_enabled
+from tensorlib._core.node import (
+    _set_grad_enabled,
+    _set_inference,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+)
 
 GENERATOR = 0x20  # the flag of a generator function's code
 
@@ -106,4 +111,40 @@ class set_grad_enabled(_Mode):
         return set_grad_enabled(self.enabled)
 
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+class inference_mode(_Mode):
+    """As `no_grad`, and tensors made under it can't be saved by a graph: no version counts writes.
+
+    Outside of it such an inference tensor can be read, and used in operations that do not save it;
+    `clone()` gives an ordinary one. `inference_mode(False)` is the ordinary mode.
+
+    >>> with tensorlib.inference_mode():
+    ...     y = tensorlib.ones(2)
+    >>> y.is_inference(), (y + 1).is_inference()
+    (True, False)
+    """
+
+    mode = True
+
+    def __new__(cls, mode=True):
+        made = super().__new__(cls)
+        return made(mode) if callable(mode) else made
+
+    def __init__(self, mode=True):
+        if not isinstance(mode, bool):
+            raise TypeError(f"inference_mode: mode must be a bool, got {mode!r}")
+        self.mode = mode
+
+    def __enter__(self):
+        self.before = _set_inference(self.mode), _set_grad_enabled(not self.mode)
+
+    def __exit__(self, *error):
+        inference, grad = self.before
+        _set_inference(inference)
+        _set_grad_enabled(grad)
+
+    def fresh(self):
+        return inference_mode(self.mode)
+
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+           "no_grad", "set_grad_enabled"]

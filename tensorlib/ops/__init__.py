@@ -18,9 +18,10 @@ from tensorlib.ops import (
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.compose import compose
-from tensorlib.ops.declare import FUNCTIONS, Tensors, composite, elementwise, op
+from tensorlib.ops.declare import FUNCTIONS, Tensors, check_tensors, composite, elementwise, op
 from tensorlib.ops.primitive import defjvp, defvjp, primitive
 
+check_tensors()
 connect_operators()
 connect_subscripts()
 

@@ -69,8 +69,8 @@ def div_deriv_input(other):
 
 
 @div.deriv("other")
-def div_deriv_other(other, out):
-    return -out / other
+def div_deriv_other(input, other):
+    return -(input / other) / other
 
 
 @elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",

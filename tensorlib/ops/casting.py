@@ -71,7 +71,7 @@ for _name, _target in {
     type_method(_name, BY_NAME[_target], f"The elements as {_target}.")
 
 
-def type_as(self, other):
+def type_as(self, other: Tensor):
     """The elements as the dtype of `other`."""
     return convert(self, other.dtype)
 

@@ -5,9 +5,13 @@
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 """
 
+from functools import wraps
+from types import FunctionType
+
 from tensorlib._core.op import Op, find
 from tensorlib._core.operators import (
     make_binary,
+    make_checked,
     make_general,
     make_inplace,
     make_nary,
@@ -46,6 +50,38 @@ def alias(name, function, method=True):
         inplace = getattr(Tensor, function.__name__ + "_", None)
         if inplace is not None:
             attach(name + "_", inplace)
+
+
+def check_tensors():
+    """Puts the functions and methods in Python behind a check that tensors are Tensors.
+
+    A method of one tensor needs none. The compiled functions check for themselves, and so do those
+    that add arguments to an element-wise operation, whose operands may be numbers.
+    """
+    made = {}                                    # aliases stay the same function
+    for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
+        for name, function in names.items():
+            places = _tensor_places(function)
+            if not places or (put is attach and len(places) == 1):
+                continue
+            if function not in made:
+                made[function] = wraps(function)(
+                    make_checked(function.__name__, places, function))
+            put(name, made[function])
+
+
+def _tensor_places(function):
+    """Which parameters of a public function in Python must be tensors, and their places.
+
+    The first is one by its name, others by their annotation.
+    """
+    op = getattr(function, "op", None)
+    if type(function) is not FunctionType or (
+            op is not None and op.elementwise and len(op.arguments) == 2):
+        return {}
+    return {name: place for place, name in enumerate(_parameters(function))
+            if function.__annotations__.get(name) is Tensor
+            or place == 0 and name in ("input", "self", "tensor", "condition")}
 
 
 def _parameters(function):
@@ -184,4 +220,5 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     return decorate
 
 
-__all__ = ["FUNCTIONS", "Tensors", "alias", "composite", "elementwise", "find", "op", "publish"]
+__all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise", "find",
+           "op", "publish"]

@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core import layout
 from tensorlib._core.indexing import parse, put, take
 from tensorlib._core.masks import nonzero as true_places
+from tensorlib._core.ranges import arange
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import op, publish
@@ -92,18 +93,18 @@ def nonzero(input, *, as_tuple=False):
     return places.reshape(-1, 1).unbind(1) if input.ndim == 0 else places.unbind(1)
 
 
-def masked_select(input, mask):
+def masked_select(input, mask: Tensor):
     """The elements where the mask holds, as a vector; both broadcast."""
     shape = np.broadcast_shapes(input.shape, mask.shape)
     return input.expand(shape)[mask.expand(shape)]
 
 
-def masked_fill(input, mask, value):
+def masked_fill(input, mask: Tensor, value):
     """A copy of `input` with `value` where the mask holds."""
     return input.where(mask.logical_not(), value)
 
 
-def index_select(input, dim, index):
+def index_select(input, dim, index: Tensor):
     """The slices of `input` along `dim` at the positions of `index`, a vector."""
     dim = wrap("index_select", dim, input.ndim)
     if index.ndim > 1:
@@ -129,11 +130,11 @@ def _along(name, dim, index, shape):
         else:
             sizes = [1] * index.ndim
             sizes[d] = -1
-            key.append(Tensor(range(index.shape[d])).long().reshape(sizes))
+            key.append(arange(index.shape[d]).reshape(sizes))
     return tuple(key)
 
 
-def gather(input, dim, index):
+def gather(input, dim, index: Tensor):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim.
 
     Raises: RuntimeError, IndexError.
@@ -144,7 +145,7 @@ def gather(input, dim, index):
     return input[_along("gather", dim, index, input.shape)]
 
 
-def take_along_dim(input, indices, dim):
+def take_along_dim(input, indices: Tensor, dim):
     """`gather` with broadcasting of the other dims."""
     return gather(input, dim, indices)
 

@@ -85,7 +85,7 @@ alias("vdot", dot)
 
 @composite(reference=np.outer, samples=products(((3,), (4,)), ((0,), (4,))),
            errors=wrong(((2, 3), (4,))))
-def outer(input, vec2, *, out=None):
+def outer(input, vec2: Tensor, *, out=None):
     """Every product of an element of one vector with one of another.
 
     Shapes: (M,), (N,) -> (M, N). Raises: RuntimeError for other than vectors.
@@ -99,7 +99,7 @@ def outer(input, vec2, *, out=None):
 @composite(reference=np.inner, takes="integer floating",
            errors=wrong(((2, 3), (4, 2))),
            samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
-def inner(input, other, *, out=None):
+def inner(input, other: Tensor, *, out=None):
     """Sums of products over the last dim of both. Shapes: (*a, K), (*b, K) -> (*a, *b).
 
     Raises: RuntimeError for last dims that differ.
@@ -157,7 +157,7 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
 
 @composite(reference=scaled_sum, tolerance="product", takes="integer floating",
            samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
 
     Raises: RuntimeError.
@@ -167,7 +167,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
 
 @composite(reference=scaled_sum, tolerance="product", takes="integer floating",
            samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
 
     Raises: RuntimeError.
@@ -177,7 +177,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 
 @composite(reference=scaled_sum, tolerance="product", takes="integer floating",
            samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2))))
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
 
     Raises: RuntimeError.

@@ -5,8 +5,7 @@ from operator import index
 import numpy as np
 
 from tensorlib._core import layout
-from tensorlib._core.dtypes import dtype
-from tensorlib._core.operators import store_out
+from tensorlib._core.operators import make_sized, store_out
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
@@ -17,7 +16,7 @@ from tensorlib.ops.samples import given, given_pairs, given_sequences
 RESHAPED = given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1)), ((0, 2), (2, 0)))
 
 
-@op(linear=True, view=True, public=False, method=False, reference=np.reshape,
+@op(linear=True, view=True, maker=make_sized, public=False, reference=np.reshape,
     waive={"layouts": "a view needs strides that allow it"},
     samples=RESHAPED)
 def view(input: Tensor, shape):
@@ -28,7 +27,7 @@ def view(input: Tensor, shape):
     return layout.reshape(input, shape, copy=False, name="view")
 
 
-@op(linear=True, public=False, method=False, reference=np.reshape,
+@op(linear=True, maker=make_sized, reference=np.reshape,
     samples=RESHAPED)
 def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
@@ -44,7 +43,7 @@ def reshape_vjp(g, input_shape):
     return g.reshape(input_shape)
 
 
-@op(linear=True, view=True, public=False, method=False,
+@op(linear=True, view=True, maker=make_sized, public=False,
     reference=lambda x, shape: np.broadcast_to(x, tuple(
         n if n != -1 else x.shape[i - len(shape)] for i, n in enumerate(shape))),
     samples=given(((3, 1), (3, 4)), ((3, 1), (2, -1, 4)), ((), (2, 2)), ((1,), (0,))))
@@ -73,7 +72,8 @@ def not_broadcast():
     yield (np.ones(3), (1, 3)), {}, RuntimeError
 
 
-@op(linear=True, public=False, reference=summed_to, errors=not_broadcast, tolerance="reduction",
+@op(linear=True, maker=make_sized, public=False, reference=summed_to, errors=not_broadcast,
+    tolerance="reduction",
     samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
     """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
@@ -99,7 +99,7 @@ def transpose_vjp(g, dim0, dim1):
     return g.transpose(dim0, dim1)
 
 
-@op(linear=True, view=True, public=False, method=False, reference=np.transpose,
+@op(linear=True, view=True, maker=make_sized, reference=np.transpose,
     samples=given(((2, 3), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((), ())))
 def permute(input: Tensor, dims):
     """`input` with its dims in the order `dims`, as a view.
@@ -141,15 +141,19 @@ def _last_two(self):
 
 attach("mT", property(_last_two, doc=_last_two.__doc__))
 attach("mH", property(_last_two, doc=_last_two.__doc__))
-attach("T", property(lambda self: permute(self, range(self.ndim - 1, -1, -1)),
-                     doc="The tensor with its dims in reverse order, as a view."))
+def _reversed(self):
+    """The tensor with its dims in reverse order, as a view."""
+    return t(self) if self.ndim == 2 else permute(self, range(self.ndim - 1, -1, -1))
 
 
-@op(linear=True, view=True, public=False, method=False,
+attach("T", property(_reversed, doc=_reversed.__doc__))
+
+
+@op(linear=True, view=True,
     reference=lambda x, dim: np.squeeze(x, tuple(
         d for d in (range(x.ndim) if dim is None else [dim]) if x.shape[d] == 1)),
     samples=given(((1, 3, 1), None), ((1, 3, 1), 0), ((1, 3), 1)))
-def squeeze(input: Tensor, dim):
+def squeeze(input: Tensor, dim=None):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
 
     Raises: IndexError.
@@ -421,7 +425,7 @@ def split(tensor, split_size_or_sections, dim=0):
     for length in sizes:
         pieces.append(narrow(tensor, dim, start, length))
         start += length
-    return tuple(pieces)
+    return layout.among_others(tuple(pieces))
 
 
 def chunk(input, chunks, dim=0):
@@ -445,78 +449,30 @@ def unbind(input, dim=0):
     dim = wrap("unbind", dim, input.ndim)
     if input.ndim == 0:
         raise RuntimeError("unbind: expects at least a 1-dimensional tensor")
-    return tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim)))
+    return layout.among_others(
+        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
 
 
-# ---- the forms that users call -------------------------------------------------------------------
-
-_view, _reshape, _expand, _permute, _squeeze = view, reshape, expand, permute, squeeze
-_sum_to_size = sum_to_size
-
-
-def sizes_of(shape):
-    """The sizes of a call `f(2, 3)` or `f((2, 3))`."""
-    return shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-
-
-def view(self, *shape):
-    """See the operation."""
-    if len(shape) == 1 and isinstance(shape[0], dtype):
-        raise RuntimeError("view: viewing memory as another dtype is not supported; use .to()")
-    return _view(self, sizes_of(shape))
-
-
-def reshape(input, *shape):
-    """See the operation."""
-    return _reshape(input, sizes_of(shape))
-
-
-def expand(self, *sizes):
-    """See the operation."""
-    return _expand(self, sizes_of(sizes))
-
-
-def sum_to_size(self, *size):
-    """See the operation."""
-    return _sum_to_size(self, sizes_of(size))
-
-
-def permute(input, *dims):
-    """See the operation."""
-    return _permute(input, tuple(sizes_of(dims)))
-
-
-def squeeze(input, dim=None):
-    """See the operation."""
-    return _squeeze(input, dim)
-
-
-for _function, _operation, _public in (
-        (view, _view, False), (reshape, _reshape, True), (expand, _expand, False),
-        (sum_to_size, _sum_to_size, False),
-        (permute, _permute, True), (squeeze, _squeeze, True)):
-    publish(_function.__name__, _function, _operation.op.doc, public=_public)
-    _function.op = _operation.op
-
+# ---- made of others ------------------------------------------------------------------------------
 
 def broadcast_to(input, size):
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
-    return _expand(input, size)
+    return expand(input, size)
 
 
-def expand_as(self, other):
+def expand_as(self, other: Tensor):
     """`self` expanded to the shape of `other`, as a view."""
-    return _expand(self, other.shape)
+    return expand(self, other.shape)
 
 
-def view_as(self, other):
+def view_as(self, other: Tensor):
     """`self` under the sizes of `other`, as a view."""
-    return _view(self, other.shape)
+    return view(self, other.shape)
 
 
-def reshape_as(self, other):
+def reshape_as(self, other: Tensor):
     """`self` under the sizes of `other`."""
-    return _reshape(self, other.shape)
+    return reshape(self, other.shape)
 
 
 def flatten(input, start_dim=0, end_dim=-1):
@@ -524,26 +480,28 @@ def flatten(input, start_dim=0, end_dim=-1):
 
     Raises: RuntimeError if `start_dim` comes after `end_dim`, IndexError.
     """
+    if start_dim == 0 and end_dim == -1 and input.ndim != 1:
+        return reshape(input, (input.numel(),))
     start, end = wrap("flatten", start_dim, input.ndim), wrap("flatten", end_dim, input.ndim)
     if start > end:
         raise RuntimeError("flatten: has invalid args: start_dim cannot come after end_dim")
     if input.ndim == 0:
-        return _reshape(input, (1,))
+        return reshape(input, (1,))
     if start == end:
         return input
     sizes = input.shape
-    return _reshape(input, sizes[:start] + (sizes[start:end + 1].numel(),) + sizes[end + 1:])
+    return reshape(input, sizes[:start] + (sizes[start:end + 1].numel(),) + sizes[end + 1:])
 
 
 def ravel(input):
     """`input` as a vector."""
-    return _reshape(input, (-1,))
+    return reshape(input, (-1,))
 
 
 def unflatten(input, dim, sizes):
     """`input` with one dim made into several, of sizes `sizes`."""
     dim = wrap("unflatten", dim, input.ndim)
-    return _reshape(input, input.shape[:dim] + tuple(sizes) + input.shape[dim + 1:])
+    return reshape(input, input.shape[:dim] + tuple(sizes) + input.shape[dim + 1:])
 
 
 def movedim(input, source, destination):
@@ -559,7 +517,7 @@ def movedim(input, source, destination):
     order = [d for d in range(input.ndim) if d not in sources]
     for place, dim in sorted(zip(targets, sources)):
         order.insert(place, dim)
-    return _permute(input, order)
+    return permute(input, order)
 
 
 for _function in (split, chunk, unbind, flatten, ravel, unflatten, movedim, broadcast_to):

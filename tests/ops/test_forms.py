@@ -36,6 +36,14 @@ def keeps_shape_and_dtype(op, sample):
 
 # ---- functions, methods, mixed dtypes ------------------------------------------------------------
 
+def test_a_number_beside_a_condition_takes_the_dtype_of_the_values():
+    """It was rounded to float32 first."""
+    x, condition = tl.zeros(1, dtype=tl.float64), tl.tensor([True])
+    assert tl.where(condition, 0.1, x).item() == 0.1
+    assert tl.where(condition.logical_not(), x, 1e300).item() == 1e300
+    assert x.masked_fill(condition, 0.1).item() == 0.1
+
+
 @operations("values", lambda op: op.elementwise and op.name in FUNCTIONS)
 def test_the_function_and_the_methods_agree(op):
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)

@@ -1,0 +1,49 @@
+"""Finding where a gradient goes wrong."""
+
+from tensorlib._core.node import _set_anomaly
+
+
+class set_detect_anomaly:
+    """Switches the detection of anomalies on this thread; as a context manager, until its end."""
+
+    def __init__(self, mode, check_nan=True):
+        self.mode = mode
+        self.check_nan = check_nan
+        self.before = _set_anomaly(mode, check_nan)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *error):
+        _set_anomaly(*self.before)
+
+
+class detect_anomaly:
+    """Under it each operation notes where it ran, and a gradient that has a NaN is an error.
+
+    What fails in `backward` then says at which line the operation ran, and a warning has the whole
+    traceback. The forward pass must run under it too. It makes every operation slower.
+
+    Raises: RuntimeError, in the sweep, for NaN (unless `check_nan` is False).
+
+    >>> x = tensorlib.tensor([0.0], requires_grad=True)
+    >>> import warnings
+    >>> with warnings.catch_warnings(), detect_anomaly():
+    ...     warnings.simplefilter("ignore")
+    ...     (x.sqrt() * x).sqrt().sum().backward(tensorlib.tensor(float("nan")))
+    Traceback (most recent call last):
+    RuntimeError: backward: Function 'SumBackward' returned nan values in its 0th output ...
+    """
+
+    def __init__(self, check_nan=True):
+        self.check_nan = check_nan
+        self.before = []
+
+    def __enter__(self):
+        self.before.append(_set_anomaly(True, self.check_nan))
+
+    def __exit__(self, *error):
+        _set_anomaly(*self.before.pop())
+
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]

@@ -1,0 +1,133 @@
+"""Checkpoints: values that are computed again in the backward sweep instead of being kept."""
+
+import weakref
+
+from tensorlib._core.generator import default_generator
+from tensorlib._core.node import _set_packing
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.graph import saved_tensors_hooks
+from tensorlib.autograd.modes import enable_grad
+
+
+class CheckpointError(RuntimeError):
+    """The second run of a checkpointed function did not save what the first one did."""
+
+
+class _Place:
+    """Stands for one saved value; holds it between the second run and the node that needs it."""
+
+    __slots__ = ("segment", "like", "value", "__weakref__")
+
+    def __init__(self, segment, x):
+        self.segment = segment
+        self.like = (x.shape, x.dtype)
+        self.value = None
+
+
+class _Input:
+    """A tensor given to a checkpoint, saved as operations save theirs: through enclosing hooks."""
+
+    def __init__(self, x, hooks):
+        self.requires_grad = x.requires_grad
+        self.hooks = None if x.is_leaf else hooks
+        self.kept = x if self.hooks is None else hooks[0](x.detach())
+
+    def restored(self):
+        if self.hooks is None:
+            return self.kept.detach().requires_grad_(self.requires_grad)
+        return self.hooks[1](self.kept).detach().requires_grad_(self.requires_grad)
+
+
+class _Segment:
+    """One call of a checkpointed function, which can be run again."""
+
+    def __init__(self, function, args, kwargs, random_state, hooks):
+        def saved(value):
+            return _Input(value, hooks) if isinstance(value, Tensor) else value
+
+        self.function = function
+        self.args = [saved(value) for value in args]
+        self.kwargs = {name: saved(value) for name, value in kwargs.items()}
+        self.random_state = random_state
+        self.places = []
+
+    def pack(self, x):
+        place = _Place(self, x)
+        self.places.append(weakref.ref(place))
+        return place
+
+    def run_again(self):
+        """Runs the function and fills the places of the values that are still needed."""
+        def restored(value):
+            return value.restored() if isinstance(value, _Input) else value
+
+        found = iter(self.places)
+        count = 0
+
+        def fill(x):
+            nonlocal count
+            count += 1
+            reference = next(found, None)
+            if reference is None:
+                raise CheckpointError(
+                    "checkpoint: a different number of tensors was saved during the original "
+                    f"forward ({len(self.places)}) and recomputation (more)")
+            place = reference()
+            if place is not None:
+                if place.like != (x.shape, x.dtype):
+                    raise CheckpointError(
+                        "checkpoint: recomputed values have different metadata than during the "
+                        f"forward pass: value {count - 1} was {place.like}, now "
+                        f"{(x.shape, x.dtype)}")
+                place.value = x
+            return x
+
+        now = default_generator.get_state()
+        if self.random_state is not None:
+            default_generator.set_state(self.random_state)
+        try:
+            with enable_grad(), saved_tensors_hooks(fill, lambda x: x):
+                self.function(*[restored(value) for value in self.args],
+                              **{name: restored(value) for name, value in self.kwargs.items()})
+        finally:
+            if self.random_state is not None:
+                default_generator.set_state(now)
+        if count != len(self.places):
+            raise CheckpointError(
+                "checkpoint: a different number of tensors was saved during the original forward "
+                f"({len(self.places)}) and recomputation ({count})")
+
+
+def _unpack(place):
+    """The value of a place, which is let go there: another sweep computes it again."""
+    if place.value is None:
+        place.segment.run_again()
+    value, place.value = place.value, None
+    return value
+
+
+def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **kwargs):
+    """What `function(*args, **kwargs)` returns, keeping none of the values that its gradient needs.
+
+    The backward sweep runs the function again when it needs them, with the random numbers of the
+    first run unless `preserve_rng_state` is False. Checkpoints nest, and work with `grad`,
+    `retain_graph` and `create_graph`. `use_reentrant` is taken for PyTorch's sake: both of its
+    forms are this one.
+
+    Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values.
+
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = checkpoint(lambda x: x.exp().sin(), x)
+    >>> y.sum().backward()
+    >>> bool((x.grad == x.detach().exp().cos() * x.detach().exp()).all())
+    True
+    """
+    state = default_generator.get_state() if preserve_rng_state else None
+    enclosing = _set_packing(None)
+    _set_packing(enclosing)
+    segment = _Segment(function, args, kwargs, state, enclosing)
+    with saved_tensors_hooks(segment.pack, _unpack):
+        return function(*args, **kwargs)
+
+
+__all__ = ["CheckpointError", "checkpoint"]

@@ -1,0 +1,277 @@
+"""NumPy's functions that arrange elements, on Tensors: shapes, axes, joining and cutting."""
+
+import numpy as np
+
+from tensorlib.io.operands import alike, dtype_of, tensor_of
+from tensorlib.io.table import counterpart
+from tensorlib.ops.declare import FUNCTIONS
+
+cat, unsqueeze = FUNCTIONS["cat"], FUNCTIONS["unsqueeze"]
+
+
+# ---- shapes and axes -----------------------------------------------------------------------------
+
+@counterpart(np.reshape)
+def reshape(a, shape):
+    return tensor_of(a).reshape(shape)
+
+
+@counterpart(np.ravel)
+def ravel(a):
+    return tensor_of(a).ravel()
+
+
+@counterpart(np.transpose)
+def transpose(a, axes=None):
+    x = tensor_of(a)
+    return x.permute(tuple(range(x.ndim))[::-1] if axes is None else tuple(axes))
+
+
+@counterpart(np.matrix_transpose)
+def matrix_transpose(x):
+    return tensor_of(x).mT
+
+
+@counterpart(np.swapaxes)
+def swapaxes(a, axis1, axis2):
+    return tensor_of(a).transpose(axis1, axis2)
+
+
+@counterpart(np.moveaxis)
+def moveaxis(a, source, destination):
+    return tensor_of(a).movedim(source, destination)
+
+
+@counterpart(np.squeeze)
+def squeeze(a, axis=None):
+    x = tensor_of(a)
+    for d in () if axis is None else axis if isinstance(axis, tuple) else (axis,):
+        if x.size(d) != 1:
+            raise ValueError(f"numpy.squeeze: axis {d} of shape {tuple(x.shape)} has not size 1")
+    return x.squeeze() if axis is None else x.squeeze(axis)
+
+
+@counterpart(np.expand_dims)
+def expand_dims(a, axis):
+    x = tensor_of(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    for d in sorted(d % (x.ndim + len(axes)) for d in axes):
+        x = x.unsqueeze(d)
+    return x
+
+
+@counterpart(np.broadcast_to)
+def broadcast_to(array, shape):
+    return tensor_of(array).expand(shape)
+
+
+@counterpart(np.broadcast_arrays)
+def broadcast_arrays(*args):
+    tensors = [tensor_of(x) for x in args]
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in tensors))
+    return tuple(x.expand(shape) for x in tensors)
+
+
+@counterpart(np.atleast_1d)
+def atleast_1d(*arys):
+    return each(arys, lambda x: x.reshape(1) if x.ndim == 0 else x)
+
+
+@counterpart(np.atleast_2d)
+def atleast_2d(*arys):
+    return each(arys, lambda x: x.reshape(1, -1) if x.ndim < 2 else x)
+
+
+@counterpart(np.atleast_3d)
+def atleast_3d(*arys):
+    return each(arys, lambda x: x.reshape(1, -1, 1) if x.ndim < 2 else
+                x.unsqueeze(2) if x.ndim == 2 else x)
+
+
+def each(values, change):
+    """`change` of the only value, or the tuple of those of all."""
+    changed = tuple(change(tensor_of(value)) for value in values)
+    return changed[0] if len(changed) == 1 else changed
+
+
+@counterpart(np.meshgrid)
+def meshgrid(*xi, indexing="xy"):
+    vectors = [tensor_of(x).ravel() for x in xi]
+    swap = indexing == "xy" and len(vectors) > 1
+    if swap:
+        vectors[:2] = vectors[1], vectors[0]
+    sizes = [x.numel() for x in vectors]
+    grids = [x.reshape([-1 if d == i else 1 for d in range(len(sizes))]).expand(sizes)
+             for i, x in enumerate(vectors)]
+    if swap:
+        grids[:2] = grids[1], grids[0]
+    return tuple(grids)
+
+
+# ---- joining -------------------------------------------------------------------------------------
+
+@counterpart(np.concatenate)
+def concatenate(arrays, axis=0, out=None, *, dtype=None):
+    tensors = alike(arrays)
+    if dtype is not None:
+        tensors = [x.to(dtype_of(dtype)) for x in tensors]
+    if axis is None:
+        tensors, axis = [x.ravel() for x in tensors], 0
+    return cat(tensors, axis, out=out)
+
+
+@counterpart(np.stack)
+def stack(arrays, axis=0, out=None, *, dtype=None):
+    tensors = alike(arrays)
+    shapes = {tuple(x.shape) for x in tensors}
+    if len(shapes) > 1:
+        raise RuntimeError(f"numpy.stack: the arrays must have one shape, got {sorted(shapes)}")
+    return concatenate([unsqueeze(x, axis) for x in tensors], axis, out, dtype=dtype)
+
+
+@counterpart(np.vstack)
+def vstack(tup, *, dtype=None):
+    return concatenate([atleast_2d(x) for x in tup], 0, dtype=dtype)
+
+
+@counterpart(np.hstack)
+def hstack(tup, *, dtype=None):
+    tensors = [atleast_1d(x) for x in tup]
+    return concatenate(tensors, 0 if tensors[0].ndim == 1 else 1, dtype=dtype)
+
+
+@counterpart(np.dstack)
+def dstack(tup):
+    return concatenate([atleast_3d(x) for x in tup], 2)
+
+
+@counterpart(np.column_stack)
+def column_stack(tup):
+    tensors = [tensor_of(x) for x in tup]
+    return concatenate([x.reshape(-1, 1) if x.ndim < 2 else x for x in tensors], 1)
+
+
+@counterpart(np.append)
+def append(arr, values, axis=None):
+    return concatenate((arr, values), axis)
+
+
+@counterpart(np.tile)
+def tile(A, reps):
+    x = tensor_of(A)
+    reps = (reps,) if isinstance(reps, int) else tuple(reps)
+    reps = (1,) * (x.ndim - len(reps)) + reps
+    x = x.reshape((1,) * (len(reps) - x.ndim) + tuple(x.shape))
+    sizes = [size for pair in zip(reps, x.shape) for size in pair]
+    apart = x.reshape([size for n in x.shape for size in (1, n)]).expand(sizes)
+    return apart.reshape([rep * n for rep, n in zip(reps, x.shape)])
+
+
+@counterpart(np.repeat)
+def repeat(a, repeats, axis=None):
+    x = tensor_of(a)
+    x, axis = (x.ravel(), 0) if axis is None else (x, axis % x.ndim)
+    return x[(slice(None),) * axis + (np.repeat(np.arange(x.size(axis)), repeats),)]
+
+
+# ---- cutting -------------------------------------------------------------------------------------
+
+@counterpart(np.array_split)
+def array_split(ary, indices_or_sections, axis=0):
+    x = tensor_of(ary)
+    size = x.size(axis)
+    if isinstance(indices_or_sections, int):
+        each_has, more = divmod(size, indices_or_sections)
+        sizes = [each_has + (i < more) for i in range(indices_or_sections)]
+        bounds = np.cumsum([0, *sizes]).tolist()
+    else:
+        bounds = [0, *indices_or_sections, size]
+    before = (slice(None),) * (axis % x.ndim)
+    return [x[(*before, slice(start, stop))] for start, stop in zip(bounds, bounds[1:])]
+
+
+@counterpart(np.split)
+def split(ary, indices_or_sections, axis=0):
+    if isinstance(indices_or_sections, int) and tensor_of(ary).size(axis) % indices_or_sections:
+        raise ValueError(
+            f"numpy.split: {tensor_of(ary).size(axis)} elements can't be split evenly in "
+            f"{indices_or_sections}; array_split can")
+    return array_split(ary, indices_or_sections, axis)
+
+
+@counterpart(np.hsplit)
+def hsplit(ary, indices_or_sections):
+    return split(ary, indices_or_sections, 0 if tensor_of(ary).ndim == 1 else 1)
+
+
+@counterpart(np.vsplit)
+def vsplit(ary, indices_or_sections):
+    return split(ary, indices_or_sections, 0)
+
+
+@counterpart(np.dsplit)
+def dsplit(ary, indices_or_sections):
+    return split(ary, indices_or_sections, 2)
+
+
+# ---- order and diagonals -------------------------------------------------------------------------
+
+@counterpart(np.flip)
+def flip(m, axis=None):
+    x = tensor_of(m)
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    chosen = {d % x.ndim for d in axes}
+    return x[tuple(slice(None, None, -1 if d in chosen else 1) for d in range(x.ndim))]
+
+
+@counterpart(np.flipud)
+def flipud(m):
+    return flip(m, 0)
+
+
+@counterpart(np.fliplr)
+def fliplr(m):
+    return flip(m, 1)
+
+
+@counterpart(np.roll)
+def roll(a, shift, axis=None):
+    x = tensor_of(a)
+    if axis is None:
+        return roll(x.ravel(), shift, 0).reshape(x.shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    for dim, by in zip(axes, shifts):
+        size = x.size(dim)
+        cut = -by % size if size else 0
+        x = cat((x.narrow(dim, cut, size - cut), x.narrow(dim, 0, cut)), dim)
+    return x
+
+
+@counterpart(np.diag)
+def diag(v, k=0):
+    x = tensor_of(v)
+    if x.ndim == 2:
+        return x.diagonal(k)
+    if x.ndim != 1:
+        raise ValueError(f"numpy.diag: takes 1 or 2 dims, got shape {tuple(x.shape)}")
+    n = x.numel() + abs(k)
+    places = np.arange(x.numel())
+    matrix = x.new_zeros((n, n))
+    matrix[places + max(-k, 0), places + max(k, 0)] = x
+    return matrix
+
+
+@counterpart(np.diagonal)
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    return tensor_of(a).diagonal(offset, axis1, axis2)
+
+
+@counterpart(np.tril)
+def tril(m, k=0):
+    return tensor_of(m).tril(k)
+
+
+@counterpart(np.triu)
+def triu(m, k=0):
+    return tensor_of(m).triu(k)

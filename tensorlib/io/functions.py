@@ -1,0 +1,390 @@
+"""NumPy's functions of arrays on Tensors: `np.sum(x)`, `np.concatenate([x, y])`, `np.dot(x, w)`.
+
+One function for each of NumPy's, with the arguments of NumPy's that it takes, under their names.
+"""
+
+import numpy as np
+
+from tensorlib._core.tensor import Tensor
+from tensorlib.io.operands import (
+    alike, dtype_of, floating, missing, name_of, operand, tensor_of,
+)
+from tensorlib.io.table import COUNTERPARTS, counterpart
+from tensorlib.io.ufuncs import reduced
+from tensorlib.ops.declare import FUNCTIONS
+
+isfinite, isnan, norm, where, vector_dot = (
+    FUNCTIONS[name] for name in ("isfinite", "isnan", "norm", "where", "dot"))
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+@counterpart(np.sum)
+def sum_(a, axis=None, dtype=None, out=None, keepdims=False):
+    return tensor_of(a).sum(axis, bool(keepdims), dtype=dtype_of(dtype), out=out)
+
+
+@counterpart(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False):
+    return tensor_of(a).nansum(axis, bool(keepdims), dtype=dtype_of(dtype), out=out)
+
+
+@counterpart(np.prod)
+def prod(a, axis=None, dtype=None, *, keepdims=False):
+    x = tensor_of(a)
+    return reduced(x if dtype is None else x.to(dtype_of(dtype)), "prod", axis, keepdims)
+
+
+@counterpart(np.mean)
+def mean(a, axis=None, dtype=None, out=None, keepdims=False):
+    return floating(a).mean(axis, bool(keepdims), dtype=dtype_of(dtype), out=out)
+
+
+@counterpart(np.average)
+def average(a, axis=None, weights=None, *, keepdims=False):
+    if weights is None:
+        return mean(a, axis, keepdims=keepdims)
+    x, weights = floating(a), tensor_of(weights)
+    if weights.shape != x.shape:
+        if not isinstance(axis, int) or weights.ndim != 1:
+            raise TypeError("numpy.average: weights of another shape than a must be a vector, "
+                            f"with an axis; got shapes {tuple(weights.shape)}, {tuple(x.shape)}")
+        weights = weights.reshape((-1,) + (1,) * (x.ndim - 1 - axis % x.ndim)).expand(x.shape)
+    return (x * weights).sum(axis, bool(keepdims)) / weights.sum(axis, bool(keepdims))
+
+
+@counterpart(np.var)
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    x = floating(a).to(dtype_of(dtype)) if dtype is not None else floating(a)
+    return x.var(axis, correction=ddof if correction is None else correction,
+                 keepdim=bool(keepdims), out=out)
+
+
+@counterpart(np.std)
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
+    x = floating(a).to(dtype_of(dtype)) if dtype is not None else floating(a)
+    return x.std(axis, correction=ddof if correction is None else correction,
+                 keepdim=bool(keepdims), out=out)
+
+
+@counterpart(np.max, np.amax)
+def amax(a, axis=None, out=None, keepdims=False):
+    return tensor_of(a).amax(() if axis is None else axis, bool(keepdims), out=out)
+
+
+@counterpart(np.min, np.amin)
+def amin(a, axis=None, out=None, keepdims=False):
+    return tensor_of(a).amin(() if axis is None else axis, bool(keepdims), out=out)
+
+
+@counterpart(np.ptp)
+def ptp(a, axis=None, *, keepdims=False):
+    return amax(a, axis, keepdims=keepdims) - amin(a, axis, keepdims=keepdims)
+
+
+@counterpart(np.argmax)
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    return tensor_of(a).argmax(axis, bool(keepdims), out=out)
+
+
+@counterpart(np.argmin)
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    return tensor_of(a).argmin(axis, bool(keepdims), out=out)
+
+
+@counterpart(np.all)
+def all_(a, axis=None, out=None, keepdims=False):
+    return tensor_of(a).all(axis, bool(keepdims), out=out)
+
+
+@counterpart(np.any)
+def any_(a, axis=None, out=None, keepdims=False):
+    return tensor_of(a).any(axis, bool(keepdims), out=out)
+
+
+@counterpart(np.count_nonzero)
+def count_nonzero(a, axis=None):
+    return tensor_of(a).count_nonzero(axis)
+
+
+@counterpart(np.cumsum)
+def cumsum(a, axis=None, dtype=None):
+    x = tensor_of(a)
+    return (x.ravel() if axis is None else x).cumsum(axis or 0, dtype=dtype_of(dtype))
+
+
+@counterpart(np.diff)
+def diff(a, n=1, axis=-1):
+    x = tensor_of(a)
+    for _ in range(n):
+        size = x.size(axis)
+        if size < 2:
+            return x.narrow(axis, 0, 0)
+        x = x.narrow(axis, 1, size - 1) - x.narrow(axis, 0, size - 1)
+    return x
+
+
+@counterpart(np.trace)
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    return tensor_of(a).diagonal(offset, axis1, axis2).sum(-1, dtype=dtype_of(dtype), out=out)
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+@counterpart(np.dot)
+def dot(a, b):
+    a, b = alike((a, b))
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return a @ b if b.ndim <= 2 else tensordot(a, b, ((-1,), (-2,)))
+
+
+@counterpart(np.vdot)
+def vdot(a, b):
+    a, b = alike((a, b))
+    return vector_dot(a.ravel(), b.ravel())
+
+
+@counterpart(np.inner)
+def inner(a, b):
+    a, b = alike((a, b))
+    return a * b if a.ndim == 0 or b.ndim == 0 else tensordot(a, b, ((-1,), (-1,)))
+
+
+@counterpart(np.outer)
+def outer(a, b):
+    return tensor_of(a).reshape(-1, 1) * tensor_of(b).reshape(-1)
+
+
+@counterpart(np.kron)
+def kron(a, b):
+    a, b = tensor_of(a), tensor_of(b)
+    ndim = max(a.ndim, b.ndim)
+    rows, columns = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
+    spread = [size for n in rows for size in (n, 1)]
+    within = [size for n in columns for size in (1, n)]
+    return (a.reshape(spread) * b.reshape(within)).reshape(
+        [m * n for m, n in zip(rows, columns)])
+
+
+@counterpart(np.tensordot)
+def tensordot(a, b, axes=2):
+    """One matrix product, of the axes that stay with those that are summed over."""
+    a, b = alike((a, b))
+    if isinstance(axes, int):
+        axes = range(a.ndim - axes, a.ndim), range(axes)
+    over_a, over_b = ([d % x.ndim for d in ((given,) if isinstance(given, int) else given)]
+                      for x, given in zip((a, b), axes))
+    if [a.size(d) for d in over_a] != [b.size(d) for d in over_b]:
+        raise RuntimeError(f"numpy.tensordot: axes {over_a} of shape {tuple(a.shape)} and {over_b} "
+                           f"of {tuple(b.shape)} differ in size")
+    rows = [d for d in range(a.ndim) if d not in over_a]
+    columns = [d for d in range(b.ndim) if d not in over_b]
+    inner_size = int(np.prod([a.size(d) for d in over_a], dtype=np.int64))
+    row_sizes, column_sizes = [a.size(d) for d in rows], [b.size(d) for d in columns]
+    left = a.permute(rows + over_a).reshape(int(np.prod(row_sizes, dtype=np.int64)), inner_size)
+    right = b.permute(over_b + columns).reshape(
+        inner_size, int(np.prod(column_sizes, dtype=np.int64)))
+    return (left @ right).reshape(row_sizes + column_sizes)
+
+
+@counterpart(np.linalg.norm)
+def linalg_norm(x, ord=None, axis=None, keepdims=False):
+    x = floating(x)
+    over = x.ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
+    if isinstance(ord, str) and ord != "fro" or over > 1 and ord not in (None, "fro"):
+        raise TypeError(f"numpy.linalg.norm: ord={ord!r} is not supported for Tensors of matrices; "
+                        "leave it out, or call it on x.detach().numpy()")
+    return norm(x, 2 if ord in (None, "fro") else ord, axis, bool(keepdims))
+
+
+def dot_method(self, other, *, out=None):
+    """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is.
+
+    Raises: RuntimeError for inner dims or dtypes that differ.
+
+    >>> tensorlib.ones(2, 3).dot(tensorlib.ones(3))
+    tensor([3., 3.])
+    """
+    if out is not None or not isinstance(other, Tensor) or self.ndim == other.ndim == 1:
+        return vector_dot(self, other, out=out)
+    return dot(self, other)
+
+
+# ---- choosing ------------------------------------------------------------------------------------
+
+@counterpart(np.where)
+def where_(condition, x=None, y=None):
+    condition = tensor_of(condition).bool()
+    if x is None and y is None:
+        return condition.nonzero(as_tuple=True)
+    x, y = operand(x), operand(y)
+    if not (isinstance(x, Tensor) or isinstance(y, Tensor)):
+        x = tensor_of(x)
+    return where(condition, x, y)
+
+
+@counterpart(np.select)
+def select(condlist, choicelist, default=0):
+    result = operand(default)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = where_(condition, choice, result)
+    return result
+
+
+@counterpart(np.clip)
+def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    if low is None and high is None:
+        return tensor_of(a).clone()
+    return tensor_of(a).clamp(*(x if x is None else operand(x) for x in (low, high)), out=out)
+
+
+@counterpart(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    x = tensor_of(x)
+    largest = float(np.finfo(x.detach().numpy().dtype).max) if x.is_floating_point() else 0.0
+    x = where(x == float("inf"), largest if posinf is None else posinf, x)
+    x = where(x == -float("inf"), -largest if neginf is None else neginf, x)
+    return where(isnan(x), nan, x)
+
+
+@counterpart(np.take)
+def take(a, indices, axis=None):
+    x, places = tensor_of(a), tensor_of(indices).long()
+    if axis is None:
+        return x.ravel()[places]
+    return x[(slice(None),) * (axis % x.ndim) + (places,)]
+
+
+@counterpart(np.take_along_axis)
+def take_along_axis(arr, indices, axis=-1):
+    x, places = tensor_of(arr), tensor_of(indices).long()
+    if axis is None:
+        return x.ravel().gather(0, places)
+    return x.gather(axis, places)
+
+
+@counterpart(np.compress)
+def compress(condition, a, axis=None):
+    x, chosen = tensor_of(a), tensor_of(condition).nonzero().reshape(-1)
+    return take(x, chosen, axis)
+
+
+@counterpart(np.nonzero)
+def nonzero(a):
+    return tensor_of(a).nonzero(as_tuple=True)
+
+
+@counterpart(np.argwhere)
+def argwhere(a):
+    return tensor_of(a).nonzero()
+
+
+@counterpart(np.flatnonzero)
+def flatnonzero(a):
+    return tensor_of(a).ravel().nonzero().reshape(-1)
+
+
+@counterpart(np.round, np.around)
+def round_(a, decimals=0, out=None):
+    x = tensor_of(a)
+    if decimals == 0 or not x.is_floating_point():
+        return x.round(out=out)
+    return FUNCTIONS["div"]((x * 10.0 ** decimals).round(), 10.0 ** decimals, out=out)
+
+
+# ---- tensors like others -------------------------------------------------------------------------
+
+@counterpart(np.copy)
+def copy(a):
+    return tensor_of(a).clone()
+
+
+@counterpart(np.zeros_like)
+def zeros_like(a, dtype=None):
+    return FUNCTIONS["zeros_like"](tensor_of(a), dtype=dtype_of(dtype))
+
+
+@counterpart(np.ones_like)
+def ones_like(a, dtype=None):
+    return FUNCTIONS["ones_like"](tensor_of(a), dtype=dtype_of(dtype))
+
+
+@counterpart(np.empty_like)
+def empty_like(prototype, dtype=None):
+    return FUNCTIONS["empty_like"](tensor_of(prototype), dtype=dtype_of(dtype))
+
+
+@counterpart(np.full_like)
+def full_like(a, fill_value, dtype=None):
+    x = tensor_of(a)
+    value = tensor_of(fill_value).to(x.dtype if dtype is None else dtype_of(dtype))
+    return value.expand(x.shape).clone()
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+@counterpart(np.shape)
+def shape(a):
+    return tuple(tensor_of(a).shape)
+
+
+@counterpart(np.ndim)
+def ndim(a):
+    return tensor_of(a).ndim
+
+
+@counterpart(np.size)
+def size(a, axis=None):
+    return tensor_of(a).numel() if axis is None else tensor_of(a).size(axis)
+
+
+@counterpart(np.isclose)
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    a, b = tensor_of(a).detach(), tensor_of(b).detach()
+    close = (a == b) | (((a - b).abs() <= atol + rtol * b.abs()) & isfinite(b))
+    return close | (isnan(a) & isnan(b)) if equal_nan else close
+
+
+@counterpart(np.allclose)
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+
+
+@counterpart(np.array_equal)
+def array_equal(a1, a2):
+    a, b = tensor_of(a1), tensor_of(a2)
+    return a.shape == b.shape and bool((a == b).all())
+
+
+@counterpart(np.array_repr)
+def array_repr(arr):
+    return repr(tensor_of(arr))
+
+
+@counterpart(np.array_str, np.array2string)
+def array_str(a):
+    return str(tensor_of(a))
+
+
+# ---- the protocol --------------------------------------------------------------------------------
+
+def array_function(self, function, types, args, kwargs):
+    """What NumPy calls for a function with a Tensor among its arguments; a Tensor in the graph.
+
+    Raises: TypeError for a function or argument without a counterpart.
+    """
+    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
+        return NotImplemented
+    ours = COUNTERPARTS.get(function)
+    if ours is None:
+        raise missing(name_of(function))
+    if isinstance(kwargs.get("out"), np.ndarray):
+        raise TypeError(f"{name_of(function)}: out must be a Tensor where an argument is one")
+    code = ours.__code__
+    unknown = set(kwargs) - set(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
+    if unknown:
+        raise TypeError(f"{name_of(function)}: {', '.join(sorted(unknown))} not supported for "
+                        "Tensors; leave it out, or call it on x.detach().numpy()")
+    return ours(*args, **kwargs)

@@ -1,0 +1,83 @@
+"""What NumPy's functions are given, as tensorlib's functions take it, and what is refused."""
+
+import functools
+
+import numpy as np
+
+from tensorlib._core.dtypes import dtype as Dtype
+from tensorlib._core.dtypes import get_default_dtype, promote_types
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+
+asarray, stack = FUNCTIONS["asarray"], FUNCTIONS["stack"]
+
+
+def tensor_of(value):
+    """`value` as a Tensor that shares its memory where it can; a sequence of Tensors is stacked."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (list, tuple)) and any(isinstance(x, Tensor) for x in flat(value)):
+        return stack(alike(value))
+    return asarray(value)
+
+
+def flat(values):
+    """The elements of nested lists and tuples."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def operand(value):
+    """Arrays and sequences as Tensors, for an element-wise function.
+
+    Numbers stay, as they don't promote, and so does what the function refuses by its own error.
+    """
+    arrays = isinstance(value, (np.ndarray, np.generic, list, tuple))
+    return tensor_of(value) if arrays and not isinstance(value, float) else value
+
+
+def alike(values):
+    """The values as Tensors of one dtype, the smallest that all convert to."""
+    tensors = [tensor_of(value) for value in values]
+    if not tensors:
+        return tensors
+    common = functools.reduce(promote_types, [x.dtype for x in tensors])
+    return [x.to(common) for x in tensors]
+
+
+def floating(value):
+    """`value` as a floating Tensor: integers become the default dtype."""
+    x = tensor_of(value)
+    return x if x.is_floating_point() else x.to(get_default_dtype())
+
+
+def dtype_of(value):
+    """The dtype that `value` names: tensorlib's or NumPy's, or None."""
+    return value if value is None or isinstance(value, Dtype) else np.dtype(value)
+
+
+def name_of(function):
+    """A NumPy function as a user writes it: numpy.linalg.norm."""
+    return f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
+
+
+def missing(name):
+    """The error of a NumPy function that has no counterpart here."""
+    return TypeError(
+        f"{name}: has no counterpart for Tensors, and would leave the graph; "
+        "call it on x.detach().numpy()")
+
+
+def refuse(name, options, neutral):
+    """Raises TypeError for options that are set to something else than what changes nothing."""
+    for option, value in options.items():
+        if option not in neutral or not same(value, neutral[option]):
+            raise TypeError(f"{name}: {option}={value!r} is not supported for Tensors; "
+                            "leave it out, or call it on x.detach().numpy()")
+
+
+def same(value, neutral):
+    return value is neutral or (isinstance(value, str) and value == neutral)

@@ -1,0 +1,217 @@
+"""NumPy's element-wise functions on Tensors: `np.tanh(x)`, `array + x`, `np.add.reduce(x)`."""
+
+import math
+
+import numpy as np
+
+from tensorlib._core.node import is_grad_enabled
+from tensorlib._core.shape import wrap
+from tensorlib._core.tensor import Tensor
+from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, tensor_of
+from tensorlib.io.table import COUNTERPARTS, counterpart
+from tensorlib.ops.declare import FUNCTIONS
+
+# those that have the same name here and there
+SAME = """
+    absolute add arccos arcsin arctan arctan2 bitwise_and bitwise_or bitwise_xor ceil cos cosh
+    divide exp exp2 expm1 floor floor_divide fmod greater greater_equal isfinite isinf isnan less
+    less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum
+    multiply negative not_equal reciprocal remainder sign sin sinh sqrt square subtract tan tanh
+    trunc
+""".split()
+
+RENAMED = {
+    "bitwise_not": "bitwise_not", "equal": "eq", "fabs": "abs", "left_shift": "bitwise_left_shift",
+    "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
+}
+
+COUNTERPARTS.update((getattr(np, name), FUNCTIONS[name]) for name in SAME)
+COUNTERPARTS.update((getattr(np, name), FUNCTIONS[ours]) for name, ours in RENAMED.items())
+
+REDUCTIONS = {
+    np.add: "sum", np.multiply: "prod", np.maximum: "amax", np.minimum: "amin",
+    np.logical_and: "all", np.logical_or: "any",
+}
+
+# what the keyword arguments of a ufunc may be, as they then change nothing
+NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
+
+exp, isnan, log1p, maximum, minimum, where = (
+    FUNCTIONS[name] for name in ("exp", "isnan", "log1p", "maximum", "minimum", "where"))
+
+
+# ---- those that are made of several --------------------------------------------------------------
+
+@counterpart(np.matmul)
+def matmul(a, b, out=None):
+    return FUNCTIONS["matmul"](*alike((a, b)), out=out)
+
+
+@counterpart(np.vecdot)
+def vecdot(a, b):
+    return (tensor_of(a) * tensor_of(b)).sum(-1)
+
+
+@counterpart(np.positive)
+def positive(x):
+    return x.clone()
+
+
+@counterpart(np.conjugate)
+def conjugate(x):
+    return x.clone()
+
+
+@counterpart(np.deg2rad)
+@counterpart(np.radians)
+def radians(x):
+    return x * (math.pi / 180)
+
+
+@counterpart(np.rad2deg)
+@counterpart(np.degrees)
+def degrees(x):
+    return x * (180 / math.pi)
+
+
+@counterpart(np.hypot)
+def hypot(x, y):
+    return (tensor_of(x).square() + tensor_of(y).square()).sqrt()
+
+
+@counterpart(np.logaddexp)
+def logaddexp(x, y):
+    top = maximum(x, y).detach()
+    top = where(top.isfinite(), top, 0.0)       # infinities need no shift, and inf - inf is NaN
+    return top + (exp(x - top) + exp(y - top)).log()
+
+
+@counterpart(np.fmax)
+def fmax(x, y):
+    x, y = tensor_of(x), tensor_of(y)
+    return where(isnan(y), x, where(isnan(x), y, maximum(x, y)))
+
+
+@counterpart(np.fmin)
+def fmin(x, y):
+    x, y = tensor_of(x), tensor_of(y)
+    return where(isnan(y), x, where(isnan(x), y, minimum(x, y)))
+
+
+@counterpart(np.divmod)
+def divmod_(x, y):
+    return FUNCTIONS["floor_divide"](x, y), FUNCTIONS["remainder"](x, y)
+
+
+# ---- the protocol --------------------------------------------------------------------------------
+
+def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
+    """What NumPy calls for a ufunc with a Tensor among its operands; a Tensor in the graph.
+
+    Raises: TypeError for a ufunc, method or argument without a counterpart, RuntimeError for an
+    `out` array that would leave the graph.
+    """
+    # what operators between arrays and Tensors come to: the functions take these types themselves
+    if method == "__call__" and out is None and not options and PLAIN.issuperset(map(type, inputs)):
+        function = COUNTERPARTS.get(ufunc)
+        if function is not None:
+            return function(*inputs)
+    if not all(known(x) for x in inputs):
+        return NotImplemented
+    name = f"numpy.{ufunc.__name__}"
+    if out is not None and any(isinstance(x, np.ndarray) for x in out):
+        return into_array(name, getattr(ufunc, method), inputs, out, options)
+    run = METHODS.get(method)
+    if run is None or ufunc not in COUNTERPARTS:
+        raise missing(name if run else f"{name}.{method}")
+    if out is not None:
+        options["out"] = out[0]
+    return run(name, ufunc, inputs, options)
+
+
+PLAIN = {Tensor, np.ndarray, float, int, bool}
+
+
+def known(x):
+    """Whether no other library's array is to decide what the operation gives."""
+    return isinstance(x, (Tensor, np.ndarray, np.generic)) or not hasattr(x, "__array_ufunc__")
+
+
+def into_array(name, function, inputs, out, options):
+    """What `array += tensor` and `out=array` do: NumPy's own work, into memory of NumPy's."""
+    if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        raise RuntimeError(
+            f"{name}: the result would be put into an array and leave the graph; write "
+            "`array = array + tensor` instead of `array += tensor`, or use tensor.detach()")
+    arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
+    places = tuple(x.numpy() if isinstance(x, Tensor) else x for x in out)
+    return function(*arrays, out=places, **options)
+
+
+def call(name, ufunc, inputs, options):
+    """`ufunc(*inputs)`."""
+    out, dtype = options.pop("out", None), dtype_of(options.pop("dtype", None))
+    refuse(name, options, NEUTRAL)
+    operands = [operand(x) for x in inputs]
+    if not any(isinstance(x, Tensor) for x in operands):        # only `out` is a Tensor
+        operands = [tensor_of(x) for x in operands]
+    if dtype is not None and dtype != np.bool_:     # bools say nothing of what is compared
+        operands = [tensor_of(x).to(dtype) for x in operands]
+    result = COUNTERPARTS[ufunc](*operands)
+    return stored(name, result if dtype is None else result.to(dtype), out)
+
+
+def stored(name, result, out):
+    """The result, or `out` after it was written there."""
+    if out is None:
+        return result
+    if is_grad_enabled() and (result.requires_grad or out.requires_grad):
+        raise RuntimeError(f"{name}: out= does not support automatic differentiation, but one of "
+                           "the arguments requires grad")
+    if out.shape != result.shape:
+        raise RuntimeError(f"{name}: out has shape {tuple(out.shape)}, "
+                           f"but the result has {tuple(result.shape)}")
+    return out.copy_(result)
+
+
+def reduce(name, ufunc, inputs, options):
+    """`ufunc.reduce(x, axis=0)`: the elements along an axis taken together."""
+    if ufunc not in REDUCTIONS:
+        raise missing(f"{name}.reduce")
+    axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
+    out, dtype = options.pop("out", None), dtype_of(options.pop("dtype", None))
+    refuse(f"{name}.reduce", options, NEUTRAL)
+    x = tensor_of(inputs[0])
+    result = reduced(x if dtype is None else x.to(dtype), REDUCTIONS[ufunc], axis, keepdims)
+    return stored(f"{name}.reduce", result, out)
+
+
+def reduced(x, reduction, axis, keepdims):
+    """A reduction over one axis, several, or all (None); `prod` takes one at a time."""
+    axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if not axes:
+        return x.clone()
+    if reduction != "prod":
+        return getattr(x, reduction)(dim=axes, keepdim=bool(keepdims))
+    for dim in sorted({wrap("prod", d, x.ndim) for d in axes}, reverse=True):
+        x = x.prod(dim, bool(keepdims))
+    return x
+
+
+def accumulate(name, ufunc, inputs, options):
+    """`np.add.accumulate(x, axis=0)`: running sums."""
+    if ufunc is not np.add:
+        raise missing(f"{name}.accumulate")
+    axis, out = options.pop("axis", 0), options.pop("out", None)
+    dtype = dtype_of(options.pop("dtype", None))
+    refuse(f"{name}.accumulate", options, NEUTRAL)
+    return stored(f"{name}.accumulate", tensor_of(inputs[0]).cumsum(axis, dtype=dtype), out)
+
+
+def outer(name, ufunc, inputs, options):
+    """`ufunc.outer(x, y)`: the ufunc of every element of `x` with every element of `y`."""
+    x, y = (tensor_of(value) for value in inputs)
+    return call(name, ufunc, (x.reshape((*x.shape, *(1,) * y.ndim)), y), options)
+
+
+METHODS = {"__call__": call, "reduce": reduce, "accumulate": accumulate, "outer": outer}

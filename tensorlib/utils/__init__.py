@@ -1,0 +1,5 @@
+"""Names that PyTorch keeps under `utils`."""
+
+from tensorlib.utils import checkpoint
+
+__all__ = ["checkpoint"]
