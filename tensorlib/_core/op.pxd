@@ -51,6 +51,7 @@ cdef class Op:
     cdef readonly object forward
     cdef readonly str linearity        # a key of RULES in autograd/tangent.py, "composite", or ""
     cdef readonly object tangent_rule
+    cdef readonly tuple tangent_names
     cdef readonly bint differentiable
     cdef readonly bint elementwise
     cdef readonly bint variadic        # takes a sequence of tensors

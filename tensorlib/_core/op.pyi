@@ -10,7 +10,7 @@ class Op:
         _bool = False, names: Any = None
     ) -> None:
         """Registers how the gradient of `argument` (None: of all at once) is computed."""
-    def add_tangent(self, function: Any, linearity: _str = 'jvp') -> Any:
+    def add_tangent(self, function: Any, names: Any = None, linearity: _str = 'jvp') -> Any:
         """Registers the forward-mode rule: the output's tangent from those of the inputs."""
     @property
     def arguments(self) -> tuple[_str, ...]: ...
@@ -48,6 +48,8 @@ class Op:
     def rules(self) -> Any: ...
     @property
     def tangent(self) -> Any: ...
+    @property
+    def tangent_names(self) -> Any: ...
     @property
     def tangent_rule(self) -> Any: ...
     @property

@@ -130,9 +130,16 @@ cdef class Op:
             rule.wants[i] = FACTS[what]
             rule.places[i] = self.arguments.index(owner)
 
-    def add_tangent(self, function, str linearity="jvp"):
-        """Registers the forward-mode rule: the output's tangent from those of the inputs."""
+    def add_tangent(self, function, names=None, str linearity="jvp"):
+        """Registers the forward-mode rule: the output's tangent from those of the inputs.
+
+        Its parameters name what it needs, as in a gradient rule, and the tangents `d_ARGUMENT`;
+        `names` stands for parameters that say nothing.
+        """
         self.tangent_rule = function
+        if names is None and linearity == "jvp":
+            names = function.__code__.co_varnames[:function.__code__.co_argcount]
+        self.tangent_names = names
         self.linearity = linearity
         return function
 

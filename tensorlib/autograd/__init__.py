@@ -20,11 +20,11 @@ from tensorlib.autograd.modes import (
     set_grad_enabled,
 )
 from tensorlib.autograd.recompute import checkpoint
-from tensorlib.autograd.tangent import tangent_of
+from tensorlib.autograd.tangent import rule_of
 
 connect_rules()
 connect_sweep()
-connect_tangents(tangent_of)
+connect_tangents(rule_of)
 attach("backward", _backward)
 
 __all__ = ["Function", "backward", "checkpoint", "detect_anomaly", "enable_grad", "function",

@@ -39,7 +39,7 @@ def jvp_of(op, args, kwargs, tangents):
     return out, RULES[op.linearity](op, args, kwargs, tensors, tangents, out)
 
 
-def tangent_of(op):
+def rule_of(op):
     """The forward-mode rule of an operation, `jvp_of` of it; None where it has none."""
     known = op.differentiable and op.linearity in RULES
     return functools.partial(jvp_of, op) if known else None
@@ -86,25 +86,11 @@ def declared_tangent(op, args, kwargs, tensors, tangents, out):
     for name, x, tangent in zip(op.arguments, tensors, filled(tensors, tangents)):
         known[f"d_{name}"] = tangent
         known.update((f"{name}_{fact}", getattr(x, fact)) for fact in FACTS)
-    names = rule.__code__.co_varnames[: rule.__code__.co_argcount]
-    return rule(*[known[name] for name in names])
-
-
-def primitive_tangent(op, args, kwargs, tensors, tangents, out):
-    """The sum of what the rule for each argument makes of its tangent."""
-    terms = []
-    for name, rule, tangent in zip(op.arguments, op.tangent_rule, tangents):
-        if tangent is not None and rule is None:
-            raise RuntimeError(
-                f"jvp_of: {op.name} has no forward-mode rule for its argument {name!r}")
-        if tangent is not None:
-            terms.append(rule(tangent, out, *args, **kwargs))
-    return added(terms, out)
+    return rule(*[known[name] for name in op.tangent_names])
 
 
 RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
-         "deriv": elementwise_tangent, "jvp": declared_tangent,
-         "primitive": primitive_tangent}
+         "deriv": elementwise_tangent, "jvp": declared_tangent}
 
 
 def filled(tensors, tangents):

@@ -94,20 +94,37 @@ def defjvp(
     Raises: ValueError as `defvjp`.
     """
     record = primitive_record("defjvp", op)
-    rules = list(record.tangent_rule or [None] * len(record.arguments))
-    for name, jvp in named_rules("defjvp", record, jvps, argnums):
-        rules[record.arguments.index(name)] = jvp or no_tangent
-    record.add_tangent(rules, linearity="primitive")
+    before = record.tangent_rule.rules if record.tangent_rule else {}
+    rules = {**before, **dict(named_rules("defjvp", record, jvps, argnums))}
+    tangents = [f"d_{name}" for name in record.arguments]
+    record.add_tangent(TangentRule(record, rules), (
+        *tangents, record.outputs[0], *record.arguments, *record.attributes))
+
+
+class TangentRule:
+    """The forward-mode rule of a primitive: the sum of the rules of its arguments."""
+
+    def __init__(self, record, rules):
+        self.record = record
+        self.rules = rules
+
+    def __call__(self, *values):
+        n = len(self.record.arguments)
+        tangents, ans, args = values[:n], values[n], values[n + 1:2 * n + 1]
+        attributes = dict(zip(self.record.attributes, values[2 * n + 1:]))
+        total = ans.detach() * 0
+        for name, tangent in zip(self.record.arguments, tangents):
+            if name not in self.rules and bool((tangent != 0).any()):
+                raise RuntimeError(f"jvp: {self.record.name} has no forward-mode rule for its "
+                                   f"argument {name!r}")
+            if self.rules.get(name) is not None:
+                total = total + self.rules[name](tangent, ans, *args, **attributes)
+        return total
 
 
 def no_gradient(g):
     """Zero, the derivative."""
     return 0
-
-
-def no_tangent(g, ans, *args, **attributes):
-    """Zero."""
-    return ans.detach() * 0
 
 
 def primitive_record(what, op):

@@ -196,6 +196,12 @@ def test_none_in_the_place_of_a_rule_is_zero():
     assert x.grad.tolist() == [0.0] * 3
     _, moved = product.op.tangent((x, y), {}, (tl.ones_like(x), None))
     assert moved.tolist() == [0.0] * 3
+    other = scaled_product()
+    ops.defjvp(other, lambda g, ans, x, y, k: g * y * k)
+    _, moved = other.op.tangent((x, y), {}, (tl.ones_like(x), None))
+    assert_close(moved.detach(), 2 * y.detach())
+    with pytest.raises(RuntimeError, match="no forward-mode rule for its argument 'y'"):
+        other.op.tangent((x, y), {}, (None, tl.ones_like(y)))
 
 
 def test_a_primitive_that_returns_its_input_keeps_its_rule():
