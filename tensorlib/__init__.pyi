@@ -19,6 +19,7 @@ from tensorlib import config as config
 from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory
+from tensorlib import ops as ops
 from tensorlib import utils as utils
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format

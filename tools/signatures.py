@@ -73,7 +73,8 @@ RETURNS = {
     "item": "_Number", "nelement": "_int", "numel": "_int", "numpy": "ndarray[Any, Any]",
     "register_hook": "Any", "retain_grad": "None", "size": "Any", "storage_offset": "_int",
     "stride": "Any", "tolist": "Any", "get_state": "Tensor", "set_state": "Generator",
-    "clone_state": "Generator", "backward_all": "None", "grad": "tuple[Tensor, ...]",
+    "clone_state": "Generator", "backward_all": "None", "add_rule": "None",
+    "add_tangent": "Any", "grad": "tuple[Tensor, ...]",
 }
 
 

@@ -82,6 +82,8 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook)
 cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)
+cdef int check_not_released(Node node) except -1
+cdef Tensor saved_at(Node node, int i, int bit)
 cdef Tensor saved_value(Node node, int bit, bint as_recorded)
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:

@@ -68,6 +68,11 @@ cdef int64_t sequence_now() noexcept:
     return next_sequence
 
 
+def recorded_so_far():
+    """How many nodes were made: the sequence number of the next one."""
+    return sequence_now()
+
+
 @cython.final
 @cython.freelist(1024)
 cdef class Node:
@@ -420,34 +425,46 @@ cdef str recorded_at(Node node):
     return ""
 
 
+cdef int check_not_released(Node node) except -1:
+    if node.released:
+        raise RuntimeError(
+            f"backward: the values that {node.name()} saved were released by the first backward "
+            "through it. To go through the graph a second time, call the first backward with "
+            "retain_graph=True")
+    return 0
+
+
+cdef Tensor saved_at(Node node, int i, int bit):
+    """The i-th saved value, checked to be what it was. `bit` (or -1) says which it is."""
+    cdef Saved* saved = &node.saved[i]
+    cdef Tensor x
+    if node.packs:
+        return unpacked_value(node, <Packed>saved.tensor)
+    x = <Tensor>saved.tensor
+    if x.storage.version != saved.version:
+        which = (f"saved tensor {i}" if bit < 0 else "its output" if bit >= OUTPUT
+                 else f"input {bit}")
+        raise RuntimeError(
+            f"backward: one of the variables needed for gradient computation has been modified by "
+            f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
+            f"version {x.storage.version} but was saved at version {saved.version}"
+            f"{recorded_at(node)}. Use the out-of-place form of the later operation, or clone() the "
+            "value first")
+    return x
+
+
 cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     """The saved input (by its number) or output (OUTPUT), checked to be what it was.
 
     With `as_recorded` the value is linked to the graph as it was when the operation ran, so that
     the gradient can itself be differentiated.
     """
-    cdef Saved* saved
     cdef Tensor x, linked
     cdef Edge* edge
     cdef int i
-    if node.released:
-        raise RuntimeError(
-            f"backward: the values that {node.name()} saved were released by the first backward "
-            "through it. To go through the graph a second time, call the first backward with "
-            "retain_graph=True")
+    check_not_released(node)
     i = __builtin_popcount(node.kept & ((<unsigned int>1 << bit) - 1))
-    saved = &node.saved[i]
-    if node.packs:
-        x = unpacked_value(node, <Packed>saved.tensor)
-    else:
-        x = <Tensor>saved.tensor
-    if not node.packs and x.storage.version != saved.version:
-        which = "its output" if bit >= OUTPUT else f"input {bit}"
-        raise RuntimeError(
-            f"backward: one of the variables needed for gradient computation has been modified by "
-            f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
-            f"version {x.storage.version} but was saved at version {saved.version}"
-            f"{recorded_at(node)}. Use the out-of-place form of the later operation, or clone() the value first")
+    x = saved_at(node, i, bit)
     if not as_recorded:
         return x
     if bit >= OUTPUT:

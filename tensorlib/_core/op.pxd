@@ -2,7 +2,7 @@
 from tensorlib._core.tile cimport TileProgram
 
 cdef enum:
-    MAX_WANTS = 8
+    MAX_WANTS = 16
 
 # What makes an operation on integers an error, in its last argument.
 cdef enum Guard:
@@ -26,6 +26,7 @@ cdef enum Want:
     SHAPE
     NDIM
     DTYPE
+    NODE
 
 cdef class Rule:
     """How the gradient of one input (or of all, when `joint`) follows from what was saved."""
@@ -37,7 +38,7 @@ cdef class Rule:
     cdef int places[MAX_WANTS]
     cdef unsigned int mask             # the saved values it needs, a bit each
     cdef TileProgram program
-    cdef bint joint
+    cdef readonly bint joint
 
 cdef class Op:
     cdef readonly str name
@@ -48,8 +49,9 @@ cdef class Op:
     cdef readonly tuple defaults       # of the attributes
     cdef readonly tuple outputs        # names of what it gives
     cdef readonly object forward
-    cdef readonly str linearity        # "deriv", "linear", "multilinear" or "jvp"; "" without a gradient
+    cdef readonly str linearity        # a key of RULES in autograd/tangent.py, "composite", or ""
     cdef readonly object tangent_rule
+    cdef readonly tuple tangent_names
     cdef readonly bint differentiable
     cdef readonly bint elementwise
     cdef readonly bint variadic        # takes a sequence of tensors
@@ -57,6 +59,7 @@ cdef class Op:
     cdef public object function        # what the user calls
     cdef public dict testing           # reference, samples, edges, waivers: what the tests use
     cdef readonly list rules           # Rule or None for each argument
+    cdef object backward               # the backward operation, once asked for
     cdef frozenset kept_attributes     # those that some rule names
     cdef int n_args
     cdef bint to_float                 # integers are computed as the default float
@@ -64,3 +67,4 @@ cdef class Op:
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program
+    cdef int resolve(self, Rule rule, int i, str name) except -1

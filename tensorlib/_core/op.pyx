@@ -12,7 +12,16 @@ from tensorlib._core.tile cimport TileProgram
 
 # ---- records -------------------------------------------------------------------------------------
 
-cdef dict OPS = {}
+class Operations(dict):
+    """Operations by name; an unknown name is a KeyError that says which are near."""
+
+    def __missing__(self, name):
+        near = difflib.get_close_matches(str(name), self, 3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise KeyError(f"ops: no operation named {name!r}{hint}")
+
+
+cdef object OPS = Operations()
 cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
 registry = MappingProxyType(OPS)
 
@@ -36,8 +45,8 @@ cdef class Op:
     def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
                  *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, refuses=None,
                  bint differentiable=True, bint variadic=False, bint is_view=False,
-                 str linearity="", testing=None):
-        if name in OPS:
+                 str linearity="", testing=None, bint registered=True):
+        if registered and name in OPS:
             raise ValueError(f"ops: an operation named {name!r} exists already")
         self.name = name
         self.doc = doc
@@ -63,20 +72,22 @@ cdef class Op:
             self.loop = loop_id(loop)
             self.program = TileProgram(
                 self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
-        OPS[name] = self
+        if registered:
+            OPS[name] = self
 
-    def add_rule(self, str argument, function, program=None, constant=None, bint spreads=False):
+    def add_rule(self, str argument, function, program=None, constant=None, bint spreads=False,
+                 names=None):
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
         The parameters of `function` name what it needs and so what is kept: `g`, an output, an
-        argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`). An element-wise
-        formula comes with its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
+        argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`), or the `node`
+        itself; `names` stands for parameters that say nothing. An element-wise formula comes with its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
         `spreads` repeats the gradient over the attribute `dim`: the sweep does it without a call.
         """
         cdef Rule rule = Rule.__new__(Rule)
         cdef int i
         rule.function = function
-        rule.names = function.__code__.co_varnames[:function.__code__.co_argcount]
+        rule.names = names or function.__code__.co_varnames[:function.__code__.co_argcount]
         rule.joint = argument is None
         rule.program = program
         rule.kind = TILES if program is not None else FUNCTION
@@ -96,7 +107,7 @@ cdef class Op:
         else:
             self.rules[self.arguments.index(argument)] = rule
 
-    def resolve(self, Rule rule, int i, str name):
+    cdef int resolve(self, Rule rule, int i, str name) except -1:
         """Finds what a rule's parameter stands for."""
         cdef str owner, what
         if name == "g":
@@ -110,6 +121,8 @@ cdef class Op:
         elif name in self.attributes:
             rule.wants[i], rule.places[i] = ATTRIBUTE, self.attributes.index(name)
             self.kept_attributes |= {name}
+        elif name == "node":
+            rule.wants[i] = NODE
         else:
             owner, _, what = name.rpartition("_")
             if owner not in self.arguments or what not in FACTS:
@@ -117,11 +130,46 @@ cdef class Op:
             rule.wants[i] = FACTS[what]
             rule.places[i] = self.arguments.index(owner)
 
-    def add_tangent(self, function):
-        """Registers the forward-mode rule: the output's tangent from those of the inputs."""
+    def add_tangent(self, function, names=None, str linearity="jvp"):
+        """Registers the forward-mode rule: the output's tangent from those of the inputs.
+
+        Its parameters name what it needs, as in a gradient rule, and the tangents `d_ARGUMENT`;
+        `names` stands for parameters that say nothing.
+        """
         self.tangent_rule = function
-        self.linearity = "jvp"
+        if names is None and linearity == "jvp":
+            names = function.__code__.co_varnames[:function.__code__.co_argcount]
+        self.tangent_names = names
+        self.linearity = linearity
         return function
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    @property
+    def needs(self):
+        """What its gradient needs: names of inputs, of outputs, and `grad_OUTPUT` for each output."""
+        return needed(self)
+
+    @property
+    def gradient(self):
+        """The backward operation, an Op with a gradient of its own; None where there is none.
+
+        It takes what `needs` names, then the forward's attributes, `shapes` and `dtypes` of the
+        inputs, and gives a tuple: the gradient of each input.
+        """
+        if self.backward is None and self.differentiable:
+            self.backward = make_gradient(self)
+        return self.backward
+
+    @property
+    def tangent(self):
+        """The forward-mode rule, tangent(args, kwargs, tangents): the output and its tangent.
+
+        None where the operation has none. `args` are as in a call, `tangents` a tensor or None for
+        each of its tensors.
+        """
+        return make_tangent(self)
 
     def __repr__(self):
         return f"<Op {self.name}({', '.join(self.arguments + self.attributes)})>"
@@ -132,9 +180,21 @@ cdef class Op:
 
 def find(name):
     """The operation of this name. Raises KeyError with the nearest names."""
-    try:
-        return OPS[name]
-    except KeyError:
-        near = difflib.get_close_matches(name, OPS, 3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise KeyError(f"ops: no operation named {name!r}{hint}") from None
+    return OPS[name]
+
+
+# ---- what the floors above fill in ---------------------------------------------------------------
+
+cdef object needed = None, make_gradient = None, make_tangent = None
+
+
+def connect_gradients(needs, gradient):
+    """Takes the functions of an operation that give what its gradient needs, and its gradient."""
+    global needed, make_gradient
+    needed, make_gradient = needs, gradient
+
+
+def connect_tangents(tangent):
+    """Takes the function of an operation that gives its forward-mode rule."""
+    global make_tangent
+    make_tangent = tangent

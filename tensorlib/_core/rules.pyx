@@ -10,7 +10,7 @@ from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
 from tensorlib._core.node cimport Edge, Node, edge_dims, saved_value
 from tensorlib._core.op cimport (
-    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, NDIM, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
+    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
 )
 from tensorlib._core.shape cimport MAX_NDIM, make_size
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, same_shape
@@ -33,6 +33,8 @@ cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded):
             value = saved_value(node, rule.places[i], as_recorded)
         elif rule.wants[i] == ATTRIBUTE:
             value = node.attributes[op.attributes[rule.places[i]]]
+        elif rule.wants[i] == NODE:
+            value = node
         elif op.variadic:
             value = [edge_fact(node, k, rule.wants[i]) for k in range(node.n_edges)]
         else:
@@ -62,8 +64,7 @@ cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
     cdef object slope
     if rule is None:
         raise RuntimeError(
-            f"backward: {op.name} has no gradient for its argument "
-            f"{op.arguments[0 if op.variadic else i]!r}")
+            f"backward: {op.name} has no gradient for its argument {argument_name(op, i)}")
     if rule.kind == PASS:
         return g
     if rule.kind == ZERO:
@@ -71,13 +72,34 @@ cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
     if rule.kind == SPREAD and not recorded:
         return spread_back(node, &node.edges[i], <Tensor>g)
     if rule.kind == FUNCTION or rule.kind == SPREAD:
-        return rule.function(*rule_arguments(rule, node, g, recorded))
+        return call_rule(op, i, rule, rule_arguments(rule, node, g, recorded))
     if recorded and "g" in rule.names:
-        return rule.function(*rule_arguments(rule, node, g, True))
+        return call_rule(op, i, rule, rule_arguments(rule, node, g, True))
     if recorded:
-        slope = rule.function(*rule_arguments(rule, node, None, True))
+        slope = call_rule(op, i, rule, rule_arguments(rule, node, None, True))
         return apply_binary(<Op>ZMUL, g, slope)
     return run_tiles(node, rule, <Tensor>g)
+
+
+cdef object call_rule(Op op, int i, Rule rule, tuple arguments):
+    """What the rule of input i (-1: of all) returns. What it raises says whose rule it was."""
+    try:
+        return rule.function(*arguments)
+    except Exception as error:
+        whose = f"its argument {argument_name(op, i)}" if i >= 0 else "all its arguments"
+        error.add_note(f"backward: raised in the gradient rule of {op.name} for {whose}")
+        raise
+
+
+cdef str argument_name(Op op, int i):
+    """What an input is called in messages."""
+    if op.variadic:
+        return f"'{op.arguments[0]}[{i}]'"
+    return repr(op.arguments[i]) if i < op.n_args else f"{i}, a tensor from outside of it"
+
+
+class WrongGradient(RuntimeError, TypeError):
+    """A gradient rule returned what is no gradient. PyTorch's error for it, and Python's."""
 
 
 cdef Tensor spread_back(Node node, Edge* edge, Tensor g):
@@ -127,10 +149,12 @@ cdef object fit(Node node, int i, object grad, bint recorded):
     cdef Edge* edge = &node.edges[i]
     cdef Tensor g
     if not isinstance(grad, Tensor):
-        raise TypeError(f"backward: the gradient rule of {node.op.name} returned "
-                        f"{type(grad).__name__}, not a Tensor")
+        raise WrongGradient(
+            f"backward: the gradient rule of {node.op.name} returned {type(grad).__name__} for its "
+            f"argument {argument_name(<Op>node.op, i)}, not a Tensor")
     g = <Tensor>grad
     if not matches(edge, g):
+        check_reduces(node, i, g)
         if recorded:
             g = SUM_TO_SIZE(g, make_size(edge.ndim, edge_dims(edge)))
         else:
@@ -138,6 +162,23 @@ cdef object fit(Node node, int i, object grad, bint recorded):
     if g.type != edge.dtype:
         g = TO(g, dtype_object(edge.dtype)) if recorded else cast(g, edge.dtype)
     return g
+
+
+cdef int check_reduces(Node node, int i, Tensor g) except -1:
+    """Raises unless the input broadcasts to the shape of its gradient `g`."""
+    cdef Edge* edge = &node.edges[i]
+    cdef const Py_ssize_t* dims = edge_dims(edge)
+    cdef int d, extra = g.ndim_ - edge.ndim
+    cdef bint reduces = extra >= 0
+    for d in range(edge.ndim):
+        if reduces and dims[d] != 1 and dims[d] != g.dims[d + extra]:
+            reduces = False
+    if not reduces:
+        raise WrongGradient(
+            f"backward: the gradient rule of {node.op.name} returned shape {tuple(g.shape)} for its "
+            f"argument {argument_name(<Op>node.op, i)}, which does not reduce to the argument's "
+            f"{tuple(make_size(edge.ndim, dims))}")
+    return 0
 
 
 cdef inline bint matches(Edge* edge, Tensor g) noexcept:
@@ -156,7 +197,13 @@ cdef object run_joint(Node node, Op op, object g, bint recorded):
     cdef Rule rule = <Rule>op.rules[0]
     if rule is None or not rule.joint:
         return None
-    return rule.function(*rule_arguments(rule, node, g, recorded))
+    cdef object grads = call_rule(op, -1, rule, rule_arguments(rule, node, g, recorded))
+    if not isinstance(grads, (tuple, list)) or len(grads) != node.n_edges:
+        got = (f"{len(grads)} gradients" if isinstance(grads, (tuple, list))
+               else type(grads).__name__)
+        raise WrongGradient(f"backward: the gradient rule of {op.name} returned {got}; it has "
+                            f"{node.n_edges} inputs and takes a tuple of as many")
+    return grads
 
 
 def connect_rules():

@@ -321,13 +321,13 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
 # ---- the sweep -----------------------------------------------------------------------------------
 
 cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
-                         tuple inputs, bint accumulate_grads, cut=None):
+                         tuple inputs, bint accumulate_grads, cut=None, bint shallow=False):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
     what leads to them runs; their gradients are accumulated, or returned as a tuple (None where
     an input is not reached). The gradients of the tensors and of the leaves named in `cut` are
-    taken as zero.
+    taken as zero. `shallow`: nothing below the inputs is looked at, as no input lies below another.
     """
     global active, next_id
     cdef Sweep sweep
@@ -355,10 +355,15 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     current.grad = create_graph
     current.watched = watched_before & ~IN_SWEEP | (IN_SWEEP if create_graph else 0)
     try:
+        if inputs is not None:
+            targets = [gradient_edge(x) for x in inputs]
+        if shallow:
+            for node in targets:
+                if node.sweep != sweep.id:
+                    enter(&sweep, node)
         for x in roots:
             discover(&sweep, gradient_edge(x))
         if inputs is not None:
-            targets = [gradient_edge(x) for x in inputs]
             found = [None] * len(targets)
         if cut:
             cut_nodes = cut_places(&sweep, cut)
@@ -377,7 +382,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             if node.pending == 0:
                 node.pending = -1            # in the heap once
                 push_ready(&sweep.ready, node)
-        drain(&sweep, inputs, targets, found)
+        drain(&sweep, inputs, targets, found, shallow)
     finally:
         current.grad, current.watched = grad_before, watched_before
         leave(&sweep)
@@ -402,7 +407,15 @@ cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
     return 0
 
 
-cdef int drain(Sweep* sweep, tuple inputs, list targets, list found) except -1:
+cdef bint retains_graph() noexcept:
+    """Whether the sweep that runs now on this thread keeps saved values."""
+    cdef Sweep* sweep = active
+    while sweep != NULL and sweep.thread != PyThreadState_Get():
+        sweep = sweep.outer
+    return sweep != NULL and sweep.retain_graph
+
+
+cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:
     """Runs nodes until none is ready."""
     cdef Node node
     cdef bint closely = sweep.watched or sweep.cut != NULL
@@ -413,8 +426,8 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found) except -1:
         if targets is not None:
             capture(node, inputs, targets, found)
         # nothing is wanted beyond the node of an input
-        if not node.needed or targets is not None and node.n_edges and not leads_anywhere(
-                sweep, node):
+        if not node.needed or targets is not None and node.n_edges and (
+                shallow and node in targets or not leads_anywhere(sweep, node)):
             drop_grads(node)
         elif node.op is accumulate:
             if inputs is None:

@@ -1,14 +1,16 @@
 """Differentiation: gradients of recorded operations, and whether they are recorded."""
 
 from tensorlib import ops  # the sweep runs registered operations
+from tensorlib._core.op import connect_tangents
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sweep import connect_sweep
 from tensorlib._core.tensor import attach
-from tensorlib.autograd import functional, graph, hooks
+from tensorlib.autograd import function, functional, graph, hooks
 from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
+from tensorlib.autograd.function import Function
 from tensorlib.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -18,11 +20,13 @@ from tensorlib.autograd.modes import (
     set_grad_enabled,
 )
 from tensorlib.autograd.recompute import checkpoint
+from tensorlib.autograd.tangent import rule_of
 
 connect_rules()
 connect_sweep()
+connect_tangents(rule_of)
 attach("backward", _backward)
 
-__all__ = ["backward", "checkpoint", "detect_anomaly", "enable_grad", "functional", "grad", "graph",
-           "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-           "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "backward", "checkpoint", "detect_anomaly", "enable_grad", "function",
+           "functional", "grad", "graph", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled"]

@@ -8,6 +8,8 @@ A rule sees one run of an operation: `Call`, which holds arguments and results, 
 a node kept of them (forward.py).
 """
 
+import functools
+
 from tensorlib._core.layout import zeros, zeros_like
 from tensorlib._core.op import find
 from tensorlib._core.tensor import Tensor
@@ -85,6 +87,12 @@ def check_derivative(op):
             f"@{op.name}.jvp")
 
 
+def rule_of(op):
+    """The forward-mode rule of an operation, `jvp_of` of it; None where it has none."""
+    known = op.differentiable and op.linearity in RULES
+    return functools.partial(jvp_of, op) if known else None
+
+
 def linear_tangent(call, tangents):
     """The operation applied to the tangents."""
     moved = filled(call, tangents)
@@ -122,8 +130,8 @@ def declared_tangent(call, tangents):
     op, rule = call.op, call.op.tangent_rule
     known = {**dict(zip(op.attributes, op.defaults)), **call.attributes}
     known.update(zip([f"d_{name}" for name in op.arguments], filled(call, tangents)))
-    names = rule.__code__.co_varnames[: rule.__code__.co_argcount]
-    return rule(*[known[name] if name in known else valued(call, name) for name in names])
+    return rule(*[
+        known[name] if name in known else valued(call, name) for name in op.tangent_names])
 
 
 RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,

@@ -1,5 +1,6 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
+from tensorlib._core.op import Op, registry
 from tensorlib._core.operators import connect_operators
 from tensorlib._core.subscript import connect_subscripts
 from tensorlib.ops import (
@@ -15,8 +16,28 @@ from tensorlib.ops import (
     softmax,
     indexing,
 )
-from tensorlib.ops.declare import FUNCTIONS, check_tensors
+from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
+from tensorlib.ops.compose import compose
+from tensorlib.ops.declare import FUNCTIONS, Tensors, check_tensors, composite, elementwise, op
+from tensorlib.ops.primitive import defjvp, defvjp, primitive
 
 check_tensors()
 connect_operators()
 connect_subscripts()
+
+__all__ = [
+    "Call",
+    "GradOp",
+    "Op",
+    "Tensors",
+    "build_grad_op",
+    "call",
+    "compose",
+    "composite",
+    "defjvp",
+    "defvjp",
+    "elementwise",
+    "op",
+    "primitive",
+    "registry",
+]

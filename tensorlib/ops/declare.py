@@ -18,6 +18,7 @@ from tensorlib._core.operators import (
     make_unary,
 )
 from tensorlib._core.tensor import Tensor, attach
+from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.trace import trace
 
 FUNCTIONS = {}  # every public function by name, in the order of declaration
@@ -88,14 +89,15 @@ def _parameters(function):
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def elementwise(*, reference, samples, kernel=None, edges=(), to_float=False, boolean=(),
+def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float=False, boolean=(),
                 refuses=None, differentiable=True, public=True, method=True, inplace=True,
                 **testing):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     to_float: integers are computed as the default float. boolean: arguments that are bool. refuses:
     "zero" or "negative", integers that are an error in the last argument.
-    reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at.
+    reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
+    `tensorlib.testing.check_op` uses them.
     """
     def decorate(function):
         name, arguments = function.__name__, _parameters(function)
@@ -131,16 +133,17 @@ def _deriv_of(record):
     return deriv
 
 
-def op(*, reference, samples, linear=False, multilinear=False, view=False, differentiable=True,
-       outputs=("out",), public=True, method=True, name=None, kernel=None, maker=make_general,
-       **testing):
+def op(*, reference=None, samples=None, linear=False, multilinear=False, view=False,
+       differentiable=True, outputs=("out",), public=True, method=True, name=None, kernel=None,
+       maker=make_general, **testing):
     """Declares an operation by its forward function on tensors outside the graph.
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
     the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
     follows. view: the result looks at the input's storage. kernel, maker: the compiled forward, and
     what makes the function that is called, for operations too hot for a Python frame; the decorated
-    function is then only the signature and the docstring.
+    function is then only the signature and the docstring. Declared outside the library, the forward
+    function may be made of any operations and of NumPy: it runs outside the graph.
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
@@ -148,8 +151,12 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
     """
     def decorate(forward):
         called = name or forward.__name__
+        if kernel is None and not forward.__module__.startswith("tensorlib."):
+            run = outside_graph(called, forward)
+        else:
+            run = kernel or forward
         record = _record(
-            called, forward, kernel, linear, multilinear, view, differentiable, outputs,
+            called, forward, run, linear, multilinear, view, differentiable, outputs,
             {"reference": reference, "samples": samples, **testing})
         made = publish(called, maker(record), forward.__doc__, method, public)
         made.op = record
@@ -170,31 +177,41 @@ def op(*, reference, samples, linear=False, multilinear=False, view=False, diffe
     return decorate
 
 
-def _record(name, forward, kernel, linear, multilinear, view, differentiable, outputs, testing):
+def _defaults(function):
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    defaults = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
+    return {**defaults, **(function.__kwdefaults__ or {})}
+
+
+def _record(name, forward, run, linear, multilinear, view, differentiable, outputs, testing):
     annotations = forward.__annotations__
     parameters = _parameters(forward)
     arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
     attributes = parameters[len(arguments):]
-    code = forward.__code__
-    positional = parameters[: code.co_argcount]
-    defaults = dict(zip(reversed(positional), reversed(forward.__defaults__ or ())))
-    defaults.update(forward.__kwdefaults__ or {})
+    defaults = _defaults(forward)
     return Op(
         name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes],
         outputs,
-        forward=kernel or forward, variadic=Tensors in annotations.values(), is_view=view,
+        forward=run, variadic=Tensors in annotations.values(), is_view=view,
         differentiable=differentiable,
         linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
 
 
-def composite(*, reference, samples, differentiable=True, method=True, public=True, **testing):
-    """Declares a function made of operations; its gradient is theirs."""
+def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True,
+              outputs=("out",), **testing):
+    """Declares a function made of operations; its gradient is theirs.
+
+    Parameters without a default are its tensors, the rest are attributes.
+    """
     def decorate(function):
         name = function.__name__
-        parameters = _parameters(function)
+        defaults = _defaults(function)
+        arguments = [p for p in _parameters(function) if p not in defaults]
+        attributes = [p for p in _parameters(function) if p in defaults]
         record = Op(
-            name, function.__doc__, parameters[:1], parameters[1:], (None,) * len(parameters),
-            forward=function, differentiable=differentiable, linearity="composite",
+            name, function.__doc__, arguments, attributes, [defaults[a] for a in attributes],
+            outputs, forward=function, differentiable=differentiable, linearity="composite",
             testing={"reference": reference, "samples": samples, **testing})
         publish(name, function, function.__doc__, method, public)
         function.op = record

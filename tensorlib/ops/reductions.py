@@ -312,7 +312,7 @@ min = publish("min", three_forms("min", min_along, amin, minimum), """
 max.op, min.op = max_along.op, min_along.op
 
 
-@composite(reference=lambda x, dim=None, keepdim=False: (
+@composite(outputs=("min", "max"), reference=lambda x, dim=None, keepdim=False: (
     np.min(x, axis=dim, keepdims=keepdim), np.max(x, axis=dim, keepdims=keepdim)),
     samples=lambda rng: (((rng.normal(size=(3, 4)),), keywords)
                          for keywords in ({}, {"dim": 0}, {"dim": 1, "keepdim": True})))

@@ -5,6 +5,7 @@ The strategies need hypothesis, which is imported when the first of them is aske
 
 import importlib
 
+from tensorlib.testing.checks import check_op
 from tensorlib.testing.closeness import assert_close
 from tensorlib.testing.gradients import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.tolerances import tolerance
@@ -14,6 +15,7 @@ _STRATEGIES = ("broadcastable_shapes", "dtypes", "shapes", "tensors")
 __all__ = [
     "GradcheckError",
     "assert_close",
+    "check_op",
     "gradcheck",
     "gradgradcheck",
     "tolerance",

@@ -4,12 +4,12 @@ import doctest
 
 import numpy as np
 import pytest
-from catalogue import ASPECTS, waived
 
 import tensorlib as tl
 from tensorlib._core.op import registry
 from tensorlib.autograd import tangent
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.testing.catalogue import ASPECTS, waived
 
 # The number of waivers now. It may only fall.
 WAIVERS = 1

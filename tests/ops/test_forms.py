@@ -4,16 +4,16 @@ import inspect
 
 import numpy as np
 import pytest
-from catalogue import (
-    call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, operations, samples,
-    values,
-)
-from layouts import GAP, reversed_dims, strided, transposed
+from catalogue import operations
 
 import tensorlib as tl
 from tensorlib._core.op import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing import assert_close
+from tensorlib.testing.catalogue import (
+    call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, samples, values,
+)
+from tensorlib.testing.layouts import GAP, reversed_dims, strided, transposed
 
 LAYOUTS = {"contiguous": np.copy, "strided": strided, "reversed": reversed_dims,
            "transposed": transposed}

@@ -2,41 +2,27 @@
 
 import numpy as np
 import pytest
-from catalogue import (
-    Sample, call, differentiable, differentiable_samples, function_of, leaves, operations,
-    outputs, prepared, samples, smooth, values,
-)
+from catalogue import operations
 
 import tensorlib as tl
 from tensorlib._core.op import registry
 from tensorlib.autograd.tangent import jvp_of
-from tensorlib.testing import assert_close, gradcheck, gradgradcheck, tolerance
-
-inf, nan = float("inf"), float("nan")
-
-
-def random_like(x, seed=0):
-    rng = np.random.default_rng(seed)
-    return tl.tensor(rng.uniform(-1, 1, tuple(x.shape))).to(x.dtype)
-
-
-def gradients(op, tensors, wanted, gs, create_graph=False):
-    outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
-    return tl.autograd.grad(outs, wanted, gs, create_graph=create_graph, allow_unused=True)
-
+from tensorlib.testing import assert_close, checks, gradgradcheck
+from tensorlib.testing.catalogue import (
+    differentiable, differentiable_samples, leaves, outputs, prepared, samples, smooth, values,
+)
+from tensorlib.testing.checks import at_edges, gradients, random_like
 
 # ---- reverse mode against finite differences -----------------------------------------------------
 
 @operations("gradient", differentiable)
 def test_first_derivatives(op):
-    for function, wanted in differentiable_samples(op):
-        assert gradcheck(function, wanted, rtol=1e-6, atol=1e-7)
+    checks.check_gradient(op)
 
 
 @operations("gradgradient", differentiable)
 def test_second_derivatives(op):
-    for function, wanted in differentiable_samples(op):
-        assert gradgradcheck(function, wanted, rtol=1e-6, atol=1e-6)
+    checks.check_second_gradient(op)
 
 
 @operations("third", smooth)
@@ -59,36 +45,13 @@ def test_third_derivatives(op):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_tile_program_equals_the_formula_on_tensors(op, dtype):
     """An ordinary sweep runs what was traced from the formula, or a fused loop in its place."""
-    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
-    for shape in [(1300,), (7, 33)]:
-        big = sample.map(lambda i, array: np.resize(array, shape))
-        tensors, wanted = leaves(op, big, dtype)
-        g = random_like(wanted[0])
-        swept = gradients(op, tensors, wanted, [g])
-        recorded = gradients(op, tensors, wanted, [g], create_graph=True)
-        for a, b in zip(swept, recorded):
-            assert_close(a, b, **tolerance(dtype, "gradient"))
-
-
-def at_edges(op, dtype):
-    """A sample of the operation at all pairs of its edges, and 1 more than once."""
-    n = len(op.arguments) - len(op.boolean_inputs)
-    edges = np.array(np.meshgrid(*[op.testing["edges"]] * n)).reshape(n, -1)
-    args = list(edges)
-    for place in op.boolean_inputs:
-        args.insert(place, np.arange(edges.shape[1]) % 2 == 0)
-    return leaves(op, Sample(tuple(args), {}), dtype)
+    checks.check_formula(op, dtype)
 
 
 @operations("recorded", smooth)
 def test_a_gradient_of_exactly_zero_stays_zero(op):
     """Also where the derivative is infinite or NaN, whichever way it is computed."""
-    for dtype in ("float32", "float64"):
-        tensors, wanted = at_edges(op, dtype)
-        for create_graph in (False, True):
-            g = tl.zeros(wanted[0].shape, dtype=wanted[0].dtype)
-            for grad in gradients(op, tensors, wanted, [g], create_graph):
-                assert (values(grad) == 0).all()
+    checks.check_strong_zero(op)
 
 
 @operations("recorded", smooth)
@@ -106,25 +69,7 @@ def test_at_the_edges_both_ways_agree(op):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_gradients_in_lower_precision(op, dtype):
     """The inputs are rounded first, so that only what is computed differs."""
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample, dtype)
-        precise = tensors.map(
-            lambda i, x: x.detach().double().requires_grad_() if x.requires_grad else x)
-        outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
-        if not outs:
-            continue
-        gs = [random_like(out) for out in outs if out.requires_grad]
-        low = gradients(op, tensors, wanted, gs)
-        high = gradients(op, precise, [x for x in precise.arrays if x.requires_grad],
-                         [g.double() for g in gs])
-        for x, a, b in zip(wanted, low, high):
-            if a is None:
-                assert b is None or (values(b) == 0).all()
-                continue
-            assert a.dtype == x.dtype and a.shape == x.shape
-            # a derivative such as 1 - out * out starts from an output that was rounded
-            rtol = tolerance(dtype, "gradient")["rtol"]
-            assert_close(a, b, check_dtype=False, rtol=rtol, atol=rtol)
+    checks.check_lower_precision(op, dtype)
 
 
 # ---- forward mode --------------------------------------------------------------------------------
@@ -136,37 +81,7 @@ def has_tangent(op):
 @operations("tangent", has_tangent)
 def test_forward_mode(op):
     """The tangent equals a finite difference, and <u, J v> = <J' u, v>."""
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample)
-        if not any(out.requires_grad for out in outputs(call(op, tensors))):
-            continue
-        args, kwargs = prepared(op, tensors)
-        flat = args[0] if op.variadic else args[:len(op.arguments)]
-        tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
-        outs, moved = jvp_of(op, args, kwargs, tangents)
-        moving = [(out, t) for out, t in zip(outputs(outs), outputs(moved)) if out.requires_grad]
-        check_differences(op, tensors, wanted, [t for t in tangents if t is not None], moving)
-        us = [random_like(out, 9) for out, _ in moving]
-        grads = tl.autograd.grad([out for out, _ in moving], wanted, us, allow_unused=True)
-        forward = sum((values(u) * values(t)).sum() for u, (_, t) in zip(us, moving))
-        reverse = sum((values(g) * values(t)).sum() for g, t in zip(
-            grads, [t for t in tangents if t is not None]) if g is not None)
-        assert forward == pytest.approx(reverse, rel=1e-9, abs=1e-9)
-
-
-def check_differences(op, tensors, wanted, tangents, moving, eps=1e-6):
-    function = function_of(op, tensors, wanted)
-    with tl.no_grad():
-        there, back = (
-            outputs(function(*[x + step * t for x, t in zip(wanted, tangents)]))
-            for step in (eps, -eps))
-        ahead, behind = (
-            [out for out in found if out.dtype.is_floating_point] for found in (there, back))
-    for (out, tangent), after, before in zip(moving, ahead, behind, strict=True):
-        assert tangent.shape == out.shape and tangent.dtype == out.dtype
-        after, before = values(after), values(before)
-        moved = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
-        assert_close(values(tangent), moved / (2 * eps), rtol=1e-4, atol=1e-6)
+    checks.check_tangent(op)
 
 
 @operations("tangent", lambda op: has_tangent(op) and (len(op.arguments) > 1 or op.variadic))

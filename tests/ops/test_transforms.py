@@ -2,13 +2,20 @@
 
 import numpy as np
 import pytest
-from catalogue import call, differentiable, differentiable_samples, leaves, operations, outputs
-from catalogue import samples as samples_of
-from catalogue import values
+from catalogue import operations
 
 import tensorlib as tl
 from tensorlib import func
 from tensorlib.testing import assert_close
+from tensorlib.testing.catalogue import (
+    call,
+    differentiable,
+    differentiable_samples,
+    leaves,
+    outputs,
+    values,
+)
+from tensorlib.testing.catalogue import samples as samples_of
 
 
 def floating(function):

@@ -1,0 +1,273 @@
+"""`Function`: an operation with a forward and a backward written in Python, as in PyTorch."""
+
+import functools
+
+from tensorlib._core.custom import (
+    custom_node,
+    mark_written,
+    payload_of,
+    rewrite_history,
+    saved_tensors,
+    set_history,
+    wanted_inputs,
+)
+from tensorlib._core.op import Op
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.modes import is_grad_enabled, no_grad
+from tensorlib.ops.declare import FUNCTIONS
+
+
+class FunctionCtx:
+    """What the forward of a `Function` leaves for its backward. Other attributes are the user's."""
+
+    def __init__(self, needs_input_grad=()):
+        self.needs_input_grad = needs_input_grad
+        self.materialize_grads = True
+        self._to_save = self._for_forward = self._dirty = self._fixed = ()
+        self._node = None            # while the backward runs
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (or None) for the backward: where one is overwritten, that is an error."""
+        for i, x in enumerate(tensors):
+            if x is not None and not isinstance(x, Tensor):
+                raise TypeError("save_for_backward can only save variables, but argument "
+                                f"{i} is of type {type(x).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Keeps tensors (or None) for `jvp`."""
+        self._for_forward = tensors
+
+    def mark_dirty(self, *tensors):
+        """Notes inputs that the forward wrote into. Each must be returned."""
+        self._dirty = checked_tensors("mark_dirty", tensors)
+
+    def mark_non_differentiable(self, *tensors):
+        """Notes outputs that have no gradient."""
+        self._fixed = checked_tensors("mark_non_differentiable", tensors)
+
+    def set_materialize_grads(self, value):
+        """Whether the backward gets zeros (the default) or None for outputs without a gradient."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self):
+        """What was saved, in order. In the backward each is checked to be what it was."""
+        if self._node is None:
+            return self._to_save
+        kept, restored = saved_tensors(self._node), []
+        for place, slot in self._layout:
+            x = None if place is None else kept[place]
+            if slot is not None:     # an output, which belongs to the graph only from here on
+                x = x.detach()
+                set_history(self._node, slot, x)
+            restored.append(x)
+        return tuple(restored)
+
+
+def checked_tensors(name, tensors):
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"{name}: takes Tensors, but argument {i} is {type(x).__name__}")
+    return tensors
+
+
+class Function:
+    """An operation of your own: subclass it, write `forward` and `backward`, call `apply`.
+
+    `forward(ctx, *args)` runs outside the graph; `backward(ctx, *grads)` gets a gradient for each
+    output and returns one, or None, for each of `args`. Made of operations on `ctx.saved_tensors`
+    it can itself be differentiated. With `setup_context(ctx, inputs, output)` the forward takes no
+    `ctx`. `jvp(ctx, *tangents)` returns the tangents of the outputs.
+
+    >>> class Cube(tensorlib.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * g * x ** 2
+    >>> x = tensorlib.tensor(2., requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._op = Op(cls.__name__, cls.__doc__ or "", ("inputs",), variadic=True,
+                     linearity="function", registered=False)
+        cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
+        cls._op.add_tangent(functools.partial(run_jvp, cls), linearity="function")
+
+    def __init__(self):
+        raise RuntimeError(f"{type(self).__name__}: a Function is not instantiated; call "
+                           f"{type(self).__name__}.apply(...) with a static forward")
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """The result: forward(ctx, *args), or forward(*args) beside `setup_context`."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Saves what the backward needs, apart from the forward."""
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """The gradients of the inputs from those of the outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD.")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        """The tangents of the outputs from those of the inputs."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD.")
+
+    @classmethod
+    def apply(cls, *args):
+        """Runs the forward and records it."""
+        ctx = FunctionCtx(tuple(isinstance(x, Tensor) and x.requires_grad for x in args))
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args)
+            else:
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+        several = isinstance(output, (tuple, list))
+        outputs = recorded(cls, ctx, args, list(output) if several else [output])
+        return type(output)(outputs) if several else outputs[0]
+
+
+def recorded(cls, ctx, args, outputs):
+    """The outputs of a forward, linked to a new node where an input requires grad."""
+    slots = {id(x): k for k, x in enumerate(outputs) if isinstance(x, Tensor)}
+    dirty, fixed = ({id(x) for x in marked} for marked in (ctx._dirty, ctx._fixed))
+    if not dirty <= set(slots):
+        raise RuntimeError(
+            f"{cls.__name__}: Some elements marked as dirty during the forward method were not "
+            "returned as output. The inputs that are modified inplace must all be outputs of the "
+            "Function.")
+    for x in ctx._dirty:
+        mark_written(cls.__name__, x)
+    given = {id(x) for x in args}
+    returned = [
+        x.detach() if isinstance(x, Tensor) and id(x) not in dirty and (
+            id(x) in given or x.requires_grad or x._base is not None) else x
+        for x in outputs]
+    if not (is_grad_enabled() and any(ctx.needs_input_grad)):
+        return returned
+    ctx._shapes = [(x.shape, x.dtype) if isinstance(x, Tensor) else None for x in outputs]
+    ctx._places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+    ctx._n_args = len(args)
+    saved, ctx._layout = [], []
+    for x in ctx._to_save:
+        slot = slots.get(id(x)) if id(x) not in given or id(x) in dirty else None
+        ctx._layout.append((None if x is None else len(saved), slot))
+        if x is not None:
+            saved.append(x if slot is None else x.detach())
+    tensors = tuple(args[i] for i in ctx._places)
+    node = custom_node(cls._op, tensors, tuple(saved), len(outputs), ctx)
+    ctx._to_save = ctx._dirty = ()
+    for k, x in enumerate(returned):
+        if id(outputs[k]) in dirty:
+            rewrite_history(node, k, x)
+        elif isinstance(x, Tensor) and id(outputs[k]) not in fixed:
+            set_history(node, k, x)
+    ctx._fixed = ()
+    return returned
+
+
+# ---- what the node runs --------------------------------------------------------------------------
+
+def run_backward(cls, node, g):
+    """The gradients of the tensors among the arguments, from the user's backward."""
+    ctx = payload_of(node)
+    gs = g if isinstance(g, tuple) else (g,)
+    if ctx.materialize_grads:
+        gs = tuple(
+            FUNCTIONS["zeros"](like[0], dtype=like[1])
+            if x is None and like is not None and like[1].is_floating_point else x
+            for x, like in zip(gs, ctx._shapes))
+    wanted = dict(zip(ctx._places, wanted_inputs(node)))
+    ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
+    ctx._node = node
+    try:
+        rule = cls.backward if cls.backward is not Function.backward else cls.vjp
+        grads = rule(ctx, *gs)
+    finally:
+        ctx._node = None
+    return in_places(cls, ctx, grads if isinstance(grads, tuple) else (grads,))
+
+
+def in_places(cls, ctx, grads):
+    """One gradient for each tensor. Raises RuntimeError for a wrong number of them."""
+    name, n = cls._op.node_name, ctx._n_args
+    if len(grads) < n or any(x is not None for x in grads[n:]):
+        raise RuntimeError(f"function {name} returned an incorrect number of gradients (expected "
+                           f"{n}, got {len(grads)})")
+    for i, x in enumerate(grads):
+        if x is not None and i < n and i not in ctx._places:
+            raise RuntimeError(
+                f"function {name} returned a gradient different than None at position {i + 1}, but "
+                "the corresponding forward input was not a Variable")
+    return tuple(grads[i] for i in ctx._places)
+
+
+def run_jvp(cls, node, tangents):
+    """The tangents of the outputs, a tuple, from those (or None) of the tensors given."""
+    ctx = payload_of(node)
+    by_place = dict(zip(ctx._places, tangents))
+    before, ctx._node, ctx._to_save = ctx._node, None, ctx._for_forward
+    try:
+        moved = cls.jvp(ctx, *[by_place.get(i) for i in range(ctx._n_args)])
+    finally:
+        ctx._node, ctx._to_save = before, ()
+    return moved if isinstance(moved, tuple) else (moved,)
+
+
+# ---- once_differentiable -------------------------------------------------------------------------
+
+def once_differentiable(function):
+    """A backward that is not itself recorded: differentiating its results is an error.
+
+    It stands under `@staticmethod`, above `def backward`.
+    """
+    @functools.wraps(function)
+    def wrapper(ctx, *gs):
+        with no_grad():
+            grads = function(ctx, *gs)
+        if not is_grad_enabled():
+            return grads
+        origins = tuple(x for x in (*gs, *ctx.saved_tensors)
+                        if isinstance(x, Tensor) and x.requires_grad)
+        several = isinstance(grads, tuple)
+        marked = tuple(x.detach() if isinstance(x, Tensor) else x
+                       for x in (grads if several else (grads,)))
+        if origins:
+            node = custom_node(_ONCE, origins, (), len(marked), None)
+            for k, x in enumerate(marked):
+                if isinstance(x, Tensor):
+                    set_history(node, k, x)
+        return marked if several else marked[0]
+    return wrapper
+
+
+def _refuse(node, g):
+    raise RuntimeError(
+        "trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+_ONCE = Op("once_differentiable", "The results of a backward that has none of its own.",
+           ("inputs",), variadic=True, registered=False)
+_ONCE.add_rule(None, _refuse)
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]

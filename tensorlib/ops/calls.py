@@ -1,0 +1,226 @@
+"""Calls of operations as records, and the backward operation of each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlib._core.custom import linked_alias, sweep_inside
+from tensorlib._core.node import _set_grad_enabled
+from tensorlib._core.op import Op, connect_gradients, find
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.compose import ARGUMENT
+from tensorlib.ops.declare import FUNCTIONS
+
+FACTS = ("shape", "ndim", "dtype")      # what a rule may ask of an argument, as in `input_shape`
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One run of an operation: `op`, `inputs`, `outputs` and `attributes` by name."""
+
+    op: Op
+    inputs: tuple[Any, ...]
+    outputs: tuple[Tensor, ...]
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GradOp:
+    """The backward operation of one call; called with the output gradients it gives the input's.
+
+    `op` is the Op, `needs` names its inputs, of which `inputs` holds those that the call has, and
+    `outputs` its results; `attributes` are the forward's. `likes` are the shape and dtype of each
+    input, where the gradient follows from rules. An operation on a sequence of tensors has a
+    sequence of gradients.
+    """
+
+    op: Op
+    needs: tuple[str, ...]
+    inputs: tuple[Any, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+    likes: list[Any] | None
+
+    def __call__(self, *grads: Any) -> tuple[Any, ...]:
+        wanted = len(self.needs) - len(self.inputs)
+        if len(grads) != wanted:
+            raise TypeError(f"{self.op.name}: takes {wanted} output gradients, got {len(grads)}")
+        for name, g in zip(self.needs[len(self.inputs):], grads):
+            if not all(x is None or isinstance(x, Tensor) for x in flat([g])):
+                raise TypeError(f"{self.op.name}: {name} must be a Tensor or None, not "
+                                f"{type(g).__name__}")
+        facts = {} if self.likes is None else {"likes": self.likes}
+        return self.op(*self.inputs, *grads, **self.attributes, **facts)
+
+
+def call(name: str | Op, *inputs: Any, **attributes: Any) -> Call:
+    """Runs an operation, by its name or its record, and returns the call as a record.
+
+    >>> from tensorlib import ops
+    >>> found = ops.call("sum", tensorlib.tensor([[1., 2.], [3., 4.]]), dim=0)
+    >>> found.outputs, found.attributes["dim"]
+    ((tensor([4., 6.]),), 0)
+    """
+    op = find(name) if isinstance(name, str) else getattr(name, "op", name)
+    if not isinstance(op, Op):
+        raise TypeError(f"call: takes an operation or its name, not {type(name).__name__}")
+    if len(inputs) != len(op.arguments):
+        raise TypeError(
+            f"call: {op.name} takes {', '.join(op.arguments)}; got {len(inputs)} inputs")
+    if unknown := set(attributes) - set(op.attributes):
+        raise TypeError(f"call: {op.name} has no attribute {sorted(unknown)[0]!r}; it has "
+                        f"{', '.join(op.attributes) or 'none'}")
+    result = op(*inputs, **attributes)
+    outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    return Call(op, tuple(as_input(x, outputs[0]) for x in inputs), outputs,
+                {**dict(zip(op.attributes, op.defaults)), **attributes})
+
+
+def as_input(x, output):
+    """An input as it is recorded: a number as a tensor, a sequence of tensors as a tuple."""
+    if isinstance(x, (int, float)):
+        return FUNCTIONS["tensor"](x, dtype=output.dtype)
+    return tuple(x) if isinstance(x, (list, tuple)) else x
+
+
+def build_grad_op(call: Call) -> GradOp:
+    """The backward operation of a call: called with the output gradients it gives the input's.
+
+    Raises: RuntimeError for an operation without a gradient.
+
+    >>> from tensorlib import ops
+    >>> back = ops.build_grad_op(ops.call("tanh", tensorlib.zeros(2)))
+    >>> back.needs, back.outputs
+    (('out', 'grad_out'), ('grad_input',))
+    >>> back(tensorlib.ones(2))
+    (tensor([1., 1.]),)
+    """
+    if not isinstance(call, Call):
+        raise TypeError(f"build_grad_op: takes what ops.call returns, not {type(call).__name__}")
+    op = call.op
+    if op.gradient is None:
+        raise RuntimeError(f"build_grad_op: {op.name} has no gradient")
+    known = {**dict(zip(op.arguments, call.inputs)), **dict(zip(op.outputs, call.outputs))}
+    likes = None
+    if op.linearity != "composite":
+        likes = [[(y.shape, y.dtype) for y in x] if isinstance(x, tuple) else (x.shape, x.dtype)
+                 for x in call.inputs]
+    return GradOp(op.gradient, op.needs, tuple(known[n] for n in op.needs if n in known),
+                  op.gradient.outputs, call.attributes, likes)
+
+
+# ---- the backward operation of an operation ------------------------------------------------------
+
+def needs_of(op):
+    """The inputs and outputs that the gradient of an operation needs, then its output gradients."""
+    if not op.differentiable:
+        return ()
+    if op.linearity == "composite":
+        kept = op.arguments
+    else:
+        named = {name for rule in op.rules if rule is not None for name in rule.names}
+        kept = tuple(name for name in (*op.arguments, *op.outputs) if name in named)
+    return (*kept, *(f"grad_{name}" for name in op.outputs))
+
+
+def gradient_of(op):
+    """The backward operation: made of operations, so that it has a gradient too."""
+    needs = needs_of(op)
+
+    def gradient(*values, likes, **attributes):
+        given = dict(zip(needs, values))
+        gs = tuple(given[f"grad_{name}"] for name in op.outputs)
+        return by_rules(op, {**given, **attributes}, likes, gs)
+
+    def composite_gradient(*values, **attributes):
+        given = dict(zip(needs, values))
+        return swept(op, tuple(given[name] for name in op.arguments), attributes,
+                     tuple(given[f"grad_{name}"] for name in op.outputs))
+
+    attributes, defaults = op.attributes, op.defaults
+    if op.linearity == "composite":
+        gradient = composite_gradient
+    else:
+        attributes, defaults = (*attributes, "likes"), (*defaults, None)
+    made = Op(f"{op.name}_gradient", f"The gradients of the inputs of `{op.name}`.", needs,
+              attributes, defaults, tuple(f"grad_{name}" for name in op.arguments),
+              forward=gradient, linearity="composite", registered=False)
+    made.function = gradient
+    return made
+
+
+def by_rules(op, known, likes, gs):
+    """The gradient of each input, by the rules of an operation; None for what is not floating."""
+    known["g"] = gs[0] if len(gs) == 1 else gs
+    if op.variadic:
+        for i, fact in enumerate(("shape", "dtype")):
+            known[f"{op.arguments[0]}_{fact}"] = [like[i] for like in likes[0]]
+        known[f"{op.arguments[0]}_ndim"] = [len(like[0]) for like in likes[0]]
+        likes = likes[0]
+    else:
+        for name, (shape, dtype) in zip(op.arguments, likes):
+            known.update(zip((f"{name}_{fact}" for fact in FACTS), (shape, len(shape), dtype)))
+    if op.rules[0] is not None and op.rules[0].joint:
+        grads = op.rules[0].function(*[known[name] for name in op.rules[0].names])
+        grads = tuple(fitted(x, like) for x, like in zip(grads, likes))
+        return (grads,) if op.variadic else grads
+    return tuple(
+        fitted(by_rule(op, name, rule, known), like) if like[1].is_floating_point else None
+        for name, rule, like in zip(op.arguments, op.rules, likes))
+
+
+def by_rule(op, name, rule, known):
+    """The gradient of one argument, before it is brought to the argument's shape and dtype."""
+    if rule is None:
+        raise RuntimeError(
+            f"{op.name}_gradient: {op.name} has no gradient for its argument {name!r}")
+    slope = rule.function(*[known[name] for name in rule.names])
+    if isinstance(slope, (int, float)):
+        return known["g"] * slope if slope else known["g"].new_zeros(known["g"].shape)
+    if not op.elementwise or "g" in rule.names:
+        return slope
+    return find("zmul").function(known["g"], slope)
+
+
+def fitted(grad, like):
+    """A gradient summed over what was broadcast, in the dtype of the input."""
+    if grad is None:
+        return None
+    if grad.shape != like[0]:
+        grad = find("sum_to_size").function(grad, like[0])
+    return grad if grad.dtype == like[1] else grad.to(like[1])
+
+
+def swept(op, inputs, attributes, gs):
+    """The gradients of a function made of operations, by running it once more and sweeping."""
+    before = _set_grad_enabled(True)
+    try:
+        own = tuple(tuple(inner_input(y) for y in x) if isinstance(x, tuple) else inner_input(x)
+                    for x in inputs)
+        result = op(*own, **attributes)
+    finally:
+        _set_grad_enabled(before)
+    roots = [(x, g) for x, g in zip(flat([result]), flat(gs))
+             if g is not None and isinstance(x, Tensor) and x.requires_grad]
+    inputs = tuple(x for x in flat(own) if isinstance(x, Tensor) and x.requires_grad)
+    found = sweep_inside(tuple(x for x, _ in roots), tuple(g for _, g in roots), inputs)
+    grads = {id(x): x.new_zeros(x.shape) if g is None else g for x, g in zip(inputs, found)}
+    return tuple(tuple(grads.get(id(y)) for y in x) if isinstance(x, tuple) else grads.get(id(x))
+                 for x in own)
+
+
+def flat(values):
+    """The values with those in nested sequences in their places."""
+    found = []
+    for x in values:
+        found += flat(x) if isinstance(x, (tuple, list)) else [x]
+    return found
+
+
+def inner_input(x):
+    """An input that requires grad, linked to the one outside if that does."""
+    if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
+        return x
+    return linked_alias(ARGUMENT, x) if x.requires_grad else x.detach().requires_grad_()
+
+
+connect_gradients(needs_of, gradient_of)

@@ -1,0 +1,33 @@
+"""Forward functions from outside the library, which may run any code."""
+
+import functools
+
+import numpy as np
+
+from tensorlib._core.convert import as_tensor
+from tensorlib._core.node import _set_grad_enabled
+from tensorlib._core.tensor import Tensor
+
+
+def outside_graph(name, fun):
+    """`fun` run outside the graph, with Tensors of its own as results."""
+    @functools.wraps(fun)
+    def forward(*args, **kwargs):
+        before = _set_grad_enabled(False)
+        try:
+            result = fun(*args, **kwargs)
+        finally:
+            _set_grad_enabled(before)
+        if isinstance(result, (tuple, list)):
+            return tuple(own_tensor(name, x, args) for x in result)
+        return own_tensor(name, result, args)
+    return forward
+
+
+def own_tensor(name, x, args):
+    """A result as a Tensor that is neither an input nor a view in the graph of one."""
+    if isinstance(x, (np.ndarray, np.generic, int, float)):
+        return as_tensor(x)
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: its forward returned {type(x).__name__}, not a Tensor")
+    return x.detach() if x.requires_grad or x._base is not None or any(x is a for a in args) else x

@@ -1,0 +1,171 @@
+"""Operations whose forward and rules are any functions, in the manner of HIPS/autograd."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorlib._core.op import Op, find
+from tensorlib._core.operators import make_general
+from tensorlib.ops.outside import outside_graph
+
+Rule = Callable[..., Any]
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def signature_of(what, name, fun):
+    """Names of the tensors `fun` takes, of its attributes, and the attributes' defaults.
+
+    Parameters without a default are tensors, those with one are attributes.
+    Raises: ValueError for a function that takes no tensor, or any number of them.
+    """
+    parameters = inspect.signature(fun).parameters.values()
+    arguments = [p.name for p in parameters if p.kind in _POSITIONAL and p.default is p.empty]
+    rest = [p for p in parameters if p.name not in arguments]
+    if not arguments:
+        raise ValueError(f"{what}: {name} takes no tensor: it has no parameter without a default")
+    for p in rest:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.default is p.empty:
+            raise ValueError(
+                f"{what}: {name} has the parameter {p}; parameters without a default are its "
+                "tensors, those with one its attributes, and there are no others")
+    return arguments, [p.name for p in rest], [p.default for p in rest]
+
+
+def primitive(fun: Rule) -> Rule:
+    """`fun` as an operation of its own, whose gradient `defvjp` gives.
+
+    It runs outside the graph, on Tensors for its parameters without a default; parameters with one
+    are attributes. It may compute with NumPy. A name that an operation has is refused.
+
+    >>> from tensorlib import ops
+    >>> @ops.primitive
+    ... def logsumexp_of(x):
+    ...     return np.logaddexp.reduce(x.numpy())
+    >>> ops.defvjp(logsumexp_of, lambda g, ans, x: g * (x - ans).exp())
+    >>> x = tensorlib.tensor([0., 0.], requires_grad=True)
+    >>> logsumexp_of(x).backward()
+    >>> x.grad
+    tensor([0.5000, 0.5000])
+    """
+    name = fun.__name__
+    arguments, attributes, defaults = signature_of("primitive", name, fun)
+    if taken := {"g", "out", "node"} & {*arguments, *attributes}:
+        raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
+                         "themselves; call it something else")
+    record = Op(name, fun.__doc__ or "", arguments, attributes, defaults,
+                forward=outside_graph(name, fun),
+                testing={"takes": "floating"})
+    made = functools.wraps(fun)(functools.partial(make_general(record)))
+    made.op = record
+    record.function = made
+    return made
+
+
+def defvjp(
+    op: Rule | Op | str, *vjps: Rule | None, argnums: Sequence[int] | None = None
+) -> None:
+    """Gives the gradient rules of a `primitive`, one for each argument or for those in `argnums`.
+
+    A rule takes `(g, ans, *args)`: the gradient of the result, the result, the arguments and then
+    the attributes, as far as it has parameters. It returns the gradient of its argument. What it
+    takes is kept until it has run, except for parameters whose name begins with `_`: these get
+    None. None in the place of a rule is a gradient of zero. Made of operations a rule can itself be
+    differentiated.
+
+    Raises: ValueError for more rules than arguments, and for an operation with rules of its own.
+    """
+    record = primitive_record("defvjp", op)
+    for name, vjp in named_rules("defvjp", record, vjps, argnums):
+        if vjp is None:
+            record.add_rule(name, no_gradient, constant=0, names=("g",))
+        else:
+            record.add_rule(name, *by_names(record, vjp))
+
+
+def defjvp(
+    op: Rule | Op | str, *jvps: Rule | None, argnums: Sequence[int] | None = None
+) -> None:
+    """Gives the forward-mode rules of a `primitive`, one for each argument or for `argnums`.
+
+    A rule takes `(g, ans, *args, **attributes)`, with the tangent of its argument as `g`, and
+    returns what that makes of the result's tangent. None in its place: the argument moves nothing.
+
+    Raises: ValueError as `defvjp`.
+    """
+    record = primitive_record("defjvp", op)
+    before = record.tangent_rule.rules if record.tangent_rule else {}
+    rules = {**before, **dict(named_rules("defjvp", record, jvps, argnums))}
+    tangents = [f"d_{name}" for name in record.arguments]
+    record.add_tangent(TangentRule(record, rules), (
+        *tangents, record.outputs[0], *record.arguments, *record.attributes))
+
+
+class TangentRule:
+    """The forward-mode rule of a primitive: the sum of the rules of its arguments."""
+
+    def __init__(self, record, rules):
+        self.record = record
+        self.rules = rules
+
+    def __call__(self, *values):
+        n = len(self.record.arguments)
+        tangents, ans, args = values[:n], values[n], values[n + 1:2 * n + 1]
+        attributes = dict(zip(self.record.attributes, values[2 * n + 1:]))
+        total = ans.detach() * 0
+        for name, tangent in zip(self.record.arguments, tangents):
+            if name not in self.rules and bool((tangent != 0).any()):
+                raise RuntimeError(f"jvp: {self.record.name} has no forward-mode rule for its "
+                                   f"argument {name!r}")
+            if self.rules.get(name) is not None:
+                total = total + self.rules[name](tangent, ans, *args, **attributes)
+        return total
+
+
+def no_gradient(g):
+    """Zero, the derivative."""
+    return 0
+
+
+def primitive_record(what, op):
+    """The record of an operation that `primitive` made."""
+    record = find(op) if isinstance(op, str) else getattr(op, "op", op)
+    if not isinstance(record, Op):
+        raise TypeError(f"{what}: op must be what primitive made, not {type(op).__name__}")
+    if not isinstance(record.function, functools.partial):
+        raise ValueError(f"{what}: {record.name} is not a primitive and has rules of its own")
+    return record
+
+
+def named_rules(what, record, rules, argnums):
+    """Pairs of an argument's name and its rule."""
+    places = range(len(rules)) if argnums is None else tuple(argnums)
+    if len(places) != len(rules):
+        raise ValueError(f"{what}: {record.name} got {len(rules)} rules for {len(places)} argnums")
+    for place, rule in zip(places, rules):
+        if not 0 <= place < len(record.arguments):
+            raise ValueError(f"{what}: {record.name} takes {', '.join(record.arguments)}; there is "
+                             f"no argument {place}")
+        if rule is not None and not callable(rule):
+            raise TypeError(f"{what}: the rule of {record.name} for its argument "
+                            f"{record.arguments[place]!r} is {type(rule).__name__}, not a function")
+        yield record.arguments[place], rule
+
+
+def by_names(record, vjp):
+    """A rule that is called by position, and the names of what stands at these positions."""
+    parameters = list(inspect.signature(vjp).parameters.values())
+    available = ["g", record.outputs[0], *record.arguments, *record.attributes]
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        available = available[:sum(p.kind in _POSITIONAL for p in parameters)]
+    kept = [i for i, name in enumerate(available)
+            if i >= len(parameters) or not parameters[i].name.startswith("_")]
+    if len(kept) == len(available):
+        return vjp, None, None, False, tuple(available)
+
+    def rule(*values):
+        given = [None] * len(available)
+        for i, value in zip(kept, values):
+            given[i] = value
+        return vjp(*given)
+    return rule, None, None, False, tuple(available[i] for i in kept)

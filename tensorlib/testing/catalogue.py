@@ -1,0 +1,266 @@
+"""Operations and their declared samples, as tensors of any dtype and layout."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import tensorlib as tl
+from tensorlib.ops.declare import FUNCTIONS
+
+KINDS = {
+    "bool": ("bool",),
+    "integer": ("uint8", "int8", "int16", "int32", "int64"),
+    "floating": ("float16", "bfloat16", "float32", "float64"),
+}
+DTYPES = tuple(name for names in KINDS.values() for name in names)
+KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+
+# What a declaration may waive, with a reason: `waive={"layouts": "..."}`.
+ASPECTS = ("values", "dtypes", "layouts", "edges", "inplace", "out", "gradient", "gradgradient",
+           "third", "recorded", "half_gradient", "tangent", "view")
+
+
+# ---- which operations ----------------------------------------------------------------------------
+
+def waived(op):
+    """What the tests leave out of this operation: a dict of aspects and reasons."""
+    return op.testing.get("waive", {})
+
+
+def differentiable(op):
+    return op.differentiable
+
+
+def elementwise(op):
+    return op.elementwise
+
+
+def public(op):
+    """Users may call it; the others are called by gradient rules, with what they take."""
+    return op.name in FUNCTIONS or hasattr(tl.Tensor, op.name)
+
+
+def smooth(op):
+    """Element-wise, with a derivative that is more than a constant."""
+    return op.elementwise and op.differentiable
+
+
+def kinds_taken(op):
+    """The kinds of dtypes the operation is declared to take."""
+    return op.testing.get("takes", " ".join(KINDS)).split()
+
+
+def dtypes_taken(op):
+    return op.testing.get("dtypes") or [name for kind in kinds_taken(op) for name in KINDS[kind]]
+
+
+# ---- samples -------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Sample:
+    """Arguments of one call. Tensors are NumPy arrays, or Tensors once `tensors` has made them."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def map(self, function):
+        """The sample with function(position, array) in the place of each array."""
+        places = iter(range(1000))
+
+        def convert(value):
+            if isinstance(value, (np.ndarray, np.generic, tl.Tensor)):
+                return function(next(places), value)
+            if isinstance(value, tuple) and any(isinstance(x, np.ndarray) for x in value):
+                return tuple(convert(x) for x in value)
+            if isinstance(value, tuple) and any(isinstance(x, tl.Tensor) for x in value):
+                return tuple(convert(x) for x in value)
+            return value
+
+        return Sample(tuple(convert(x) for x in self.args),
+                      {name: convert(x) for name, x in self.kwargs.items()})
+
+    @property
+    def arrays(self):
+        found = []
+        self.map(lambda i, array: found.append(array))
+        return found
+
+    def with_arrays(self, arrays):
+        """The sample with other arrays (or tensors) in the places of its own."""
+        return self.map(lambda i, array: arrays[i])
+
+    def tensors(self):
+        """The sample with Tensors that look at its arrays."""
+        return self.map(lambda i, array: tl.from_numpy(np.asarray(array)))
+
+
+def samples(op):
+    """The samples of an operation: its arrays are float64 unless they are indices or bools."""
+    if not op.testing.get("samples"):
+        raise ValueError(f"check_op: {op.name} declares no samples; pass samples=, see ops.samples")
+    return generated(op.testing["samples"])
+
+
+@cache
+def generated(generate):
+    made = [Sample(tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in args),
+                   dict(kwargs))
+            for args, kwargs in generate(np.random.default_rng(7))]
+    if not made:
+        raise ValueError("check_op: samples gave none")
+    return made
+
+
+def is_data(op, place, array):
+    """Whether the array holds values (of any dtype), not indices or a condition."""
+    if op.elementwise:
+        return place not in op.boolean_inputs
+    return array.dtype.kind == "f"
+
+
+def in_dtype(op, sample, dtype):
+    """The sample with its values brought into `dtype`, as Tensors."""
+    def convert(place, array):
+        if not is_data(op, place, array):
+            return tl.tensor(array)
+        return tl.tensor(representable(op, array, dtype)).to(getattr(tl, dtype))
+    return sample.map(convert)
+
+
+def in_numpy(op, sample, dtype):
+    """The sample's values in a dtype that NumPy has."""
+    return sample.map(lambda i, array: representable(op, array, dtype).astype(dtype)
+                      if is_data(op, i, array) else array.copy())
+
+
+def numpy_dtypes(op):
+    return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool")
+            if name in dtypes_taken(op)]
+
+
+def representable(op, array, dtype):
+    """Values for `dtype`: whole numbers away from zero, positive ones where it must be so."""
+    if array.dtype.kind == "b" or KIND_OF[dtype] == "floating":
+        return array
+    if dtype == "bool":
+        return array > 0
+    whole = np.sign(array) * np.ceil(np.abs(array))
+    positive = dtype == "uint8" or op.testing.get("refuses") == "negative"
+    return np.abs(whole) if positive else whole
+
+
+def values(x):
+    """A Tensor's values as a NumPy array: half types as float32, which holds them exactly."""
+    x = x.detach()
+    return (x.float() if x.dtype in (tl.float16, tl.bfloat16) else x).numpy()
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+def call(op, sample):
+    """What the operation gives for a sample of Tensors."""
+    args, kwargs = prepared(op, sample)
+    return op.function(*args, **kwargs)
+
+
+def prepared(op, sample):
+    """The arguments that the operation itself takes: index expressions parsed and the like."""
+    prepare = op.testing.get("prepare")
+    return (prepare(*sample.args), sample.kwargs) if prepare else (sample.args, sample.kwargs)
+
+
+def expected(op, sample):
+    """What the reference gives for a sample of Tensors, as NumPy arrays.
+
+    Floats are computed in float64, so that the reference does not round.
+    """
+    given = sample.map(lambda i, x: wide(x) if x.dtype.is_floating_point else x.numpy())
+    results = referred(op, given)
+    if any(x.dtype.kind == "f" for x in results):      # NumPy takes the root of an int8 in float16
+        results = referred(op, sample.map(
+            lambda i, x: wide(x) if x.dtype.is_floating_point
+            or i < len(op.arguments) and i not in op.boolean_inputs else x.numpy()))
+    return results
+
+
+def wide(x):
+    return x.double().numpy()
+
+
+def referred(op, sample):
+    args = sample.args
+    if args and isinstance(args[0], tuple) and any(isinstance(x, np.ndarray) for x in args[0]):
+        args = (*args[0], *args[1:])
+    with np.errstate(all="ignore"):
+        result = op.testing["reference"](*args, **sample.kwargs)
+    results = result if isinstance(result, (tuple, list)) else [result]
+    return [signed(np.asarray(x)) for x in results]
+
+
+def signed(x):
+    """NumPy sums uint8 in uint64, which no Tensor has."""
+    return x.astype(np.int64) if x.dtype == np.uint64 else x
+
+
+def outputs(result):
+    """One or several outputs as a list."""
+    return [result] if isinstance(result, tl.Tensor) else list(result)
+
+
+def result_dtype(op, sample, dtype, reference):
+    """The dtype a result must have, given the dtype of the data and the reference's array."""
+    rule = op.testing.get("result_dtype")
+    if rule is not None:
+        return rule(*sample.args, **sample.kwargs)
+    if reference.dtype.kind == "f":
+        return getattr(tl, dtype) if KIND_OF[dtype] == "floating" else tl.float32
+    if reference.dtype.kind == "b":
+        return tl.bool
+    if op.elementwise:
+        return getattr(tl, dtype)
+    return getattr(tl, reference.dtype.name)
+
+
+def kind_of_work(op):
+    """The row of the tolerance table that the operation's results are held to."""
+    usual = "product" if op.linearity == "multilinear" else "elementwise"
+    return op.testing.get("tolerance", usual)
+
+
+# ---- differentiation -----------------------------------------------------------------------------
+
+def leaves(op, sample, dtype="float64"):
+    """The sample as Tensors, and the list of those that hold values, which require grad."""
+    sample = in_dtype(op, sample, dtype).map(
+        lambda i, x: x.requires_grad_() if x.dtype.is_floating_point else x)
+    return sample, [x for x in sample.arrays if x.requires_grad]
+
+
+def function_of(op, sample, wanted):
+    """The operation as a function of the tensors `wanted` of a sample, for gradcheck."""
+    places = [i for i, x in enumerate(sample.arrays) if any(x is y for y in wanted)]
+
+    def function(*tensors):
+        arrays = sample.arrays
+        for place, x in zip(places, tensors):
+            arrays[place] = x
+        return call(op, sample.with_arrays(arrays))
+
+    return function
+
+
+def differentiable_samples(op, largest=24):
+    """(function, leaves) for each sample that has an output and inputs to differentiate."""
+    found = []
+    for sample in samples(op):
+        tensors, wanted = leaves(op, sample)
+        if not wanted or max(x.numel() for x in wanted) > largest:
+            continue
+        function = function_of(op, tensors, wanted)
+        if any(out.requires_grad for out in outputs(function(*wanted))):
+            found.append((function, wanted))
+    if not found:
+        raise AssertionError(f"{op.name}: none of its samples can be differentiated")
+    return found

@@ -1,0 +1,297 @@
+"""The checks that follow from an operation's declaration, and `check_op`, which runs them all."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tensorlib as tl
+from tensorlib.ops import Op
+from tensorlib.testing.catalogue import (
+    Sample, call, differentiable_samples, dtypes_taken, expected, function_of, in_dtype, in_numpy,
+    is_data, kind_of_work, leaves, numpy_dtypes, outputs, prepared, result_dtype, samples, values,
+    waived,
+)
+from tensorlib.testing.closeness import assert_close
+from tensorlib.testing.gradients import gradcheck, gradgradcheck
+from tensorlib.testing.layouts import read_only, reversed_dims, shifted, strided, transposed
+from tensorlib.testing.tolerances import tolerance
+
+
+def require(condition, op, message):
+    """Raises AssertionError with the operation's name unless the condition holds."""
+    if not condition:
+        raise AssertionError(f"{op.name}: {message}")
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+def compare(op, sample, dtype, signed_zeros=False):
+    """The operation on a sample of Tensors against the reference: dtype, shape and values."""
+    before = [values(x).copy() for x in sample.arrays]
+    results = outputs(call(op, sample))
+    references = expected(op, sample)
+    require(len(results) == len(references), op,
+            f"{len(results)} results, but the reference gives {len(references)}")
+    for result, reference in zip(results, references):
+        wanted = result_dtype(op, sample, dtype, reference)
+        require(result.dtype == wanted, op, f"the result is {result.dtype}, not {wanted}")
+        require(tuple(result.shape) == reference.shape, op,
+                f"the result has shape {tuple(result.shape)}, not {reference.shape}")
+        with np.errstate(all="ignore"):
+            reference = values(tl.tensor(reference).to(wanted))
+        assert_close(values(result), reference, equal_nan=True, check_dtype=False,
+                     **tolerance(wanted, kind_of_work(op)))
+        if signed_zeros and result.dtype.is_floating_point:
+            zeros = reference == 0
+            signs = np.signbit(values(result))[zeros] == np.signbit(reference)[zeros]
+            require(signs.all(), op, "a zero has the wrong sign")
+    for x, old in zip(sample.arrays, before):
+        np.testing.assert_array_equal(values(x), old, "an input was changed")
+
+
+def check_values(op):
+    """The reference, in every dtype that the operation takes."""
+    for dtype in dtypes_taken(op):
+        for sample in samples(op):
+            compare(op, in_dtype(op, sample, dtype), dtype)
+
+
+def check_edges(op, dtype):
+    """The reference at all combinations of the declared edges."""
+    edges = list(op.testing["edges"])
+    n = len(op.arguments)
+    columns = np.array(list(itertools.product(edges, repeat=n - len(op.boolean_inputs)))).T
+    args = [column.copy() for column in columns]
+    for place in op.boolean_inputs:
+        args.insert(place, np.arange(columns.shape[1]) % 2 == 0)
+    sample = in_dtype(op, Sample(tuple(args), {}), dtype)
+    compare(op, sample, dtype, signed_zeros=op.testing.get("signed_zeros", True))
+
+
+# ---- layouts -------------------------------------------------------------------------------------
+
+LAYOUTS = {"strided": strided, "reversed": reversed_dims, "transposed": transposed,
+           "shifted": shifted}
+
+
+def laid_out(sample, layout):
+    return sample.map(lambda i, array: tl.from_numpy(read_only(layout(array))))
+
+
+def same(op, sample, other):
+    for result, wanted in zip(outputs(call(op, sample)), outputs(call(op, other)), strict=True):
+        require(result.dtype == wanted.dtype, op, f"{result.dtype} instead of {wanted.dtype}")
+        assert_close(values(result), values(wanted), rtol=1e-6, atol=1e-12, equal_nan=True)
+
+
+def check_layout(op, layout):
+    """Inputs in another layout give what contiguous ones give."""
+    for dtype in numpy_dtypes(op):
+        for sample in samples(op):
+            arrays = in_numpy(op, sample, dtype)
+            same(op, laid_out(arrays, LAYOUTS[layout]), laid_out(arrays, np.copy))
+
+
+def check_overlapping(op):
+    """An expanded tensor: all its rows are the first."""
+    for dtype in numpy_dtypes(op):
+        for sample in samples(op):
+            rows = in_numpy(op, sample, dtype).map(
+                lambda i, array: np.broadcast_to(array[:1], array.shape)
+                if array.ndim and is_data(op, i, array) and array.size else array)
+            same(op, laid_out(rows, lambda array: array), laid_out(rows, np.copy))
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+def check_gradient(op):
+    """Gradients equal finite differences."""
+    for function, wanted in differentiable_samples(op):
+        gradcheck(function, wanted, rtol=1e-6, atol=1e-7)
+
+
+def check_second_gradient(op):
+    """Gradients of gradients equal finite differences."""
+    for function, wanted in differentiable_samples(op):
+        gradgradcheck(function, wanted, rtol=1e-6, atol=1e-6)
+
+
+def random_like(x, seed=0):
+    rng = np.random.default_rng(seed)
+    return tl.tensor(rng.uniform(-1, 1, tuple(x.shape))).to(x.dtype)
+
+
+def gradients(op, tensors, wanted, gs, create_graph=False):
+    outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
+    return tl.autograd.grad(outs, wanted, gs, create_graph=create_graph, allow_unused=True)
+
+
+def check_formula(op, dtype):
+    """An ordinary sweep runs what was traced from the formula, or a fused loop in its place."""
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    for shape in [(1300,), (7, 33)]:
+        big = sample.map(lambda i, array: np.resize(array, shape))
+        tensors, wanted = leaves(op, big, dtype)
+        g = random_like(wanted[0])
+        swept = gradients(op, tensors, wanted, [g])
+        recorded = gradients(op, tensors, wanted, [g], create_graph=True)
+        for a, b in zip(swept, recorded):
+            assert_close(a, b, **tolerance(dtype, "gradient"))
+
+
+def at_edges(op, dtype):
+    """A sample of the operation at all pairs of its edges, and 1 more than once."""
+    n = len(op.arguments) - len(op.boolean_inputs)
+    edges = np.array(np.meshgrid(*[op.testing["edges"]] * n)).reshape(n, -1)
+    args = list(edges)
+    for place in op.boolean_inputs:
+        args.insert(place, np.arange(edges.shape[1]) % 2 == 0)
+    return leaves(op, Sample(tuple(args), {}), dtype)
+
+
+def check_strong_zero(op):
+    """Also where the derivative is infinite or NaN, whichever way it is computed."""
+    for dtype in ("float32", "float64"):
+        tensors, wanted = at_edges(op, dtype)
+        for create_graph in (False, True):
+            g = tl.zeros(wanted[0].shape, dtype=wanted[0].dtype)
+            for grad in gradients(op, tensors, wanted, [g], create_graph):
+                require((values(grad) == 0).all(), op,
+                        "a gradient of zero times its derivative is not zero")
+
+
+def check_lower_precision(op, dtype):
+    """The inputs are rounded first, so that only what is computed differs."""
+    for sample in samples(op):
+        tensors, wanted = leaves(op, sample, dtype)
+        precise = tensors.map(
+            lambda i, x: x.detach().double().requires_grad_() if x.requires_grad else x)
+        outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
+        if not outs:
+            continue
+        gs = [random_like(out) for out in outs if out.requires_grad]
+        low = gradients(op, tensors, wanted, gs)
+        high = gradients(op, precise, [x for x in precise.arrays if x.requires_grad],
+                         [g.double() for g in gs])
+        for x, a, b in zip(wanted, low, high):
+            if a is None:
+                require(b is None or (values(b) == 0).all(), op, f"no gradient in {dtype}")
+                continue
+            require(a.dtype == x.dtype and a.shape == x.shape, op,
+                    f"the gradient of {x.dtype}{tuple(x.shape)} is {a.dtype}{tuple(a.shape)}")
+            # a derivative such as 1 - out * out starts from an output that was rounded
+            rtol = tolerance(dtype, "gradient")["rtol"]
+            assert_close(a, b, check_dtype=False, rtol=rtol, atol=rtol)
+
+
+def check_tangent(op):
+    """The tangent equals a finite difference, and <u, J v> = <J' u, v>."""
+    for sample in samples(op):
+        tensors, wanted = leaves(op, sample)
+        if not any(out.requires_grad for out in outputs(call(op, tensors))):
+            continue
+        args, kwargs = prepared(op, tensors)
+        flat = args[0] if op.variadic else args[:len(op.arguments)]
+        tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
+        outs, moved = op.tangent(args, kwargs, tangents)
+        moving = [(out, t) for out, t in zip(outputs(outs), outputs(moved)) if out.requires_grad]
+        check_differences(op, tensors, wanted, [t for t in tangents if t is not None], moving)
+        us = [random_like(out, 9) for out, _ in moving]
+        grads = tl.autograd.grad([out for out, _ in moving], wanted, us, allow_unused=True)
+        forward = sum((values(u) * values(t)).sum() for u, (_, t) in zip(us, moving))
+        reverse = sum((values(g) * values(t)).sum() for g, t in zip(
+            grads, [t for t in tangents if t is not None]) if g is not None)
+        assert_close(np.float64(forward), np.float64(reverse), rtol=1e-9, atol=1e-9)
+
+
+def check_differences(op, tensors, wanted, tangents, moving, eps=1e-6):
+    function = function_of(op, tensors, wanted)
+    with tl.no_grad():
+        there, back = (
+            outputs(function(*[x + step * t for x, t in zip(wanted, tangents)]))
+            for step in (eps, -eps))
+        ahead, behind = (
+            [out for out in found if out.dtype.is_floating_point] for found in (there, back))
+    for (out, tangent), after, before in zip(moving, ahead, behind, strict=True):
+        require(tangent.shape == out.shape and tangent.dtype == out.dtype, op,
+                f"the tangent of {out.dtype}{tuple(out.shape)} is "
+                f"{tangent.dtype}{tuple(tangent.shape)}")
+        after, before = values(after), values(before)
+        moved = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
+        assert_close(values(tangent), moved / (2 * eps), rtol=1e-4, atol=1e-6)
+
+
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+HALVES = ("float16", "bfloat16")
+
+
+def checks(op):
+    """The aspects of an operation, each with what checks it."""
+    takes = dtypes_taken(op)
+    if op.testing.get("reference"):
+        yield "values", check_values, ()
+        if op.elementwise and op.testing.get("edges"):
+            for dtype in ("float32", "float64", *HALVES):
+                if dtype in takes:
+                    yield "edges", check_edges, (dtype,)
+    for layout in LAYOUTS:
+        yield "layouts", check_layout, (layout,)
+    yield "layouts", check_overlapping, ()
+    if not op.differentiable:
+        return
+    yield "gradient", check_gradient, ()
+    yield "gradgradient", check_second_gradient, ()
+    if op.elementwise:
+        for dtype in ("float32", "float64"):
+            yield "recorded", check_formula, (dtype,)
+        if op.testing.get("edges"):
+            yield "recorded", check_strong_zero, ()
+    for dtype in ("float32", *HALVES):
+        if dtype in takes:
+            yield "half_gradient", check_lower_precision, (dtype,)
+    if op.tangent is not None:
+        yield "tangent", check_tangent, ()
+
+
+def check_op(
+    op: Any,
+    *,
+    samples: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    dtypes: Sequence[str] | None = None,
+) -> bool:
+    """True where an operation passes the tests that follow from its declaration.
+
+    `op` is an Op, its name, or a function that `tensorlib.ops` made. Samples and reference may be
+    given here instead of in the declaration: a function of a NumPy random generator that yields
+    `(arguments, keywords)`, and the NumPy function to equal, without which values are not compared.
+    `dtypes` are the names of those that the operation takes, by default all, or of a `primitive`
+    the floating ones.
+    Layouts, first and second derivatives, lower precision and forward mode follow from the samples.
+    An aspect may be waived in the declaration, `waive={"half_gradient": "the reason"}`.
+
+    Raises: AssertionError or GradcheckError that names the operation and the check; ValueError for
+    an operation without samples.
+
+    >>> import tensorlib
+    >>> check_op("square")
+    True
+    """
+    record = tl.ops.registry[op] if isinstance(op, str) else getattr(op, "op", op)
+    if not isinstance(record, Op):
+        raise TypeError(f"check_op: takes an operation or its name, not {type(op).__name__}")
+    given = {"samples": samples, "reference": reference, "dtypes": dtypes}
+    record.testing.update((name, value) for name, value in given.items() if value is not None)
+    for aspect, check, arguments in checks(record):
+        if aspect in waived(record):
+            continue
+        try:
+            check(record, *arguments)
+        except Exception as error:
+            error.add_note(f"check_op: {record.name}: {check.__name__}{arguments or '()'}")
+            raise
+    return True

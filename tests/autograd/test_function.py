@@ -1,0 +1,368 @@
+"""`autograd.Function`: operations with a forward and a backward of one's own."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.autograd import Function
+from tensorlib.autograd.function import once_differentiable
+from tensorlib.testing import assert_close, gradcheck, gradgradcheck
+
+
+def function(forward, backward=None, **members):
+    """A Function of plain functions."""
+    members["forward"] = forward
+    if backward is not None:
+        members["backward"] = backward
+    return type("Mine", (Function,), {k: staticmethod(v) for k, v in members.items()})
+
+
+def leaf(*values):
+    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
+
+
+class Exp(Function):
+    """Keeps its output."""
+
+    @staticmethod
+    def forward(ctx, x):
+        out = x.exp()
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        (out,) = ctx.saved_tensors
+        return g * out
+
+
+class Scaled(Function):
+    """Several inputs, of which one is no tensor; the form with `setup_context`."""
+
+    @staticmethod
+    def forward(x, y, k):
+        return x * y * k, x + y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y, ctx.k = inputs
+        ctx.save_for_backward(x, None, y)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, nothing, y = ctx.saved_tensors
+        assert nothing is None
+        return g * y * ctx.k + h, g * x * ctx.k + h, None
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+
+def test_gradients_of_any_order():
+    x, y = leaf(0.5, -2.0), leaf(1.5, 3.0)
+    assert gradcheck(Exp.apply, x) and gradgradcheck(Exp.apply, x)
+    assert gradcheck(lambda x, y: Scaled.apply(x, y, 3.0), (x, y))
+    assert gradgradcheck(lambda x, y: Scaled.apply(x, y, 3.0), (x, y))
+
+
+def test_the_third_derivative_of_exp_is_exp():
+    x = leaf(0.3)
+    y = Exp.apply(x)
+    for _ in range(3):
+        (y,) = tl.autograd.grad(y, x, tl.ones_like(y), create_graph=True)
+    assert_close(y, x.exp())
+
+
+def test_the_node_is_named_after_the_function():
+    y = Exp.apply(leaf(1.0))
+    assert y.grad_fn.name() == "ExpBackward" and not y.is_leaf
+    assert y.grad_fn.saved_bytes == 8
+
+
+def test_nothing_is_recorded_where_nothing_requires_grad():
+    x = leaf(1.0)
+    assert not Exp.apply(x.detach()).requires_grad
+    with tl.no_grad():
+        assert not Exp.apply(x).requires_grad
+
+
+def test_it_runs_outside_the_graph():
+    seen = []
+    Mine = function(lambda ctx, x: seen.append((x * 2).requires_grad) or x * 2, lambda ctx, g: g)
+    assert Mine.apply(leaf(1.0)).requires_grad and seen == [False]
+
+
+def test_broadcast_and_dtype_of_a_gradient_are_brought_to_the_input():
+    x = tl.ones(3, requires_grad=True)
+    for g in (tl.ones(2, 3), tl.full((2, 3), 1.0, dtype=tl.float64), tl.ones(2, 3, dtype=tl.int64)):
+        (grad,) = tl.autograd.grad(
+            function(lambda ctx, x: x * 2, lambda ctx, _, g=g: g).apply(x).sum(), x)
+        assert grad.dtype == tl.float32 and grad.tolist() == [2.0, 2.0, 2.0]
+
+
+# ---- what the context says and takes -------------------------------------------------------------
+
+def test_needs_input_grad():
+    seen = []
+
+    def forward(ctx, x, k, y):
+        seen.append(ctx.needs_input_grad)
+        return x * y
+
+    def backward(ctx, g):
+        seen.append(ctx.needs_input_grad)
+        return g, None, g
+
+    x, y = leaf(1.0), leaf(2.0)
+    Mine = function(forward, backward)
+    Mine.apply(x, 3, y.detach()).backward()
+    assert seen == [(True, False, False)] * 2
+    tl.autograd.grad(Mine.apply(x, 3, y), y)         # only what leads to the inputs
+    assert seen[2:] == [(True, False, True), (False, False, True)]
+
+
+def test_gradients_of_unused_outputs_are_zeros_or_none():
+    got = []
+    for materialize in (True, False):
+        def forward(ctx, x, materialize=materialize):
+            ctx.set_materialize_grads(materialize)
+            return x * 2, x * 3, "no tensor"
+
+        Mine = function(forward, lambda ctx, *gs: got.append(gs) or gs[0] * 2)
+        out = Mine.apply(leaf(1.0, 2.0))
+        assert out[2] == "no tensor"
+        out[0].sum().backward()
+    (g, zeros, none), (_, missing, _) = got
+    assert zeros.tolist() == [0.0, 0.0] and zeros.dtype == tl.float64
+    assert none is None and missing is None
+
+
+def test_non_differentiable_outputs():
+    def forward(ctx, x):
+        top, where = x * 2, x.argmax()
+        fixed = x + 1
+        ctx.mark_non_differentiable(fixed)
+        return top, fixed, where
+
+    x = leaf(1.0, 2.0)
+    top, fixed, where = function(forward, lambda ctx, g, h, w: g * 2).apply(x)
+    assert top.requires_grad and not fixed.requires_grad and not where.requires_grad
+    top.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_input_that_is_returned_is_another_tensor():
+    x = leaf(1.0)
+    y = function(lambda ctx, x: x, lambda ctx, g: -g).apply(x)
+    assert y is not x
+    y.backward()
+    assert x.grad.tolist() == [-1.0]
+
+
+def double_in_place(ctx, x):
+    ctx.mark_dirty(x)
+    with tl.no_grad():
+        x.mul_(2)
+    return x
+
+
+def test_dirty_inputs_get_the_functions_history():
+    Double = function(double_in_place, lambda ctx, g: g * 2)
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    z = Double.apply(y)
+    assert z is y and y.grad_fn.name() == "MineBackward"
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_a_dirty_view_rewrites_its_base():
+    Double = function(double_in_place, lambda ctx, g: g * 2)
+    x = leaf(1.0, 2.0, 3.0)
+    base = x * 1
+    Double.apply(base[:2])
+    base.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 1.0]
+
+
+def test_dirty_inputs_are_checked():
+    Double = function(double_in_place, lambda ctx, g: g * 2)
+    with pytest.raises(RuntimeError, match="leaf"):
+        Double.apply(leaf(1.0))
+    Lost = function(lambda ctx, x: double_in_place(ctx, x) * 1, lambda ctx, g: g)
+    with pytest.raises(RuntimeError, match="dirty .* not returned"):
+        Lost.apply(leaf(1.0) * 1)
+
+
+def test_a_saved_value_that_was_dirty_is_noticed():
+    x = leaf(1.0) * 1
+    kept = x * x
+    function(double_in_place, lambda ctx, g: g * 2).apply(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.backward()
+
+
+# ---- saved tensors -------------------------------------------------------------------------------
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+
+
+def test_saved_tensors_are_checked_for_writes():
+    x = leaf(2.0) * 1
+    y = Square.apply(x)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation: saved tensor 0"):
+        y.backward()
+
+
+def test_saved_tensors_are_released_by_the_sweep():
+    x = leaf(2.0)
+    y = Square.apply(x * 1)
+    saved = weakref.ref(x)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert y.grad_fn.saved_bytes == 0 and saved() is x
+    with pytest.raises(RuntimeError, match="retain_graph=True"):
+        y.backward()
+
+
+def test_a_graph_with_a_saved_output_is_freed_without_the_collector():
+    gc.disable()
+    try:
+        y = Exp.apply(leaf(1.0) * 1)
+        gone = weakref.ref(y)
+        del y
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_what_is_saved_must_be_tensors():
+    with pytest.raises(TypeError, match="argument 1 is of type int"):
+        function(lambda ctx, x: ctx.save_for_backward(x, 3)).apply(leaf(1.0))
+    for name in ("mark_dirty", "mark_non_differentiable"):
+        with pytest.raises(RuntimeError, match=f"{name}: takes Tensors"):
+            function(lambda ctx, x, name=name: getattr(ctx, name)(3)).apply(leaf(1.0))
+
+
+# ---- once_differentiable -------------------------------------------------------------------------
+
+class Once(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0]
+
+
+def test_once_differentiable():
+    x = leaf(3.0)
+    (first,) = tl.autograd.grad(Once.apply(x), x)
+    assert first.tolist() == [6.0] and not first.requires_grad
+    (first,) = tl.autograd.grad(Once.apply(x), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice .*once_differentiable"):
+        first.backward()
+
+
+# ---- forward mode --------------------------------------------------------------------------------
+
+def test_jvp_gets_tangents_and_what_was_saved_for_it():
+    class Mul(Square):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            ctx.k = k
+            return x * x * k
+
+        @staticmethod
+        def jvp(ctx, dx, dk):
+            assert dk is None
+            return 2 * ctx.saved_tensors[0] * dx * ctx.k
+
+    x = leaf(3.0)
+    node = Mul.apply(x, 2).grad_fn
+    (moved,) = Mul._op.tangent_rule(node, (tl.tensor([1.0], dtype=tl.float64),))
+    assert moved.tolist() == [12.0]
+    with pytest.raises(NotImplementedError, match="jvp"):
+        Exp._op.tangent_rule(Exp.apply(x).grad_fn, (None,))
+
+
+# ---- bad rules -----------------------------------------------------------------------------------
+
+def backward_of(result, *more):
+    """A sweep through a Function whose backward returns `result`."""
+    x = tl.ones(3, requires_grad=True)
+    y = function(lambda ctx, x, *more: x * 2, lambda ctx, g: result).apply(x, *more)
+    y.sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("result, more, message", [
+    ((tl.ones(3), tl.ones(3)), (), r"MineBackward returned an incorrect .*expected 1, got 2"),
+    (tl.ones(3), (4,), r"incorrect number of gradients \(expected 2, got 1\)"),
+    ((tl.ones(3), tl.ones(3)), (4,), "different than None at position 2"),
+    (3.0, (), r"rule of Mine returned float for its argument 'inputs\[0\]'"),
+    (np.ones(3), (), "returned ndarray"),
+    (tl.ones(2), (), r"Mine returned shape \(2,\) .* does not reduce to the argument's \(3,\)"),
+    (tl.ones(()), (), r"shape \(\)"),
+], ids=["many", "few", "not none", "number", "array", "shape", "scalar"])
+def test_what_a_backward_returns_is_checked(result, more, message):
+    with pytest.raises(RuntimeError, match=message):
+        backward_of(result, *more)
+
+
+def test_none_and_more_nones_are_fine():
+    assert backward_of(None) is None
+    assert backward_of((tl.ones(3), None)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_backward_that_raises_is_named_and_leaves_the_graph_usable():
+    broken = [True]
+
+    def backward(ctx, g):
+        if broken:
+            raise ZeroDivisionError("mine")
+        return g * 5
+
+    x = leaf(1.0)
+    y = function(lambda ctx, x: x * 5, backward).apply(x * 2) * 1
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        y.backward(retain_graph=True)
+    assert caught.value.__notes__ == [
+        "backward: raised in the gradient rule of Mine for all its arguments"]
+    assert x.grad is None and tl.is_grad_enabled()
+    broken.clear()
+    y.backward()
+    assert x.grad.tolist() == [10.0]
+
+
+def test_what_is_missing_is_said():
+    x = leaf(1.0)
+    with pytest.raises(NotImplementedError, match="forward function"):
+        type("F", (Function,), {}).apply(x)
+    with pytest.raises(NotImplementedError, match="backward or vjp"):
+        function(lambda ctx, x: x * 2).apply(x).backward()
+    with pytest.raises(RuntimeError, match="not instantiated"):
+        Exp()
+
+
+def test_vjp_is_another_name_for_backward():
+    x = leaf(1.0)
+    function(lambda ctx, x: x * 2, vjp=lambda ctx, g: g * 2).apply(x).backward()
+    assert x.grad.tolist() == [2.0]

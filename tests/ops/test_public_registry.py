@@ -1,0 +1,443 @@
+"""`tensorlib.ops`: the registry, operations from outside, calls as records, composed operations."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from catalogue import operations
+from process import run_python
+
+import tensorlib as tl
+from tensorlib import ops
+from tensorlib._core.custom import sweep_inside
+from tensorlib.ops.calls import flat
+from tensorlib.ops.samples import pairs, reals
+from tensorlib.testing import assert_close, check_op, gradcheck, gradgradcheck
+from tensorlib.testing.catalogue import differentiable, leaves, prepared, samples
+
+numbers = itertools.count()
+
+
+def fresh(name="mine"):
+    """A name that no operation has: the registry never forgets one."""
+    return f"{name}_{next(numbers)}"
+
+
+def named(fun):
+    fun.__name__ = fresh(fun.__name__.strip("<>"))
+    return fun
+
+
+def real(*shape, seed=0):
+    values = np.random.default_rng(seed).uniform(-1, 1, shape)
+    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("function", [
+    ops.call, ops.build_grad_op, ops.compose, ops.primitive, check_op, tl.autograd.Function,
+], ids=lambda function: function.__name__)
+def test_examples(function):
+    """In a process of its own, as they register operations."""
+    run_python("""
+import doctest, sys, numpy as np, tensorlib
+from tensorlib.testing import check_op
+test = doctest.DocTestParser().get_doctest(
+    sys.argv[1], {"tensorlib": tensorlib, "np": np, "check_op": check_op}, "example", None, 0)
+failed, attempted = doctest.DocTestRunner().run(test, out=sys.stderr.write)
+assert attempted
+sys.exit(failed and "failed")
+""", inspect.cleandoc(function.__doc__))
+
+
+# ---- the registry --------------------------------------------------------------------------------
+
+def test_the_registry_is_a_read_only_mapping():
+    tanh = ops.registry["tanh"]
+    assert isinstance(tanh, ops.Op) and tanh.name == "tanh" and "tanh" in ops.registry
+    assert "angent" in tanh.doc and tanh.arguments == ("input",) and tanh.outputs == ("out",)
+    assert ops.registry["sum"].attributes[:2] == ("dim", "keepdim")
+    assert tanh.needs == ("out", "grad_out")
+    with pytest.raises(TypeError):
+        ops.registry["tanh"] = tanh
+    assert ops.registry.get("no such operation") is None
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(KeyError, match="no operation named 'tahn'; did you mean tan.*tanh"):
+        ops.registry["tahn"]
+    with pytest.raises(KeyError, match="no operation named 'qqqqqq'"):
+        ops.call("qqqqqq", tl.ones(1))
+
+
+def test_a_name_taken_twice_is_refused():
+    def tanh(x):
+        return x
+
+    before = ops.registry["tanh"], tl.Tensor.tanh
+    for declare in (ops.primitive, ops.op(), ops.elementwise(), lambda f: ops.compose("tanh", f)):
+        with pytest.raises(ValueError, match="an operation named 'tanh' exists already"):
+            declare(tanh)
+    assert before == (ops.registry["tanh"], tl.Tensor.tanh)
+
+
+# ---- calls and their backward operations ---------------------------------------------------------
+
+def test_a_call_is_a_record():
+    x = real(2, 3)
+    call = ops.call("sum", x, dim=1)
+    assert call.op is ops.registry["sum"] and call.inputs == (x,)
+    assert call.attributes == {"dim": 1, "keepdim": False, "dtype": None}
+    assert_close(call.outputs[0], x.sum(1))
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: ops.call("mul", tl.ones(1)), "mul takes input, other; got 1 inputs"),
+    (lambda: ops.call("sum", tl.ones(1), axis=0), "sum has no attribute 'axis'"),
+    (lambda: ops.call(3, tl.ones(1)), "an operation or its name, not int"),
+    (lambda: ops.build_grad_op(tl.ones(1)), "what ops.call returns, not Tensor"),
+    (lambda: ops.build_grad_op(ops.call("tanh", tl.ones(1)))(), "takes 1 output gradients, got 0"),
+    (lambda: ops.build_grad_op(ops.call("tanh", tl.ones(1)))(3), "grad_out must be a Tensor"),
+])
+def test_calls_that_make_no_sense(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_an_operation_without_a_gradient_has_no_backward_operation():
+    assert ops.registry["eq"].gradient is None and ops.registry["eq"].tangent is None
+    with pytest.raises(RuntimeError, match="eq has no gradient"):
+        ops.build_grad_op(ops.call("eq", tl.ones(1), tl.ones(1)))
+
+
+def test_a_backward_operation_takes_what_it_needs():
+    x, y, g = real(2, 3), real(3, seed=1), tl.ones(2, 3, dtype=tl.float64)
+    back = ops.build_grad_op(ops.call("mul", x, y))
+    assert back.needs == ("input", "other", "grad_out") and back.inputs == (x, y)
+    assert back.outputs == ("grad_input", "grad_other") and back.attributes == {}
+    dx, dy = back(g)
+    assert_close(dx.detach(), y.detach().expand(2, 3))
+    assert_close(dy.detach(), x.detach().sum(0))
+    assert ops.build_grad_op(ops.call("sum", x)).needs == ("grad_out",)
+
+
+def test_a_backward_operation_is_an_operation_with_a_gradient():
+    x = real(4)
+    back = ops.build_grad_op(ops.call("tanh", x))
+    assert isinstance(back.op, ops.Op) and back.op is ops.registry["tanh"].gradient
+    assert isinstance(back.op.gradient.gradient, ops.Op)
+    g = real(4, seed=1)
+    assert gradcheck(lambda x, g: ops.build_grad_op(ops.call("tanh", x))(g)[0], (x, g))
+    second = ops.build_grad_op(ops.call(back.op, *back.inputs, g, likes=back.likes))
+    d_out, d_g = second(tl.ones_like(g))
+    assert_close(d_g, 1 - x.detach().tanh() ** 2)
+    assert_close(d_out, (-2 * g * x.tanh()).detach())
+
+
+@operations("gradient", differentiable)
+def test_backward_operations_equal_the_sweep(op):
+    for sample in samples(op)[:3]:
+        tensors, wanted = leaves(op, sample)
+        args, kwargs = prepared(op, tensors)
+        n = len(op.arguments)
+        call = ops.call(op, *args[:n], **dict(zip(op.attributes, args[n:])), **kwargs)
+        outs = [x for x in call.outputs if isinstance(x, tl.Tensor) and x.requires_grad]
+        if not outs:
+            continue
+        gs = [tl.ones_like(x) if x.requires_grad else None for x in call.outputs]
+        swept = tl.autograd.grad(outs, wanted, [g for g in gs if g is not None],
+                                 retain_graph=True, allow_unused=True)
+        grads = flat(ops.build_grad_op(call)(*gs))
+        inputs = flat(call.inputs)
+        for x, g in zip(wanted, swept):
+            place = next(i for i, y in enumerate(inputs) if y is x)
+            if g is not None:
+                assert_close(grads[place].detach(), g)
+
+
+# ---- primitives ----------------------------------------------------------------------------------
+
+def test_a_primitive_with_its_rules_passes_the_generated_tests():
+    @ops.primitive
+    @named
+    def softplus(x):
+        return np.logaddexp(0, x.numpy())
+
+    ops.defvjp(softplus, lambda g, ans, x: g * (1 - (-ans).exp()))
+    ops.defjvp(softplus, lambda g, ans, x: g * (1 - (-ans).exp()))
+    assert check_op(softplus, samples=reals(-2, 2), reference=lambda x: np.logaddexp(0, x),
+                    dtypes=["float32", "float64"]) is True
+
+
+def scaled_product():
+    @ops.primitive
+    @named
+    def product(x, y, k=2.0):
+        return x * y * k
+    return product
+
+
+def test_rules_for_some_arguments_and_with_attributes():
+    product = scaled_product()
+    ops.defvjp(product, lambda g, ans, x, y, k: g * x * k, argnums=[1])
+    ops.defvjp(product, lambda g, _ans, _x, y, k: g * y * k, argnums=[0])
+    x, y = real(3), real(3, seed=1)
+    for f in (product, lambda x, y: product(x, y, k=3.0)):
+        assert gradcheck(f, (x, y)) and gradgradcheck(f, (x, y))
+    assert product(x, y.detach()).grad_fn.saved_bytes == y.nbytes      # neither ans nor _x
+
+
+def test_none_in_the_place_of_a_rule_is_zero():
+    product = scaled_product()
+    ops.defvjp(product, None, lambda g, ans, x, y, k: g * x * k)
+    ops.defjvp(product, None, lambda g, ans, x, y, k=2.0: g * x * k)
+    x, y = real(3), real(3, seed=1)
+    product(x, y).sum().backward()
+    assert x.grad.tolist() == [0.0] * 3
+    _, moved = product.op.tangent((x, y), {}, (tl.ones_like(x), None))
+    assert moved.tolist() == [0.0] * 3
+    other = scaled_product()
+    ops.defjvp(other, lambda g, ans, x, y, k: g * y * k)
+    _, moved = other.op.tangent((x, y), {}, (tl.ones_like(x), None))
+    assert_close(moved.detach(), 2 * y.detach())
+    with pytest.raises(RuntimeError, match="no forward-mode rule for its argument 'y'"):
+        other.op.tangent((x, y), {}, (None, tl.ones_like(y)))
+
+
+def test_a_primitive_that_returns_its_input_keeps_its_rule():
+    @ops.primitive
+    @named
+    def reverse(x):
+        return x
+
+    ops.defvjp(reverse, lambda g, ans, _x: -g)
+    x = real(2)
+    reverse(x).sum().backward()
+    assert x.grad.tolist() == [-1.0, -1.0]
+
+
+def test_without_a_rule_the_sweep_names_the_operation_on_the_path():
+    product = scaled_product()
+    x, y = real(3), real(3, seed=1)
+    loss = (product(x * 2, y) + 1).sum()
+    with pytest.raises(RuntimeError, match=f"{product.op.name} has no gradient for .* 'x'"):
+        loss.backward(retain_graph=True)
+    assert x.grad is None
+    ops.defvjp(product, lambda g, ans, x, y, k: g * y * k, lambda g, ans, x, y, k: g * x * k)
+    (product(x * 2, y) + 1).sum().backward()
+    assert_close(x.grad, 4 * y.detach())
+
+
+def test_integers_and_comparisons_cut_the_path():
+    x = real(3)
+    assert not (x > 0).requires_grad and not x.argmax().requires_grad
+    (x * (x > 0) + x.long()).sum().backward()
+    assert x.grad.tolist() == (x > 0).double().tolist()
+
+
+@pytest.mark.parametrize("define, error, message", [
+    (lambda f: ops.defvjp(f, *[lambda g, ans: g] * 3), ValueError, "there is no argument 2"),
+    (lambda f: ops.defvjp(f, 3), TypeError, "for its argument 'x' is int, not a function"),
+    (lambda f: ops.defvjp(f, None, argnums=[0, 1]), ValueError, "got 1 rules for 2 argnums"),
+    (lambda f: ops.defvjp("tanh", None), ValueError, "tanh is not a primitive"),
+    (lambda f: ops.defjvp(len, None), TypeError, "op must be what primitive made"),
+    (lambda f: ops.primitive(named(lambda *xs: 0)), ValueError, "takes no tensor"),
+    (lambda f: ops.primitive(named(lambda k=1: 0)), ValueError, "takes no tensor"),
+    (lambda f: ops.primitive(named(lambda g: 0)), ValueError, "parameter 'g'"),
+])
+def test_definitions_that_make_no_sense(define, error, message):
+    with pytest.raises(error, match=message):
+        define(scaled_product())
+
+
+@pytest.mark.parametrize("rule, message", [
+    (lambda g, ans: g[:2], r"returned shape \(2,\) for its argument 'x'"),
+    (lambda g, ans: 3.0, "returned float for its argument 'x', not a Tensor"),
+    (lambda g, ans: (g, g), "returned tuple for its argument 'x'"),
+])
+def test_what_a_rule_returns_is_checked(rule, message):
+    product = scaled_product()
+    ops.defvjp(product, rule)
+    x = real(3)
+    y = product(x, tl.ones(3))
+    with pytest.raises(RuntimeError, match=f"rule of {product.op.name} {message}"):
+        y.sum().backward()
+    assert x.grad is None
+
+
+def test_a_rule_that_raises_is_named():
+    product = scaled_product()
+
+    def broken(g, ans):
+        raise KeyError("mine")
+
+    ops.defvjp(product, broken)
+    with pytest.raises(KeyError, match="mine") as caught:
+        product(real(3), tl.ones(3)).sum().backward()
+    assert caught.value.__notes__ == [
+        f"backward: raised in the gradient rule of {product.op.name} for its argument 'x'"]
+
+
+def test_a_forward_that_returns_no_tensor_is_named():
+    bad = ops.primitive(named(lambda x: "text"))
+    with pytest.raises(TypeError, match=f"{bad.op.name}: its forward returned str"):
+        bad(tl.ones(1))
+
+
+# ---- the decorators of the library itself --------------------------------------------------------
+
+def test_an_elementwise_operation_from_outside_on_an_existing_loop():
+    def half_tanh(input):
+        """The hyperbolic tangent again."""
+
+    half_tanh = ops.elementwise(kernel="tanh", reference=np.tanh, samples=reals(-2, 2),
+                                edges=(0.0, 1.0), to_float=True)(named(half_tanh))
+
+    @half_tanh.deriv
+    def deriv(out):
+        return 1 - out * out
+
+    assert check_op(half_tanh)
+
+
+def test_an_operation_from_outside_with_a_forward_of_operations():
+    def blend(input: tl.Tensor, other: tl.Tensor, k=0.5):
+        """input * k + other * (1 - k)."""
+        return input * k + other * (1 - k)
+
+    blend = ops.op(reference=lambda a, b, k=0.5: a * k + b * (1 - k), samples=pairs(),
+                   takes="floating")(named(blend))
+
+    @blend.vjp("input")
+    def blend_vjp_input(g, k):
+        return g * k
+
+    @blend.vjp("other")
+    def blend_vjp_other(g, k):
+        return g * (1 - k)
+
+    @blend.jvp
+    def blend_jvp(d_input, d_other, k):
+        return d_input * k + d_other * (1 - k)
+
+    assert check_op(blend)
+    assert blend(real(2), real(2)).grad_fn.next_functions[0][0].name() == "AccumulateGrad"
+
+
+def test_check_op_finds_a_wrong_rule():
+    wrong = ops.primitive(named(lambda x: x.exp()))
+    ops.defvjp(wrong, lambda g, ans, x: g * ans * 1.001)
+    with pytest.raises(AssertionError, match="rtol|differ|close") as caught:
+        check_op(wrong, samples=reals(-1, 1), reference=np.sin)
+    assert f"check_op: {wrong.op.name}: check_values()" in caught.value.__notes__
+    wrong.op.testing["reference"] = np.exp
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        check_op(wrong)
+    with pytest.raises(ValueError, match="declares no samples"):
+        check_op(scaled_product())
+    with pytest.raises(TypeError, match="not int"):
+        check_op(3)
+
+
+# ---- composed operations -------------------------------------------------------------------------
+
+def layer(x, w):
+    return (x @ w).tanh()
+
+
+def nested():
+    """An operation of an operation of an operation, and the same function plainly."""
+    dense = ops.compose(fresh("dense"), layer)
+    block = ops.compose(fresh("block"), lambda x, w: dense(dense(x, w), w) + x)
+    net = ops.compose(fresh("net"), lambda x, w: (block(block(x, w), w), x.sum() * w))
+
+    def plain(x, w):
+        def step(x):
+            return layer(layer(x, w), w) + x
+        return step(step(x)), x.sum() * w
+    return net, plain
+
+
+def test_a_composed_operation_is_one_node():
+    net, _ = nested()
+    assert isinstance(net, ops.Op) and ops.registry[net.name] is net
+    x, w = real(3, 3), real(3, 3, seed=1)
+    y, z = net(x, w)
+    assert y.grad_fn is z.grad_fn and y.grad_fn.name() == net.node_name
+    assert [node.variable is leaf for (node, _), leaf in zip(y.grad_fn.next_functions, (x, w))]
+
+
+def test_composed_operations_equal_what_they_are_made_of():
+    net, plain = nested()
+    x, w = real(3, 3), real(3, 3, seed=1)
+    for some in ([x, w], [w]):
+        found, wanted = (
+            tl.autograd.grad([out.sum() for out in f(x * 1, w)], some) for f in (net, plain))
+        for a, b in zip(found, wanted):
+            assert_close(a, b)
+    assert gradcheck(net, (x, w)) and gradgradcheck(net, (x, w))
+
+
+def test_tensors_taken_from_around_are_summed():
+    w = real(3, 3, seed=1)
+    deep = w * 2
+    op = ops.compose(fresh(), lambda x: (x @ w @ deep).tanh() @ deep + w)
+    x = real(3, 3)
+    found = tl.autograd.grad(op(op(x)).sum(), [x, w], retain_graph=True)
+    plain = lambda x: (x @ w @ deep).tanh() @ deep + w      # noqa: E731
+    for a, b in zip(found, tl.autograd.grad(plain(plain(x)).sum(), [x, w])):
+        assert_close(a, b)
+    again = ops.compose(fresh(), lambda x: (x @ w).tanh() @ (w * 2))
+    assert gradgradcheck(lambda x, w: again(x), (x, w))
+
+
+def test_a_composed_graph_is_released_and_retained():
+    square = ops.compose(fresh(), lambda x: x * x)
+    x = real(2)
+    y = square(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert_close(x.grad, 4 * x.detach())
+    with pytest.raises(RuntimeError, match="was released .* retain_graph=True"):
+        (square(x).sum() * 0 + y).backward()
+
+
+def test_a_sweep_inside_does_not_look_below_its_inputs():
+    """So a chain of n composed operations costs n, not n * n; nothing below is released."""
+    x = real(2)
+    below = x.exp()
+    y = below * below.cos()
+    with tl.no_grad():
+        (g,) = sweep_inside((y,), (tl.ones_like(y),), (below,))
+    assert_close(g, (below.cos() - below * below.sin()).detach())
+    below.sum().backward()
+    assert_close(x.grad, x.detach().exp())
+
+
+def test_composed_operations_without_a_graph():
+    net, plain = nested()
+    x, w = real(3, 3), real(3, 3, seed=1)
+    with tl.no_grad():
+        assert not net(x, w)[0].requires_grad
+    assert not net(x.detach(), w.detach())[0].requires_grad
+    same = ops.compose(fresh(), lambda x: x)
+    same(x).sum().backward()
+    assert_close(x.grad, tl.ones_like(x))
+
+
+def test_bad_composed_operations():
+    x = real(2)
+    writes = ops.compose(fresh(), lambda x: x.mul_(2))
+    with pytest.raises(RuntimeError, match="wrote into one of its tensors"):
+        writes(x * 1)
+    with pytest.raises(TypeError, match="returns Tensors, got int"):
+        ops.compose(fresh(), lambda x: (x, 3))(x)
+    with pytest.raises(TypeError, match="fun must be a function"):
+        ops.compose(fresh(), 3)
+    broken = ops.compose(fresh(), lambda x: scaled_product()(x, x))
+    y = broken(x).sum()
+    with pytest.raises(RuntimeError, match="has no gradient for its argument 'x'") as caught:
+        y.backward()
+    assert broken.name in caught.value.__notes__[0]
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
