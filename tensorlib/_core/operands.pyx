@@ -113,3 +113,23 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     if isinstance(value, np.ndarray):
         return from_ndarray("operand" if op is None else op.name, value)
     return None
+
+
+# ---- values that stand for tensors ---------------------------------------------------------------
+
+# A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
+# has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them. It
+# is looked for where an operation would otherwise refuse its arguments, so Tensors never pay for it.
+
+cdef bint stands_in(object value):
+    """Whether the value has its own way to do operations."""
+    return hasattr(type(value), "__tensor_call__")
+
+
+cdef object stand_in(Op op, tuple args, dict kwargs):
+    """The operation as done by a value among its arguments; NotImplemented where none does it."""
+    for value in args:
+        for part in (value if isinstance(value, (tuple, list)) else (value,)):
+            if stands_in(part):
+                return type(part).__tensor_call__(op, args, kwargs or {})
+    return NotImplemented
