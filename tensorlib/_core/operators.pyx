@@ -12,7 +12,9 @@ from tensorlib._core.dtypes cimport KIND
 from tensorlib._core.elementwise cimport apply_binary, apply_elementwise, apply_into, apply_unary
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op, Rule
-from tensorlib._core.operands cimport operand, stand_in, stands_in
+from tensorlib._core.operands cimport (
+    all_tensors, check_sequence, convert_arguments, operand, refuse_shared_write, stand_in, tuple_of,
+)
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
@@ -279,17 +281,6 @@ cdef list as_tensors(Op op, tuple args):
     return refused(op, args)
 
 
-cdef int refuse_shared_write(Op op, tuple args) except -1:
-    """Raises RuntimeError if a value that stands for many tensors is to be written to one."""
-    for value in args:
-        if stands_in(value):
-            raise RuntimeError(
-                f"{op.name}: vmap: a tensor that all examples of a batch share can't be written in "
-                "place or by out= with a value that differs between them; use the form that returns "
-                "a new tensor")
-    return 0
-
-
 cdef object refused(Op op, tuple args):
     """What a value among the arguments makes of the operation. Raises: TypeError for other types."""
     done = stand_in(op, args, None)
@@ -489,38 +480,3 @@ cdef object store_general(Op op, tuple args, dict kwargs, object out):
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{op.name}: out must be a tuple of {len(result)} Tensors")
     return type(result)(*[store_out(op.name, inputs, x, y) for x, y in zip(result, out)])
-
-
-cdef tuple tuple_of(Op op, object tensors):
-    try:
-        return tuple(tensors)
-    except TypeError:
-        raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
-                        f"{type(tensors).__name__}") from None
-
-
-cdef bint all_tensors(tuple tensors):
-    for x in tensors:
-        if not isinstance(x, Tensor):
-            return False
-    return True
-
-
-cdef int check_sequence(Op op, tuple tensors) except -1:
-    for i, x in enumerate(tensors):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{i}], got "
-                            f"{type(x).__name__}")
-    return 0
-
-
-cdef tuple convert_arguments(Op op, tuple args):
-    cdef list converted = list(args)
-    cdef Tensor x
-    for i in range(op.n_args):
-        x = operand(op, args[i], None)
-        if x is None:
-            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
-                            f"{type(args[i]).__name__}")
-        converted[i] = x
-    return tuple(converted)

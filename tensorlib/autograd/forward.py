@@ -55,7 +55,7 @@ class Path:
         self.freed = last_uses([edges for _, edges in self.steps], self.ends)
 
     def push(self, tangents, recorded):
-        """The tangents of the outputs from those of the inputs; None for outputs that depend on none.
+        """The outputs' tangents from those of the inputs; None for outputs that depend on none.
 
         With `recorded` they can be differentiated.
         """

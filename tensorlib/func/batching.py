@@ -1,11 +1,12 @@
 """One example of a batch: what the function that `vmap` maps sees in the place of its tensors.
 
-A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one example;
-an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is nested, it
-holds a Batched of the `vmap` around it. Compiled functions hand operations over to it by
+A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
+example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is
+nested, it holds a Batched of the `vmap` around it. Compiled functions hand operations over to it by
 `__tensor_call__` (_core/operands.pyx), so Tensors never pay for it.
 """
 
+import threading
 from types import FunctionType
 
 from tensorlib._core.op import registry
@@ -13,7 +14,15 @@ from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.trace import Trace
 from tensorlib.ops.declare import FUNCTIONS
 
-_live = []               # the batches that are mapped over now, the innermost last
+
+class _Running(threading.local):
+    """The batches that this thread maps over now, the innermost last."""
+
+    def __init__(self):
+        self.levels = []
+
+
+_running = _Running()
 
 
 class Level:
@@ -23,12 +32,12 @@ class Level:
         self.size = size
 
     def __enter__(self):
-        self.depth = len(_live)
-        _live.append(self)
+        self.depth = len(_running.levels)
+        _running.levels.append(self)
         return self
 
     def __exit__(self, *error):
-        _live.remove(self)
+        _running.levels.remove(self)
 
 
 class Batched:
@@ -48,7 +57,7 @@ class Batched:
         if kwargs.get("out") is not None:
             raise RuntimeError(f"{op.name}: vmap takes no out=; use the returned tensor")
         level = innermost(args)
-        if level not in _live:
+        if level not in _running.levels:
             raise RuntimeError(f"{op.name}: got a tensor of a vmap that has ended; return it from "
                                "the function to have the batch")
         count = len(op.arguments)
@@ -267,7 +276,8 @@ class BatchedTrace:
 
 def traced(tensors, complete):
     """The trace of a function's inputs: that of whole batches where there are such now."""
-    return BatchedTrace(tensors, complete, tuple(_live)) if _live else Trace(tensors, complete)
+    levels = tuple(_running.levels)
+    return BatchedTrace(tensors, complete, levels) if levels else Trace(tensors, complete)
 
 
 # ---- methods and operators -----------------------------------------------------------------------

@@ -98,8 +98,8 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
                                      "the result differs between examples")
             places = [None if d is None else wrap("vmap", d, x.ndim + 1)
                       for x, d in zip(outputs, places)]
-            return [x if d is None else spread(x, level) for x, d in zip(outputs, places)], (
-                shape), places
+            batches = [x if d is None else spread(x, level) for x, d in zip(outputs, places)]
+            return batches, shape, places
     finally:
         if refused_before:
             generator.refuse_draws()
@@ -113,8 +113,8 @@ def placed_dims(in_dims, leaves, structure):
         raise ValueError("vmap: expected `in_dims` to be int or a (potentially nested) tuple "
                          f"matching the structure of inputs, got: {type(in_dims).__name__}")
     if not leaves:
-        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to "
-                         "vmap over a function with no inputs")
+        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are "
+                         "trying to vmap over a function with no inputs")
     found = spread_dims("in_dims", in_dims, structure)
     for i, (x, d) in enumerate(zip(leaves, found)):
         if d is None:

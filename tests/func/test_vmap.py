@@ -1,6 +1,7 @@
 """vmap against a loop over the batch: every operation of the registry, nesting, gradients."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -108,7 +109,8 @@ def test_indexing(key):
 @pytest.mark.parametrize("shape", [(2,), (1, 2)])
 def test_positions_that_differ_between_examples(key, dims, shape):
     x = random(*(() if dims[0] is None else (4,)), 2, 2, 2)
-    i = tl.tensor(np.random.default_rng(1).integers(0, 2, (() if dims[1] is None else (4,)) + shape))
+    sizes = shape if dims[1] is None else (4, *shape)
+    i = tl.tensor(np.random.default_rng(1).integers(0, 2, sizes))
     check(lambda x, i: x[key(i)], x, i, in_dims=dims)
 
 
@@ -232,13 +234,6 @@ def test_gradient_of_what_gradients_of_each_example_give():
     assert_close(grad(norm)(w), grad(slow)(w))
 
 
-def test_rows_of_a_jacobian_by_vmap():
-    x = random(3)
-    _, pull = vjp(lambda x: x.sin() * x.sum(), x)
-    rows = vmap(lambda u: u * 2)(tl.eye(3, dtype=tl.float64))
-    assert_close(tl.stack([pull(u) for u in rows]), 2 * jacrev(lambda x: x.sin() * x.sum())(x))
-
-
 # ---- in place ------------------------------------------------------------------------------------
 
 def test_in_place_on_an_example():
@@ -315,6 +310,18 @@ def test_the_same_random_numbers_for_all_examples():
     assert_close(out[0], out[1])
     with pytest.raises(NotImplementedError):
         vmap(tl.sin, randomness="different")
+
+
+def test_threads_map_apart():
+    xs = random(3, 2)
+    wanted = vmap(grad(lambda x: x.sin().sum()))(xs)
+
+    def f(x):
+        with ThreadPoolExecutor(1) as pool:
+            elsewhere = pool.submit(vmap(grad(lambda x: x.sin().sum())), xs).result()
+            assert pool.submit(tl.rand, 2).result().shape == (2,)
+        return x.sum() + elsewhere.sum()
+    assert_close(vmap(f)(xs), xs.sum(1) + wanted.sum())
 
 
 def test_an_example_does_not_outlive_its_vmap():
