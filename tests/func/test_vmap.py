@@ -134,6 +134,22 @@ def test_operators_methods_and_composites(f):
     check(lambda x: tuple(r) if isinstance(r := f(x), tuple) else r, random(4, 2, 3))
 
 
+@pytest.mark.parametrize("f", [
+    lambda w, x: w.matmul(x), lambda w, x: w.add(x, alpha=2), lambda w, x: w.where(x > 0, 0),
+    lambda w, x: tl.where(w > 0, x, 0.0), lambda w, x: w[0].expand_as(x), lambda w, x: w.max(x),
+    lambda w, x: w.gather(0, (x > 0).long()), lambda w, x: w.masked_fill(x > 0, 0.0),
+    lambda w, x: tl.div(w, x, rounding_mode="floor"), lambda w, x: w.clamp(min=x),
+    lambda w, x: x.clamp(0, 1), lambda w, x: tl.rsub(x, 1), lambda w, x: x + np.ones(3),
+    lambda w, x: w[(x > 0).long()], lambda w, x: tl.cat([w, x]), lambda w, x: tl.stack([w, x], 1),
+    lambda w, x: x[w > 0], lambda w, x: x @ w[0], lambda w, x: x[0] @ w,
+    lambda w, x: x[0].dot(w[0]),
+    lambda w, x: w > x, lambda w, x: w % x, lambda w, x: tl.full_like(x, 2.0) + w,
+    lambda w, x: x.clone().add_(w), lambda w, x: tl.inner(w, x), lambda w, x: x.std(),
+], ids=range(26))
+def test_shared_tensors_beside_examples(f):
+    check(f, random(3, 3), random(4, 3, 3, seed=1), in_dims=(None, 0))
+
+
 def test_dtypes_promote_as_they_do_for_one_example():
     check(lambda a, b: a + b, tl.ones(4, 3), tl.ones(4, dtype=tl.float64))
     check(lambda a, b: a + b, tl.ones(4), tl.ones(4, dtype=tl.float64))
@@ -253,8 +269,9 @@ def test_in_place_on_an_example():
 def test_a_shared_tensor_is_not_written_with_what_differs():
     shared = tl.zeros(3, dtype=tl.float64)
     for write in (shared.add_, shared.__iadd__, lambda x: shared.__setitem__(0, x[0]),
-                  lambda x: tl.mul(x, x, out=shared), lambda x: tl.sum(x, out=shared)):
-        with pytest.raises((RuntimeError, TypeError)):
+                  shared.copy_,
+                  lambda x: tl.mul(shared, x, out=shared)):
+        with pytest.raises(RuntimeError, match="that all examples of a batch share"):
             vmap(lambda x, write=write: write(x))(random(2, 3))
     assert_close(shared, tl.zeros(3, dtype=tl.float64))
 
