@@ -7,7 +7,6 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 """
 
 import threading
-from types import FunctionType
 
 from tensorlib._core.op import registry
 from tensorlib._core.tensor import Tensor
@@ -149,12 +148,10 @@ class Batched:
     # ---- in place
 
     def copy_(self, src):
-        if is_at(src, self.level):
-            if src.ndim > self.ndim:
-                raise RuntimeError(f"copy_: shape {tuple(src.shape)} does not expand to "
-                                   f"{tuple(self.shape)}")
-            src = aligned(src, self.ndim)
-        self.value.copy_(src)
+        if isinstance(src, Tensor) and src.ndim > self.ndim:
+            raise RuntimeError(f"copy_: shape {tuple(src.shape)} does not expand to "
+                               f"{tuple(self.shape)}")
+        self.value.copy_(aligned(src, self.ndim) if is_at(src, self.level) else src)
         return self
 
     def fill_(self, value):
@@ -309,15 +306,9 @@ def _attach_methods():
         elif getattr(method, "__module__", None) != "tensorlib" or hasattr(Batched, name):
             continue
         elif not name.endswith("_"):
-            setattr(Batched, name, _bindable(method))
+            setattr(Batched, name, method)
         elif name[:-1] in FUNCTIONS:
             setattr(Batched, name, _inplace(FUNCTIONS[name[:-1]]))
-
-
-def _bindable(function):
-    if isinstance(function, FunctionType):
-        return function
-    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
 
 
 def _attach_operators():
@@ -333,7 +324,7 @@ def _attach_operators():
     for name in ("lt", "le", "eq", "ne", "gt", "ge"):
         setattr(Batched, f"__{name}__", _operator(FUNCTIONS[name], False))
     for operator, name in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
-        setattr(Batched, f"__{operator}__", _bindable(FUNCTIONS[name]))
+        setattr(Batched, f"__{operator}__", FUNCTIONS[name])
     Batched.__pos__ = lambda self: self
     Batched.__hash__ = object.__hash__
 

@@ -314,7 +314,8 @@ def test_an_operation_without_a_rule_runs_in_a_loop_and_warns_once(monkeypatch):
     (lambda x: vmap(lambda x: x @ x[1:])(x), RuntimeError, "matmul"),
     (lambda x: vmap(lambda x: x.sum(1))(x), IndexError, "sum"),
     (lambda x: vmap(lambda x: x.stride())(x), RuntimeError, "stride"),
-], ids=range(22))
+    (lambda x: vmap(lambda y: y.clone().copy_(x))(x), RuntimeError, "does not expand"),
+], ids=range(23))
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call(random(2, 3))
