@@ -17,6 +17,7 @@ from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport find_cast
 from tensorlib._core.node cimport mode
 from tensorlib._core.numbers cimport element, write_row
+from tensorlib._core.operands cimport stands_in
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.tensor cimport Tensor, new_like, requires_grad
@@ -315,8 +316,12 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
 
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format):
-    cdef Tensor x = tensor_argument(name, input)
-    cdef int id = chosen_dtype(name, dtype, None, x.type)
+    cdef Tensor x
+    cdef int id
+    if not isinstance(input, Tensor) and stands_in(input):
+        input = input.like()
+    x = tensor_argument(name, input)
+    id = chosen_dtype(name, dtype, None, x.type)
     check_options(name, layout, device, pin_memory)
     if memory_format is contiguous_format:
         return new_like(x, id)

@@ -14,7 +14,7 @@ from tensorlib._core.loops cimport Loop, find_loop
 from tensorlib._core.memory cimport LINE
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport NEGATIVES, NOTHING, Op, ZEROS
-from tensorlib._core.operands cimport number, operand
+from tensorlib._core.operands cimport number, operand, stand_in
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, same_shape
@@ -219,6 +219,9 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
 cdef object apply_unary(Op op, object x):
     cdef PyObject* args[1]
     if not isinstance(x, Tensor):
+        done = stand_in(op, (x,), None)
+        if done is not NotImplemented:
+            return done
         raise TypeError(f"{op.name}: input must be a Tensor, not {type(x).__name__}")
     args[0] = <PyObject*>x
     return apply_elementwise(op, args)

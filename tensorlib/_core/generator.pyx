@@ -4,6 +4,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.string cimport memcpy
 
 import os
+from threading import get_ident
 
 from tensorlib._core.dtypes cimport UINT8
 from tensorlib._core.tensor cimport Tensor, new_tensor
@@ -104,7 +105,26 @@ default_generator = Generator()
 default_generator.seed()
 
 
+cdef set drawless = set()                # the threads that may draw no numbers now
+
+
+def refuse_draws():
+    """Makes drawing numbers an error in this thread; returns whether it was none before."""
+    if get_ident() in drawless:
+        return False
+    drawless.add(get_ident())
+    return True
+
+
+def allow_draws():
+    """Ends what `refuse_draws` began."""
+    drawless.discard(get_ident())
+
+
 cdef Generator chosen(str name, object generator):
+    if drawless and get_ident() in drawless:
+        raise RuntimeError(f"{name}: vmap: called random operation while in randomness error mode; "
+                           "use vmap(..., randomness='same') or draw the numbers outside of vmap")
     if generator is None:
         return <Generator>default_generator
     if not isinstance(generator, Generator):

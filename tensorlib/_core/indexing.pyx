@@ -25,6 +25,7 @@ from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT8,
 )
 from tensorlib._core.masks cimport count_true, fill_where, nonzero_mask, true_positions
+from tensorlib._core.operands cimport stands_in
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.strided cimport (
@@ -238,7 +239,7 @@ cdef Tensor as_index(object part):
         if part.dtype.kind == "u" and part.itemsize > 1:
             part = part.astype(np.int64)
         found = existing(part)
-    elif not isinstance(part, str) and hasattr(part, "__len__"):
+    elif not isinstance(part, str) and not stands_in(part) and hasattr(part, "__len__"):
         try:
             found = from_data(part, -1)
         except (TypeError, ValueError, RuntimeError) as error:

@@ -114,3 +114,71 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     if isinstance(value, np.ndarray):
         return from_ndarray("operand" if op is None else op.name, value)
     return None
+
+
+# ---- arguments in general -------------------------------------------------------------------------
+
+cdef tuple tuple_of(Op op, object tensors):
+    try:
+        return tuple(tensors)
+    except TypeError:
+        raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
+                        f"{type(tensors).__name__}") from None
+
+
+cdef bint all_tensors(tuple tensors):
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            return False
+    return True
+
+
+cdef int check_sequence(Op op, tuple tensors) except -1:
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{i}], got "
+                            f"{type(x).__name__}")
+    return 0
+
+
+cdef tuple convert_arguments(Op op, tuple args):
+    cdef list converted = list(args)
+    cdef Tensor x
+    for i in range(op.n_args):
+        x = operand(op, args[i], None)
+        if x is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
+                            f"{type(args[i]).__name__}")
+        converted[i] = x
+    return tuple(converted)
+
+
+# ---- values that stand for tensors ---------------------------------------------------------------
+
+# A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
+# has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them. It
+# is looked for where an operation would otherwise refuse its arguments, so Tensors never pay for it.
+
+cdef bint stands_in(object value):
+    """Whether the value has its own way to do operations."""
+    return hasattr(type(value), "__tensor_call__")
+
+
+cdef object stand_in(Op op, tuple args, dict kwargs):
+    """The operation as done by a value among its arguments; NotImplemented where none does it."""
+    for value in args:
+        for part in (value if isinstance(value, (tuple, list)) else (value,)):
+            if stands_in(part):
+                return type(part).__tensor_call__(op, args, kwargs or {})
+    return NotImplemented
+
+
+cdef int refuse_shared_write(Op op, tuple args) except -1:
+    """Raises RuntimeError if a value that stands for many tensors is to be written to one."""
+    for value in args:
+        if stands_in(value):
+            raise RuntimeError(
+                f"{op.name}: vmap: a tensor that all examples of a batch share can't be written in "
+                "place or by out= with a value that differs between them; use the form that returns "
+                "a new tensor")
+    return 0

@@ -14,7 +14,9 @@ from tensorlib._core.elementwise cimport apply_binary, apply_elementwise, apply_
 from tensorlib._core.memory cimport first_version, untracked
 from tensorlib._core.node cimport gradient_edge, mode, set_history
 from tensorlib._core.op cimport Op, Rule
-from tensorlib._core.operands cimport operand
+from tensorlib._core.operands cimport (
+    all_tensors, check_sequence, convert_arguments, operand, refuse_shared_write, stand_in, tuple_of,
+)
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
@@ -50,6 +52,7 @@ cdef object inplace_operator(Operator which, object a, object b):
         return NotImplemented              # x @= y becomes x = x @ y
     cdef Tensor x = operand(op, b, a)
     if x is None:
+        refuse_shared_write(op, (b,))
         return NotImplemented
     return apply_inplace(op, a, (x,))
 
@@ -336,7 +339,30 @@ cdef int copy_result(Tensor out, Tensor result) except -1:
 
 
 cdef list as_tensors(Op op, tuple args):
-    """The arguments of an element-wise operation as tensors; numbers take a partner's dtype."""
+    """The arguments of an operation that writes to a tensor, as tensors."""
+    cdef list tensors = operands_of(op, args)
+    if tensors is not None:
+        return tensors
+    refuse_shared_write(op, args)
+    return refused(op, args)
+
+
+cdef object refused(Op op, tuple args):
+    """What a value among the arguments makes of the operation. Raises: TypeError for other types."""
+    done = stand_in(op, args, None)
+    if done is not NotImplemented:
+        return done
+    for i, value in enumerate(args):
+        if operand(op, value, None) is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
+                            f"{type(value).__name__}")
+
+
+cdef list operands_of(Op op, tuple args):
+    """The arguments of an element-wise operation as tensors; numbers take a partner's dtype.
+
+    None where an argument can't be one.
+    """
     cdef Tensor partner = None, x
     cdef list tensors = []
     for i, value in enumerate(args):
@@ -346,8 +372,7 @@ cdef list as_tensors(Op op, tuple args):
     for i, value in enumerate(args):
         x = operand(op, value, None if i in op.boolean_inputs else partner)
         if x is None:
-            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
-                            f"{type(value).__name__}")
+            return None
         tensors.append(x)
     return tensors
 
@@ -383,6 +408,8 @@ def make_binary(Op op):
             return apply_out(op, (input, other), out)
         result = apply_binary(op, input, other)
         if result is NotImplemented:
+            result = stand_in(op, (input, other), None)
+        if result is NotImplemented:
             as_tensors(op, (input, other))     # raises the error that names the argument
         return result
     return function
@@ -401,7 +428,9 @@ def make_nary(Op op):
                             f"and {list(kwargs)}")
         if out is not None:
             return apply_out(op, args, out)
-        tensors = as_tensors(op, args)
+        tensors = operands_of(op, args)
+        if tensors is None:
+            return refused(op, args)
         for i in range(op.n_args):
             given[i] = <PyObject*><object>tensors[i]
         return apply_elementwise(op, given)
@@ -446,6 +475,9 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
             if named:
                 raise TypeError(f"{op.name}: takes input, {second} and out; got {list(named)}")
             if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+                done = stand_in(op, (input, other), None) if out is None else NotImplemented
+                if done is not NotImplemented:
+                    return done
                 wrong = other if isinstance(input, Tensor) else input
                 raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
             if a_ndim:
@@ -527,10 +559,18 @@ def make_general(Op op):
         if len(args) < n:
             args = by_position(op, args, kwargs)
         if variadic:
-            args = (check_sequence(op, args[0]), *args[1:])
+            args = (tuple_of(op, args[0]), *args[1:])
+            if not all_tensors(<tuple>args[0]):
+                done = stand_in(op, args, kwargs)
+                if done is not NotImplemented:
+                    return done
+                check_sequence(op, <tuple>args[0])
         else:
             for i in range(n):
                 if not isinstance(args[i], Tensor):
+                    done = stand_in(op, args, kwargs)
+                    if done is not NotImplemented:
+                        return done
                     args = convert_arguments(op, args)
                     break
         if kwargs and "out" in kwargs:
@@ -550,30 +590,3 @@ cdef object store_general(Op op, tuple args, dict kwargs, object out):
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{op.name}: out must be a tuple of {len(result)} Tensors")
     return type(result)(*[store_out(op.name, inputs, x, y) for x, y in zip(result, out)])
-
-
-cdef tuple check_sequence(Op op, object tensors):
-    if isinstance(tensors, Tensor):
-        tensors = tuple(tensors)
-    try:
-        tensors = tuple(tensors)
-    except TypeError:
-        raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
-                        f"{type(tensors).__name__}") from None
-    for i, x in enumerate(tensors):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{i}], got "
-                            f"{type(x).__name__}")
-    return tensors
-
-
-cdef tuple convert_arguments(Op op, tuple args):
-    cdef list converted = list(args)
-    cdef Tensor x
-    for i in range(op.n_args):
-        x = operand(op, args[i], None)
-        if x is None:
-            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
-                            f"{type(args[i]).__name__}")
-        converted[i] = x
-    return tuple(converted)

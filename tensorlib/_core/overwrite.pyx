@@ -3,7 +3,7 @@
 from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.creation cimport fill_number, plain_number
 from tensorlib._core.node cimport mode
-from tensorlib._core.operands cimport operand
+from tensorlib._core.operands cimport operand, stands_in
 from tensorlib._core.operators cimport check_writable, forget, replaced_by
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, requires_grad
@@ -40,6 +40,9 @@ def copy_(Tensor self, src, non_blocking=False):
     Gradient: goes to `src`; the old elements get zero. Raises: RuntimeError, TypeError.
     """
     cdef Tensor source = operand(None, src, None)
+    if source is None and stands_in(src):
+        raise RuntimeError("copy_: vmap: a tensor that all examples of a batch share can't be "
+                           "written with a value that differs between them")
     if source is None:
         raise TypeError(f"copy_: src must be a Tensor or a number, not {type(src).__name__}")
     write("copy_", self, source)

@@ -18,6 +18,7 @@ from tensorlib._core.fold cimport (
 )
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport stand_in
 from tensorlib._core.recording cimport record
 from tensorlib._core.reduction cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
@@ -466,6 +467,12 @@ def make_reduction(Op op):
         if keepdims is not None:
             keepdim = keepdims
         if not isinstance(input, Tensor):
+            named = {"dim": dim, "keepdim": keepdim}
+            if dtype is not None:
+                named["dtype"] = dtype
+            done = stand_in(op, (input,), named) if out is None else NotImplemented
+            if done is not NotImplemented:
+                return done
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")

@@ -7,6 +7,7 @@ from tensorlib._core.copies cimport cast
 from tensorlib._core.indexing cimport Index, basic_view, parse, put, take
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport stand_in, stands_in
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
 from tensorlib._core.tensor cimport UNRECORDED, Tensor, alias, late, requires_grad, set_base
@@ -25,7 +26,13 @@ cdef object getitem(Tensor x, object key):
         if not mode().grad:
             out.origin = UNRECORDED
     else:
-        index = parse(x, key)
+        try:
+            index = parse(x, key)
+        except (IndexError, TypeError):
+            done = stand_in(GETITEM, (x, key), None)
+            if done is NotImplemented:
+                raise
+            return done
         out = take(x, index)
     if mode().grad and requires_grad(x):
         args[0] = <PyObject*>x
@@ -40,6 +47,9 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     cdef bint grad = mode().grad
     if isinstance(value, Tensor):
         values = <Tensor>value
+    elif stands_in(value):
+        raise RuntimeError("setitem: a tensor that all examples of a batch share can't be written "
+                           "with a value that differs between them")
     else:
         try:
             values = from_data(value, x.type)

@@ -4,6 +4,7 @@ They take functions of tensors and nested containers of tensors, and can be comp
 """
 
 from tensorlib.func.forward import hessian, hvp, jacfwd, jvp, linearize, vhp
+from tensorlib.func.mapping import vmap
 from tensorlib.func.reverse import (
     elementwise_grad,
     grad,
@@ -15,5 +16,5 @@ from tensorlib.func.reverse import (
 
 __all__ = [
     "elementwise_grad", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacrev", "jvp",
-    "linearize", "value_and_grad", "vhp", "vjp",
+    "linearize", "value_and_grad", "vhp", "vjp", "vmap",
 ]

@@ -1,7 +1,7 @@
 """What every transform shares: which arguments are differentiated, and runs over containers."""
 
 from tensorlib._core.tensor import Tensor
-from tensorlib.autograd.trace import Trace
+from tensorlib.func.batching import traced
 from tensorlib.func.tree import flatten, flatten_tensors, unflatten
 
 
@@ -58,7 +58,7 @@ class Run:
     def __init__(self, name, function, args, kwargs, places, has_aux, complete=False):
         self.name = name
         tensors, self.inputs = checked_inputs(name, tuple(args[place] for place in places))
-        with Trace(tensors, complete) as self.trace:
+        with traced(tensors, complete) as self.trace:
             args = list(args)
             for place, x in zip(places, unflatten(self.inputs, self.trace.inputs)):
                 args[place] = x

@@ -6,10 +6,11 @@ import pytest
 
 import tensorlib
 from tensorlib.autograd import functional
-from tensorlib.func import forward, reverse
+from tensorlib.func import forward, mapping, reverse
 
 
-@pytest.mark.parametrize("module", [reverse, forward, functional], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [reverse, forward, mapping, functional],
+                         ids=lambda m: m.__name__)
 def test_the_examples_run(module):
     found = doctest.testmod(module, extraglobs={"tensorlib": tensorlib},
                             optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -1,0 +1,160 @@
+"""`vmap`: a function of one example, run on a whole batch at once."""
+
+import functools
+
+from tensorlib._core import generator
+from tensorlib._core.shape import wrap
+from tensorlib._core.tensor import Tensor
+from tensorlib.func.batching import Level, is_at, spread
+from tensorlib.func.rules import Batched
+from tensorlib.func.tree import flatten, unflatten
+from tensorlib.ops.declare import FUNCTIONS
+
+cat = FUNCTIONS["cat"]
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """A function that does `func` for every example of a batch, by operations on the whole batch.
+
+    in_dims: the dim of each argument that counts the examples, or None for what all share; an int,
+    or a tuple like the arguments. out_dims: where that dim is in each result. Keyword arguments are
+    shared. randomness: "error", or "same" to draw once for all examples. chunk_size: how many
+    examples to run at once.
+
+    Inside, operations without a batching rule run example by example, with one warning; values
+    that differ between examples decide no `if`. Transforms can be inside and outside:
+    `vmap(grad(loss), (None, 0))(weights, xs)` are the gradients of each example.
+
+    Raises: ValueError for dims that do not fit the arguments or the results, RuntimeError.
+
+    >>> xs = tensorlib.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> vmap(tensorlib.dot)(xs, xs)
+    tensor([ 5., 25.])
+    >>> from tensorlib.func import grad
+    >>> vmap(grad(lambda x: (x * x).sum()))(xs)
+    tensor([[2., 4.],
+            [6., 8.]])
+    """
+    check_randomness(randomness)
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
+
+    @functools.wraps(func)
+    def vectorized(*args, **kwargs):
+        leaves, structure = flatten(args)
+        dims = placed_dims(in_dims, leaves, structure)
+        size = batch_size(leaves, dims)
+        batches = [x if d is None else x.movedim(d, 0) for x, d in zip(leaves, dims)]
+
+        def run(begin, length):
+            part = [x if d is None or length == size else x.narrow(0, begin, length)
+                    for x, d in zip(batches, dims)]
+            return mapped(func, part, dims, structure, kwargs, length, out_dims, randomness)
+
+        step = chunk_size or size
+        if size <= step:
+            results, shape, places = run(0, size)
+        else:
+            chunks = [run(begin, min(step, size - begin)) for begin in range(0, size, step)]
+            _, shape, places = chunks[0]
+            results = [parts[0] if d is None else cat(parts) for d, *parts in zip(
+                places, *[found for found, _, _ in chunks])]
+        return unflatten(shape, [x if d is None else x.movedim(0, d)
+                                 for x, d in zip(results, places)])
+    return vectorized
+
+
+def check_randomness(randomness):
+    """Raises for what `vmap` can't do with random numbers."""
+    if randomness == "different":
+        raise NotImplementedError("vmap: randomness='different' is not supported; draw a batch of "
+                                  "numbers outside and pass it in")
+    if randomness not in ("error", "same"):
+        raise RuntimeError("vmap: Only allowed values for randomness are 'error', 'different', or "
+                           f"'same'. Got {randomness}")
+
+
+def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
+    """The results of one run on a batch, their structure, and the dims where they want the batch.
+
+    The results have it as dim 0.
+    """
+    refused_before = not generator.refuse_draws()
+    if randomness != "error":
+        generator.allow_draws()
+    try:
+        with Level(size) as level:
+            given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
+            result = func(*unflatten(structure, given), **kwargs)
+            outputs, shape = flatten(result)
+            for x in outputs:
+                if not isinstance(x, Tensor):
+                    raise ValueError("vmap: the function must only return Tensors, got "
+                                     f"{type(x).__name__}")
+            places = spread_dims("out_dims", out_dims, shape)
+            for x, place in zip(outputs, places):
+                if place is None and is_at(x, level):
+                    raise ValueError("vmap: can not return a BatchedTensor when out_dim is None: "
+                                     "the result differs between examples")
+            places = [None if d is None else wrap("vmap", d, x.ndim + 1)
+                      for x, d in zip(outputs, places)]
+            batches = [x if d is None else spread(x, level) for x, d in zip(outputs, places)]
+            return batches, shape, places
+    finally:
+        if refused_before:
+            generator.refuse_draws()
+        else:
+            generator.allow_draws()
+
+
+def placed_dims(in_dims, leaves, structure):
+    """For each leaf the dim that counts its examples, from the front, or None."""
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError("vmap: expected `in_dims` to be int or a (potentially nested) tuple "
+                         f"matching the structure of inputs, got: {type(in_dims).__name__}")
+    if not leaves:
+        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are "
+                         "trying to vmap over a function with no inputs")
+    found = spread_dims("in_dims", in_dims, structure)
+    for i, (x, d) in enumerate(zip(leaves, found)):
+        if d is None:
+            continue
+        if not isinstance(x, Tensor):
+            raise ValueError(f"vmap: in_dim={d} for an input that is of type {type(x).__name__}; "
+                             "None is the in_dim of what is no Tensor")
+        if not -x.ndim <= d < x.ndim:
+            raise ValueError(f"vmap: in_dim={d} for some input, but that input is a Tensor of "
+                             f"dimensionality {x.ndim} so expected in_dim to satisfy "
+                             f"-{x.ndim} <= in_dim < {x.ndim}")
+        found[i] = d % x.ndim
+    return found
+
+
+def batch_size(leaves, dims):
+    """How many examples there are. Raises: ValueError where there is no answer or several."""
+    sizes = [x.shape[d] for x, d in zip(leaves, dims) if d is not None]
+    if not sizes:
+        raise ValueError("vmap: at least one input must be mapped over: all in_dims are None")
+    if len(set(sizes)) > 1:
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped "
+                         f"dimension, got sizes {sizes} for the mapped dimension")
+    return sizes[0]
+
+
+def spread_dims(name, dims, structure):
+    """A dim for each leaf of a structure from dims that may be one for a whole part of it."""
+    if dims is None or (isinstance(dims, int) and not isinstance(dims, bool)):
+        return [dims] * structure.count
+    if structure.kind is dict and isinstance(dims, dict) and set(dims) == set(structure.keys):
+        parts = [dims[key] for key in structure.keys]
+    elif isinstance(dims, (tuple, list)) and structure.kind not in (None, dict) and (
+            len(dims) == len(structure.children)):
+        parts = dims
+    elif name == "out_dims" and structure.kind is None and (
+            isinstance(dims, tuple) and len(dims) == 1):
+        return spread_dims(name, dims[0], structure)        # f returns one tensor, out_dims=(d,)
+    else:
+        raise ValueError(f"vmap: {name} is not compatible with the structure of what it is for: "
+                         f"{dims!r} for {structure}")
+    return [d for part, child in zip(parts, structure.children)
+            for d in spread_dims(name, part, child)]

@@ -1,0 +1,328 @@
+"""Batching rules: how one operation on a batch does the operation on every example.
+
+A rule takes the operation, the level, the operation's tensors and its attributes by name, and
+returns the batch of results. It calls public functions on what the examples hold, so that it works
+at any depth of nesting.
+"""
+
+import math
+import warnings
+from functools import reduce
+
+from tensorlib._core.op import registry
+from tensorlib._core.shape import wrap
+from tensorlib._core.tensor import Tensor
+from tensorlib.func.batching import Batched, aligned, innermost, is_at, spread
+from tensorlib.ops.declare import FUNCTIONS
+
+arange, cat, matmul, stack = (FUNCTIONS[name] for name in ("arange", "cat", "matmul", "stack"))
+ones = FUNCTIONS["ones"]
+
+
+def rule(*names):
+    """Makes a function the batching rule of operations."""
+    def register(function):
+        Batched.RULES.update(dict.fromkeys(names, function))
+        return function
+    return register
+
+
+# ---- element by element --------------------------------------------------------------------------
+
+def elementwise(op, level, tensors, attributes):
+    """Examples are brought to one number of dims, so that they broadcast as they would alone."""
+    ndim = max(x.ndim for x in tensors if isinstance(x, Tensor))
+    common = common_dtype(op, tensors)
+    given = []
+    for place, x in enumerate(tensors):
+        x = aligned(x, ndim) if is_at(x, level) else x
+        if common is not None and isinstance(x, Tensor) and place not in op.boolean_inputs:
+            x = x.to(common)
+        given.append(x)
+    return op.function(*given)
+
+
+def common_dtype(op, tensors):
+    """The dtype that the examples promote to, where tensors without dims have a say of their own.
+
+    None where the batches promote as the examples do.
+    """
+    values = [x for place, x in enumerate(tensors)
+              if isinstance(x, Tensor) and place not in op.boolean_inputs]
+    if len({x.dtype for x in values}) < 2 or all(x.ndim for x in values):
+        return None
+    probes = [ones((1,) * min(x.ndim, 1), dtype=x.dtype) for x in values]
+    dimensioned = [x for x in probes if x.ndim]
+    dimensionless = [x for x in probes if not x.ndim]
+    return reduce(FUNCTIONS["add"], dimensioned + dimensionless).dtype
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+@rule("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "logsumexp", "var",
+      "std", "count_nonzero", "max", "min")
+def reduction(op, level, tensors, attributes):
+    (x,), dim = tensors, attributes["dim"]
+    keepdim = attributes.get("keepdim", False)
+    whole = dim is None or (dim == () and op.name not in ("any", "all"))
+    if whole or x.ndim == 0:
+        if not whole:
+            check_dims(op.name, dim, 0)
+        attributes = {**attributes, "dim": 1}
+        if "keepdim" in attributes:
+            attributes["keepdim"] = False
+        out = op.function(x.value.reshape((level.size, x.numel())), **attributes)
+        return out.reshape((level.size,) + (1,) * x.ndim) if keepdim else out
+    return op.function(x.value, **{**attributes, "dim": check_dims(op.name, dim, x.ndim)})
+
+
+def check_dims(name, dim, ndim):
+    """Dims of an example, as those of the batch."""
+    if isinstance(dim, (tuple, list)):
+        return tuple(wrap(name, d, ndim) + 1 for d in dim)
+    return wrap(name, dim, ndim) + 1
+
+
+@rule("softmax", "log_softmax", "cumsum")
+def along(op, level, tensors, attributes):
+    x, = tensors
+    dim = check_dims(op.name, attributes["dim"], x.ndim)
+    out = op.function(aligned(x, max(x.ndim, 1)), **{**attributes, "dim": dim})
+    return out if x.ndim else out.squeeze(1)
+
+
+# ---- matrix products -----------------------------------------------------------------------------
+
+PRODUCT_DIMS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3)}
+
+
+@rule("matmul", "mm", "mv", "dot", "bmm")
+def product(op, level, tensors, attributes):
+    a, b = tensors
+    if (a.ndim, b.ndim) != PRODUCT_DIMS.get(op.name, (a.ndim, b.ndim)):
+        raise RuntimeError(f"{op.name}: expects tensors of {PRODUCT_DIMS[op.name][0]} and "
+                           f"{PRODUCT_DIMS[op.name][1]} dims, got shapes {tuple(a.shape)} and "
+                           f"{tuple(b.shape)}")
+    if a.ndim == 0 or b.ndim == 0:
+        raise RuntimeError(f"{op.name}: both tensors need a dim, got {a.ndim} and {b.ndim}")
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0] or (
+            op.name == "bmm" and a.shape[0] != b.shape[0]):
+        raise RuntimeError(f"{op.name}: sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+    # one product of matrices where one side is shared: as the rows of a single one
+    if a.ndim == 1 and b.ndim == 2 and not is_at(b, level):
+        return matmul(a.value, b)
+    if a.ndim == 2 and b.ndim == 1 and not is_at(a, level):
+        return matmul(b.value, a.mT)
+    left = a.unsqueeze(0) if a.ndim == 1 else a
+    right = b.unsqueeze(-1) if b.ndim == 1 else b
+    ndim = max(left.ndim, right.ndim)
+    out = matmul(*[aligned(x, ndim) if is_at(x, level) else x for x in (left, right)])
+    out = out.squeeze(-1) if b.ndim == 1 else out
+    return out.squeeze(-1 if b.ndim == 1 else -2) if a.ndim == 1 else out
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+@rule("view", "reshape")
+def reshaped(op, level, tensors, attributes):
+    x, = tensors
+    shape = list(attributes["shape"])
+    if shape.count(-1) == 1:
+        others = -math.prod(shape)
+        if others == 0 or x.numel() % others:
+            raise RuntimeError(f"{op.name}: shape {tuple(shape)} is invalid for an example of "
+                               f"{x.numel()} elements")
+        shape[shape.index(-1)] = x.numel() // others
+    return op.function(x.value, (level.size, *shape))
+
+
+@rule("expand")
+def expanded(op, level, tensors, attributes):
+    x, shape = tensors[0], tuple(attributes["shape"])
+    return op.function(aligned(x, len(shape)), (level.size, *shape))
+
+
+@rule("sum_to_size")
+def summed(op, level, tensors, attributes):
+    x, size = tensors[0], tuple(attributes["size"])
+    padded = (1,) * (x.ndim - len(size)) + size
+    return op.function(x.value, (level.size, *padded)).reshape((level.size, *size))
+
+
+@rule("transpose")
+def transposed(op, level, tensors, attributes):
+    x, = tensors
+    dims = [check_dims(op.name, attributes[name], x.ndim) if x.ndim else None
+            for name in ("dim0", "dim1")]
+    return op.function(x.value, *dims) if x.ndim else x.value
+
+
+@rule("permute")
+def permuted(op, level, tensors, attributes):
+    x, = tensors
+    return op.function(x.value, (0, *check_dims(op.name, tuple(attributes["dims"]), x.ndim)))
+
+
+@rule("t")
+def flipped(op, level, tensors, attributes):
+    x, = tensors
+    if x.ndim > 2:
+        raise RuntimeError(f"t: expects a tensor with at most 2 dims, got {x.ndim}")
+    return x.value.transpose(1, 2) if x.ndim == 2 else x.value
+
+
+@rule("squeeze")
+def squeezed(op, level, tensors, attributes):
+    x, dim = tensors[0], attributes["dim"]
+    dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    return op.function(x.value, check_dims(op.name, tuple(dims), x.ndim))
+
+
+@rule("unsqueeze")
+def unsqueezed(op, level, tensors, attributes):
+    x, = tensors
+    return op.function(x.value, check_dims(op.name, attributes["dim"], x.ndim + 1))
+
+
+@rule("narrow")
+def narrowed(op, level, tensors, attributes):
+    x, = tensors
+    dim = check_dims(op.name, attributes["dim"], x.ndim)
+    return op.function(x.value, dim, attributes["start"], attributes["length"])
+
+
+@rule("diagonal")
+def diagonals(op, level, tensors, attributes):
+    x, = tensors
+    dims = [check_dims(op.name, attributes[name], x.ndim) for name in ("dim1", "dim2")]
+    return op.function(x.value, attributes["offset"], *dims)
+
+
+@rule("cat")
+def joined(op, level, tensors, attributes):
+    parts = tensors[0]
+    dim = check_dims(op.name, attributes["dim"], parts[0].ndim)
+    return cat([spread(x, level) for x in parts], dim)
+
+
+@rule("tril", "triu")
+def triangle(op, level, tensors, attributes):
+    x, = tensors
+    if x.ndim < 2:
+        raise RuntimeError(f"{op.name}: expects a tensor with at least 2 dims, got {x.ndim}")
+    return op.function(x.value, **attributes)
+
+
+@rule("to", "clone", "contiguous")
+def as_it_is(op, level, tensors, attributes):
+    return op.function(tensors[0].value, **attributes)
+
+
+# ---- indexing ------------------------------------------------------------------------------------
+
+WHOLE = slice(None)
+
+
+@rule("getitem")
+def indexed(op, level, tensors, attributes):
+    """Ints, slices, None and ... first; then positions and masks, on what these leave."""
+    x, key = tensors[0], attributes["index"]
+    basic, picks = parted(key if isinstance(key, tuple) else (key,), x.ndim)
+    value = x.value[(WHOLE, *basic)] if is_at(x, level) else x[basic]
+    if not picks:
+        return value
+    if not is_at(x, level):
+        value = value.unsqueeze(0)                  # of the one batch that all positions look at
+    places = [place for place, _ in picks]
+    last = places[-1] + width(picks[-1][1])
+    together = last - places[0] == sum(width(pick) for _, pick in picks)
+    ndim = max(rank(pick) for _, pick in picks)
+    if innermost((key,)) is not level:
+        full = [WHOLE] * (1 + last)
+        for place, pick in reversed(picks):
+            full[1 + place:1 + place + width(pick)] = [pick]
+        out = value[tuple(full)]
+        return out if together else out.movedim(ndim, 0)
+    full = [arange(level.size if is_at(x, level) else 1).reshape((-1,) + (1,) * ndim)]
+    full += [WHOLE] * last
+    for place, pick in picks:
+        if pick.dtype is BOOL:
+            raise RuntimeError("getitem: vmap: masks together with positions that differ between "
+                               "examples, or masks that do, have results of no fixed shape; use "
+                               "where")
+        full[1 + place] = aligned(pick, ndim) if is_at(pick, level) else pick
+    out = value[tuple(full)]
+    if together and places[0]:                      # the picked dims come first: put them in place
+        out = out.movedim(tuple(range(1, 1 + ndim)),
+                          tuple(range(1 + places[0], 1 + places[0] + ndim)))
+    return out
+
+
+BOOL = FUNCTIONS["ones"](()).bool().dtype
+
+
+def parted(key, ndim):
+    """The basic part of a key, and its positions and masks with the dim each begins at after it."""
+    parts = [Tensor(part).long() if isinstance(part, list) and not part else
+             FUNCTIONS["tensor"](part) if isinstance(part, list) else part for part in key]
+    used = sum(width(part) for part in parts if part is not None and part is not Ellipsis)
+    basic, picks, place = [], [], 0
+    for part in parts:
+        if isinstance(part, Tensor):
+            picks.append((place, part))
+            basic += [WHOLE] * width(part)
+            place += width(part)
+        else:
+            basic.append(part)
+            place += (ndim - used if part is Ellipsis else 1 if part is None
+                      or isinstance(part, slice) else 0)
+    return tuple(basic), picks
+
+
+def width(part):
+    """How many dims a part of a key takes."""
+    return part.ndim if isinstance(part, Tensor) and part.dtype is BOOL else 1
+
+
+def rank(pick):
+    """How many dims positions give."""
+    return 1 if pick.dtype is BOOL else pick.ndim
+
+
+# ---- without a rule ------------------------------------------------------------------------------
+
+_warned = set()
+
+
+def looped(op, level, tensors, attributes):
+    """Example by example, with one warning for each operation."""
+    if op.name not in _warned:
+        _warned.add(op.name)
+        warnings.warn(f"vmap: {op.name} has no batching rule and runs example by example, which "
+                      "is slow", UserWarning, stacklevel=3)
+    if level.size == 0:
+        raise RuntimeError(f"{op.name}: vmap: has no batching rule, so that a batch of no examples "
+                           "is not supported")
+
+    def example(value, i):
+        if isinstance(value, tuple):
+            return tuple(example(part, i) for part in value)
+        return value.value[i] if is_at(value, level) else value
+    results = [op.function(*example(tuple(tensors), i),
+                           **{name: example(x, i) for name, x in attributes.items()})
+               for i in range(level.size)]
+    if isinstance(results[0], Tensor):
+        return stack(results)
+    joined = [stack(column) for column in zip(*results)]
+    kind = type(results[0])
+    return kind(*joined) if hasattr(kind, "_fields") else tuple(joined)
+
+
+class Rules(dict):
+    """The rules by operation, with those that need no entry of their own."""
+
+    def __missing__(self, name):
+        return elementwise if registry[name].elementwise else looped
+
+
+Batched.RULES = Rules(Batched.RULES)
