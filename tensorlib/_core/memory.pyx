@@ -25,7 +25,12 @@ cdef extern from * nogil:
     #define permit(data, nbytes) ((void)0)
     #define forbid(data, nbytes) ((void)0)
     #endif
-    static __thread int64_t new_version = 0;     /* below 0 in inference mode */
+    /* The version of new storages, below 0 in inference mode. Every allocation reads it: by this model
+       of thread-local memory in one instruction, 2 ns less than by a call. */
+    #ifdef __ELF__
+    __attribute__((tls_model("initial-exec")))
+    #endif
+    static __thread int64_t new_version = 0;
     static int64_t* new_version_address(void) { return &new_version; }
     static void advise_huge(void* data, size_t nbytes) {
     #ifdef MADV_HUGEPAGE

@@ -20,10 +20,11 @@ cdef Op GETITEM = None, INDEX_PUT = None
 cdef object getitem(Tensor x, object key):
     cdef PyObject* args[1]
     cdef Tensor out = basic_view(x, key)
+    cdef bint grad = mode().grad
     cdef Index index = None
     if out is not None:
         set_base(out, x)
-        if not mode().grad:
+        if not grad:
             out.origin = UNRECORDED
     else:
         try:
@@ -34,7 +35,7 @@ cdef object getitem(Tensor x, object key):
                 raise
             return done
         out = take(x, index)
-    if mode().grad and requires_grad(x):
+    if grad and requires_grad(x):
         args[0] = <PyObject*>x
         record(GETITEM, args, 1, out, {"index": parse(x, key) if index is None else index})
     return out
