@@ -15,7 +15,8 @@ from tensorlib._core.memory cimport first_version, untracked
 from tensorlib._core.node cimport gradient_edge, mode, set_history
 from tensorlib._core.op cimport Op, Rule
 from tensorlib._core.operands cimport (
-    all_tensors, check_sequence, convert_arguments, operand, refuse_shared_write, stand_in, tuple_of,
+    all_tensors, check_sequence, convert_arguments, operand, refuse_shared_write, stand_in, stands_in,
+    tuple_of,
 )
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.recording cimport apply_general, record
@@ -513,15 +514,18 @@ def make_sized(Op op):
     def function(input, *sizes, **keyword):
         cdef PyObject* args[1]
         cdef Tensor x
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
-                            f"{type(input).__name__}")
         if keyword:
             if sizes or list(keyword) != [named]:
                 raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
             sizes = (keyword[named],)
         if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
             sizes = as_sizes(op, sizes[0])
+        if not isinstance(input, Tensor):
+            done = stand_in(op, (input, sizes), None)
+            if done is NotImplemented:
+                raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
+                                f"{type(input).__name__}")
+            return done
         x = forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
@@ -544,7 +548,7 @@ def make_checked(str name, dict places, function):
         cdef Py_ssize_t place
         for argument, place in places.items():
             x = args[place] if place < len(args) else kwargs.get(argument)
-            if not isinstance(x, Tensor):
+            if not (isinstance(x, Tensor) or stands_in(x)):
                 raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
         return function(*args, **kwargs)
     return checked
