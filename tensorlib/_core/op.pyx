@@ -81,7 +81,8 @@ cdef class Op:
 
         The parameters of `function` name what it needs and so what is kept: `g`, an output, an
         argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`), or the `node`
-        itself; `names` stands for parameters that say nothing. An element-wise formula comes with its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
+        itself; `names` stands for parameters that say nothing. An element-wise formula comes with
+        its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
         `spreads` repeats the gradient over the attribute `dim`: the sweep does it without a call.
         """
         cdef Rule rule = Rule.__new__(Rule)
