@@ -13,6 +13,7 @@ from tensorlib._core.node cimport (
     set_edge,
 )
 from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport stands_in as tensor_stands_in
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM
@@ -94,6 +95,16 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs):
     """
     return run_backward(roots, grads, is_retained(), mode().grad, inputs, False, None,
                         True)
+
+
+def is_complete():
+    """Whether nodes recorded now keep what forward mode needs."""
+    return mode().complete
+
+
+def stands_in(value):
+    """Whether a value is no Tensor but does operations in the place of one."""
+    return tensor_stands_in(value)
 
 
 def is_retained():

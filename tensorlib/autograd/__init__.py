@@ -20,7 +20,7 @@ from tensorlib.autograd.modes import (
     set_grad_enabled,
 )
 from tensorlib.autograd.recompute import checkpoint
-from tensorlib.autograd.tangent import rule_of
+from tensorlib.autograd.jvp import rule_of
 
 connect_rules()
 connect_sweep()

@@ -5,7 +5,6 @@ need, and tangents can be pushed through it any number of times.
 """
 
 from tensorlib._core import paths
-from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.autograd.tangent import check_derivative, tangent_of
 
@@ -66,12 +65,11 @@ class Path:
                 if any(tangent is not None for tangent in given):
                     check_derivative(call.op)
                     out = tangent_of(call, given)
-                    for k, tangent in enumerate((out,) if isinstance(out, Tensor) else out):
+                    for k, tangent in enumerate(out if isinstance(out, tuple) else (out,)):
                         known[call.node, k] = tangent
                 for edge in freed:
                     known.pop(edge, None)
         return [known.get(end) for end in self.ends]
-
 
     def independent_outputs(self):
         """The numbers of the outputs that depend on no input."""
