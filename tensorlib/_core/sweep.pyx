@@ -23,7 +23,7 @@ from tensorlib._core.node cimport (
 )
 from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
-from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
+from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape, watch_tensor
 from tensorlib._core.tile cimport run_loop
 from tensorlib._core.worklist cimport (
     Displaced, Nodes, PyThreadState, Sweep, leads_anywhere, leads_on, pop_ready, push, push_ready,
@@ -226,6 +226,8 @@ cdef int accumulate_leaf(Sweep* sweep, Node node) except -1:
         return 0
     if leaf.gradient is None and Py_REFCNT(g) == 1 and only_ours(g):
         leaf.gradient = <Tensor>g
+        if sweep.create_graph:
+            watch_tensor(leaf)
         return 0
     return add_gradient(leaf, <Tensor>g, sweep.create_graph)
 
@@ -400,6 +402,8 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
 
 cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
     """x.grad += g, where `g` may be shared with others."""
+    if create_graph:
+        watch_tensor(x)
     if x.gradient is None:
         x.gradient = g if create_graph else packed_copy(g, g.type)
     elif create_graph or not add_to_grad(<Tensor>x.gradient, g):
