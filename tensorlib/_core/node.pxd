@@ -43,6 +43,7 @@ cdef class Node:
     # the state of one sweep
     cdef int64_t sweep
     cdef int pending               # dependents that have not reported
+    cdef int cursor                # the next edge to follow
     cdef bint needed
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad

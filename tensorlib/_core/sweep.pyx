@@ -8,7 +8,7 @@ first. Gradients that meet are summed; a buffer that nobody else holds is added 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, qsort, realloc
+from libc.stdlib cimport free, realloc
 
 from tensorlib._core.copies cimport packed_copy
 from tensorlib._core.cuts cimport count_again, cut_places
@@ -79,40 +79,48 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     node.grads = NULL
     if sweep.create_graph:
         watch(node)
-    Py_INCREF(node)
+    node.cursor = 0
+    return 0
+
+
+cdef int finish(Sweep* sweep, Node node) except -1:
+    """Notes a node whose edges have all been followed."""
     push(&sweep.visited, node)
+    Py_INCREF(node)
     return 0
 
 
 cdef int discover(Sweep* sweep, Node root) except -1:
-    """Reaches every node below a root and counts the dependents of each."""
+    """Reaches every node below a root and counts the dependents of each.
+
+    Depth first, so that each node comes into `visited` after all that it points to.
+    """
     cdef Nodes stack
     cdef Node node, target
-    cdef int i
+    cdef PyObject* next
     start(&stack)
     try:
         if root.sweep != sweep.id:
             enter(sweep, root)
             push(&stack, root)
         while stack.n:
-            stack.n -= 1
-            node = <Node>stack.items[stack.n]
-            for i in range(node.n_edges):
-                if node.edges[i].target == NULL:
-                    continue
-                target = <Node>node.edges[i].target
-                if target.sweep != sweep.id:
-                    enter(sweep, target)
-                    push(&stack, target)
-                target.pending += 1
+            node = <Node>stack.items[stack.n - 1]
+            if node.cursor == node.n_edges:
+                stack.n -= 1
+                finish(sweep, node)
+                continue
+            next = node.edges[node.cursor].target
+            node.cursor += 1
+            if next == NULL:
+                continue
+            target = <Node>next
+            if target.sweep != sweep.id:
+                enter(sweep, target)
+                push(&stack, target)
+            target.pending += 1
     finally:
         stop(&stack)
     return 0
-
-
-cdef int older(const void* a, const void* b) noexcept nogil:
-    cdef int64_t x = (<Node>(<PyObject**>a)[0]).sequence, y = (<Node>(<PyObject**>b)[0]).sequence
-    return (x > y) - (x < y)
 
 
 cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
@@ -122,14 +130,13 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     """
     cdef Node node
     cdef Py_ssize_t k
-    qsort(sweep.visited.items, sweep.visited.n, sizeof(PyObject*), older)
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
         node.needed = targets is None and node.op is accumulate
     for node in targets or ():
         if node.sweep == sweep.id:
             node.needed = True
-    # a node is younger than the nodes it points to, except leaves, which point nowhere
+    # a node comes after those that it points to
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
         node.needed = node.needed or leads_anywhere(sweep, node)
@@ -363,6 +370,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             for node in targets:
                 if node.sweep != sweep.id:
                     enter(&sweep, node)
+                    finish(&sweep, node)
         for x in roots:
             discover(&sweep, gradient_edge(x))
         if inputs is not None:
