@@ -45,6 +45,7 @@ cdef class Node:
     cdef int pending               # dependents that have not reported
     cdef int cursor                # the next edge to follow
     cdef bint needed
+    cdef bint is_target            # its gradients are asked for
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad
 

