@@ -42,11 +42,12 @@ class NodeCall:
 class Path:
     """The part of a graph through which outputs depend on inputs: the derivative, still linear.
 
-    `inputs` and `outputs` are tensors; no node from before number `since` is looked at.
+    It goes from `starts`, each a node and the number of one of its outputs, to the tensors
+    `outputs`; no node from before number `since` is looked at.
     """
 
-    def __init__(self, inputs, outputs, since):
-        self.starts = [paths.gradient_place(x) for x in inputs]
+    def __init__(self, starts, outputs, since):
+        self.starts = starts
         self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
         nodes = paths.nodes_between(
             [node for node, _ in self.starts], [end[0] for end in self.ends if end], since)

@@ -67,7 +67,7 @@ class Trace:
 
     def path(self):
         """The graph between inputs and outputs, for `push`."""
-        return Path(self.inputs, self.outputs, self.since)
+        return Path([paths.gradient_place(x) for x in self.inputs], self.outputs, self.since)
 
     def push(self, path, tangents):
         """The tangents of the outputs from those of the inputs; zeros where they depend on none."""
