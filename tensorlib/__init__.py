@@ -13,8 +13,8 @@ from tensorlib import graph
 from tensorlib import io
 from tensorlib import memory
 from tensorlib import utils
-from tensorlib._core import copying, printing
 from tensorlib._core.creation import contiguous_format, preserve_format, strided
+from tensorlib._core.device import device
 from tensorlib._core.dtypes import (
     BY_NAME,
     can_cast,
@@ -27,7 +27,7 @@ from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.pool import get_num_threads, set_num_threads
 from tensorlib._core.printing import set_printoptions
 from tensorlib._core.shape import Size
-from tensorlib._core.tensor import Tensor, device
+from tensorlib._core.tensor import Tensor
 from tensorlib._version import __version__
 from tensorlib.autograd import (
     enable_grad,

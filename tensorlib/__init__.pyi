@@ -7,7 +7,8 @@ from numpy import ndarray
 from tensorlib._core.creation import Format
 from tensorlib._core.dtypes import dtype as _dtype
 from tensorlib._core.generator import Generator as Generator
-from tensorlib._core.tensor import Tensor as Tensor, device as _device
+from tensorlib._core.tensor import Tensor as Tensor
+from tensorlib._core.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
@@ -24,6 +25,7 @@ from tensorlib import utils as utils
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format
 from tensorlib._core.creation import strided as strided
+from tensorlib._core.device import device as device
 from tensorlib._core.dtypes import can_cast as can_cast
 from tensorlib._core.dtypes import dtype as dtype
 from tensorlib._core.dtypes import get_default_dtype as get_default_dtype
@@ -35,7 +37,6 @@ from tensorlib._core.node import is_grad_enabled as is_grad_enabled
 from tensorlib._core.pool import get_num_threads as get_num_threads
 from tensorlib._core.pool import set_num_threads as set_num_threads
 from tensorlib._core.printing import set_printoptions as set_printoptions
-from tensorlib._core.tensor import device as device
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad

@@ -28,6 +28,13 @@ CYTHON_IMPORT = re.compile(
 TRIPLE_QUOTED = re.compile(r'"""[\s\S]*?"""')
 
 
+# What people write and read; stubs (*.pyi) are made by a program.
+WRITTEN = sorted(
+    path for suffix in ("*.py", "*.pyx", "*.pxd", "*.h")
+    for folder in ("tensorlib", "tests", "tools", "benchmarks", "examples")
+    for path in (ROOT / folder).rglob(suffix))
+
+
 def sources():
     return sorted(
         path for suffix in ("*.py", "*.pyx", "*.pxd") for path in PACKAGE.rglob(suffix)
@@ -158,6 +165,15 @@ def test_every_floor_is_known():
         path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))
     }
     assert directories <= set(FLOORS)
+
+
+def test_files_and_lines_stay_short():
+    assert len(WRITTEN) > 100
+    texts = {path: path.read_text().splitlines() for path in WRITTEN}
+    long = [f"{path}: {len(lines)} lines" for path, lines in texts.items() if len(lines) >= 500]
+    long += [f"{path}:{number}: {len(line)} columns" for path, lines in texts.items()
+             for number, line in enumerate(lines, 1) if len(line) > 100]
+    assert not long, "\n".join(long)
 
 
 def modules_after(statement):

@@ -18,7 +18,7 @@ IMPORTS = [
     ("tensorlib._core.dtypes", "dtype", "_dtype"),
     ("tensorlib._core.generator", "Generator", "Generator"),
     ("tensorlib._core.shape", "Size", "Size"), ("tensorlib._core.tensor", "Tensor", "Tensor"),
-    ("tensorlib._core.tensor", "device", "_device"),
+    ("tensorlib._core.device", "device", "_device"),
 ]
 ALIASES = {
     "_Number": "_float | _bool",

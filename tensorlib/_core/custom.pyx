@@ -1,20 +1,20 @@
 """Doors for operations whose gradient one Python function computes: `Function`, `ops.compose`.
 
-Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside the
-edges the node keeps any number of tensors and a payload of Python's.
+Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
+the edges the node keeps any number of tensors and a payload of Python's.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
+from tensorlib._core.inplace cimport check_writable, rebase
 from tensorlib._core.node cimport (
-    Edge, Node, check_not_released, edge_dims, gradient_edge, keep, mode, new_node, saved_at,
-    set_edge,
+    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge,
 )
 from tensorlib._core.op cimport Op
-from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
+from tensorlib._core.saved cimport check_not_released, keep, saved_at
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.sweep cimport retains_graph, run_backward
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage

@@ -2,9 +2,9 @@
 
 from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.creation cimport fill_number, plain_number
+from tensorlib._core.inplace cimport check_writable, forget, replaced_by
 from tensorlib._core.node cimport mode
 from tensorlib._core.operands cimport operand, stands_in
-from tensorlib._core.operators cimport check_writable, forget, replaced_by
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, requires_grad
 

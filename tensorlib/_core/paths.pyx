@@ -9,9 +9,10 @@ from libc.stdint cimport int64_t
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.memory cimport next_epoch
 from tensorlib._core.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, saved_value, sequence_now,
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, sequence_now,
 )
 from tensorlib._core.rules cimport zeros_for
+from tensorlib._core.saved cimport saved_value
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor
 

@@ -13,18 +13,18 @@ from libc.stdlib cimport free, qsort, realloc
 from tensorlib._core.copies cimport packed_copy
 from tensorlib._core.cuts cimport count_again, cut_places
 from tensorlib._core.elementwise cimport apply_binary
+from tensorlib._core.flat cimport run_loop
 from tensorlib._core.hooks cimport (
     check_nan, explain, run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
 )
 from tensorlib._core.loops cimport Loop, find_loop, loop_id
 from tensorlib._core.node cimport (
-    CHECKED, Edge, IN_SWEEP, Mode, Node, TRACED, forget_unpacked, grad_place, gradient_edge, mode,
-    release_saved, watch,
+    CHECKED, Edge, IN_SWEEP, Mode, Node, TRACED, grad_place, gradient_edge, mode, watch,
 )
 from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
+from tensorlib._core.saved cimport forget_unpacked, release_saved
 from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
-from tensorlib._core.tile cimport run_loop
 from tensorlib._core.worklist cimport (
     Displaced, Nodes, PyThreadState, Sweep, leads_anywhere, leads_on, pop_ready, push, push_ready,
     start, stop,

@@ -70,6 +70,15 @@ cdef class Tensor:
 cdef inline bint requires_grad(Tensor x) noexcept:
     return x.wants_grad or x.grad_node is not None
 
+cdef inline bint same_shape(Tensor a, Tensor b) noexcept:
+    cdef int d
+    if a.ndim_ != b.ndim_:
+        return False
+    for d in range(a.ndim_):
+        if a.dims[d] != b.dims[d]:
+            return False
+    return True
+
 cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims)
 cdef Tensor new_like(Tensor x, int dtype)
 cdef Tensor new_scalar(int dtype)
@@ -78,7 +87,4 @@ cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
                          const Py_ssize_t* dims, const Py_ssize_t* steps)
 cdef Tensor alias(Tensor x)
-cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil
-cdef bint same_shape(Tensor a, Tensor b) noexcept
 cdef void replace(Tensor x, Tensor other)
-cdef void set_base(Tensor view, Tensor x) noexcept

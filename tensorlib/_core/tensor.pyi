@@ -8,8 +8,8 @@ from tensorlib._core.creation import Format
 from tensorlib._core.dtypes import dtype as _dtype
 from tensorlib._core.generator import Generator
 from tensorlib._core.shape import Size
+from tensorlib._core.device import device as _device
 
-_device = device
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | type
@@ -404,7 +404,8 @@ class Tensor:
         """Sums of products over the last dim of both."""
     def int(self) -> Tensor:
         """The elements as int32."""
-    def is_complex(self) -> _bool: ...
+    def is_complex(self) -> _bool:
+        """False: no dtype is complex."""
     def is_contiguous(self) -> _bool:
         """Whether the elements lie in row-major order without gaps."""
     @property
@@ -826,8 +827,3 @@ class Tensor:
         """`input` where the condition holds, else `other`, with broadcasting."""
     def zero_(self) -> Tensor:
         """This tensor, after all its elements became zero."""
-
-class device:
-    type: _str
-    index: _int | None
-    def __init__(self, type: _device | _str = 'cpu', index: _int | None = None) -> None: ...

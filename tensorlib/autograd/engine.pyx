@@ -155,6 +155,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     if not allow_unused:
         raise RuntimeError(
             "grad: one of the differentiated Tensors (number "
-            f"{[g is None for g in found].index(True)}) appears to not have been used in the graph; "
-            "set allow_unused=True if this is the desired behavior")
+            f"{[g is None for g in found].index(True)}) appears to not have been used in the "
+            "graph; set allow_unused=True if this is the desired behavior")
     return found

@@ -3,7 +3,8 @@
 import numpy as np
 
 from tensorlib._core import product
-from tensorlib._core.operators import make_product, store_out
+from tensorlib._core.operators import make_product
+from tensorlib._core.outputs import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import mul
 from tensorlib.ops.declare import alias, composite, op

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core import creation, random
 from tensorlib._core.convert import asarray
 from tensorlib._core.generator import default_generator
-from tensorlib._core.operators import store_out
+from tensorlib._core.outputs import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import publish
 

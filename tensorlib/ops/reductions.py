@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib._core import layout, reducing
 from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.operators import store_out
+from tensorlib._core.outputs import store_out
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
