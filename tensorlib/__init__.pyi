@@ -16,12 +16,12 @@ _DType: TypeAlias = _dtype | type
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
-from tensorlib import config as config
 from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import ops as ops
 from tensorlib import utils as utils
+from tensorlib._config import show_config as show_config
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format
 from tensorlib._core.creation import strided as strided
@@ -36,12 +36,13 @@ from tensorlib._core.modes import is_inference_mode_enabled as is_inference_mode
 from tensorlib._core.node import is_grad_enabled as is_grad_enabled
 from tensorlib._core.pool import get_num_threads as get_num_threads
 from tensorlib._core.pool import set_num_threads as set_num_threads
+from tensorlib._core.printing import get_printoptions as get_printoptions
+from tensorlib._core.printing import printoptions as printoptions
 from tensorlib._core.printing import set_printoptions as set_printoptions
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
-from tensorlib.config import show_config as show_config
 
 __version__: _str
 bfloat16: _dtype

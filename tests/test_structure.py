@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from process import run_python
 
+import tensorlib
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tensorlib"
 
@@ -198,6 +200,16 @@ PUBLIC = [
     for path in sorted([PACKAGE / "__init__.py", *PACKAGE.glob("*/__init__.py")])
     if path.parent.name not in ("_kernels", "_core", "ops")
 ]
+
+
+def test_the_package_shows_only_public_names():
+    """Functions, types and marks, and public modules: nothing that only helps inside."""
+    names = {name: value for name, value in vars(tensorlib).items() if not name.startswith("_")}
+    kinds = (tensorlib.dtype, type(tensorlib.strided), tensorlib.Generator)
+    stray = [name for name, value in names.items() if not isinstance(value, kinds) and not (
+        callable(value) and str(value.__module__).startswith("tensorlib"))]
+    assert set(stray) <= set(FLOORS) | {"graph", "memory"}
+    assert not [name for name in stray if not (names[name].__doc__ or "").strip()]
 
 
 @pytest.mark.parametrize("module", PUBLIC)

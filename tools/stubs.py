@@ -126,8 +126,8 @@ def property_stub(cls, name):
 def public_modules():
     """The public modules of the package and the names that each offers."""
     yield tensorlib, [name for name in vars(tensorlib)
-                      if not name.startswith("_") and name not in FUNCTIONS and name not in INTERNAL
-                      and name not in ("FUNCTIONS", "BY_NAME")]
+                      if not name.startswith("_") and name not in FUNCTIONS
+                      and name not in INTERNAL]
     for name, module in vars(tensorlib).items():
         if isinstance(module, types.ModuleType) and name not in INTERNAL and name[0] != "_":
             yield module, getattr(module, "__all__", None) or [

@@ -66,6 +66,7 @@ class FunctionCtx:
 
 
 def checked_tensors(name, tensors):
+    """The tensors that a mark was given. Raises: RuntimeError for anything else."""
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
             raise RuntimeError(f"{name}: takes Tensors, but argument {i} is {type(x).__name__}")
@@ -262,6 +263,7 @@ def once_differentiable(function):
 
 
 def _refuse(node, g):
+    """Raises: RuntimeError, always."""
     raise RuntimeError(
         "trying to differentiate twice a function that was marked with @once_differentiable")
 

@@ -76,6 +76,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
 
 
 def _indices(pair, dtype, device):
+    """A pair of arrays of positions as a tensor of two rows."""
     return convert.asarray(np.stack(pair).astype(np.int64), dtype=dtype, device=device)
 
 

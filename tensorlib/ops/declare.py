@@ -85,6 +85,7 @@ def _tensor_places(function):
 
 
 def _parameters(function):
+    """The names of a function's parameters."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -178,6 +179,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
 
 def _defaults(function):
+    """The defaults of a function's parameters, by name."""
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     defaults = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
@@ -185,6 +187,7 @@ def _defaults(function):
 
 
 def _record(name, forward, run, linear, multilinear, view, differentiable, outputs, testing):
+    """The Op of a forward function, whose annotations say which parameters are tensors."""
     annotations = forward.__annotations__
     parameters = _parameters(forward)
     arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
