@@ -77,6 +77,16 @@ def add(
 ) -> Tensor:
     """Sum of the elements of both, with broadcasting."""
 
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1
+) -> Tensor:
+    """input + value * tensor1 / tensor2, with broadcasting."""
+
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1
+) -> Tensor:
+    """input + value * tensor1 * tensor2, with broadcasting."""
+
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
     | None = None
@@ -390,6 +400,17 @@ def greater_equal(
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
+def index_add(
+    input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
+) -> Tensor:
+    """A copy of `input` with alpha * `source` added at the positions of `index`, a vector."""
+
+def index_copy(input: Tensor, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
+
+def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
+    """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector."""
+
 def index_select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` at the positions of `index`, a vector."""
 
@@ -410,6 +431,9 @@ def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def le(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at most those of `other`, as bool."""
+
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
 
 def less(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are smaller than those of `other`, as bool."""
@@ -697,6 +721,12 @@ def scalar_tensor(
     _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False
 ) -> Tensor:
     """A 0-d tensor of a number, of the default dtype unless one is given."""
+
+def scatter(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+    """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+
+def scatter_add(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
 
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""

@@ -31,6 +31,11 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
             raise RuntimeError(
                 f"{name}: unsupported operation: more than one element of the written-to tensor "
                 "refers to a single memory location (it was expanded); clone() it first")
+    return check_may_change(name, x, recorded)
+
+
+cdef int check_may_change(str name, Tensor x, bint recorded) except -1:
+    """Raises RuntimeError unless `x` may become another value, or the same under other sizes."""
     if untracked(x.storage) and first_version()[0] == 0:
         raise RuntimeError(
             f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "

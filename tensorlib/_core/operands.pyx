@@ -173,12 +173,12 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
     return NotImplemented
 
 
-cdef int refuse_shared_write(Op op, tuple args) except -1:
+cdef int refuse_shared_write(str name, tuple args) except -1:
     """Raises RuntimeError if a value that stands for many tensors is to be written to one."""
     for value in args:
         if stands_in(value):
             raise RuntimeError(
-                f"{op.name}: vmap: a tensor that all examples of a batch share can't be written in "
+                f"{name}: vmap: a tensor that all examples of a batch share can't be written in "
                 "place or by out= with a value that differs between them; use the form that "
                 "returns a new tensor")
     return 0
@@ -191,7 +191,7 @@ cdef list as_tensors(Op op, tuple args):
     cdef list tensors = operands_of(op, args)
     if tensors is not None:
         return tensors
-    refuse_shared_write(op, args)
+    refuse_shared_write(op.name, args)
     return refused(op, args)
 
 

@@ -50,7 +50,7 @@ cdef object inplace_operator(Operator which, object a, object b):
         return NotImplemented              # x @= y becomes x = x @ y
     cdef Tensor x = operand(op, b, a)
     if x is None:
-        refuse_shared_write(op, (b,))
+        refuse_shared_write(op.name, (b,))
         return NotImplemented
     return apply_inplace(op, a, (x,))
 

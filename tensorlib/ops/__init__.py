@@ -16,6 +16,7 @@ from tensorlib.ops import (
     reductions,
     softmax,
     indexing,
+    scattering,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.compose import compose

@@ -225,8 +225,20 @@ def clamp_max(input, max, *, out=None):
     return clamp(input, max=max, out=out)
 
 
+def clamp_min_(self, min):
+    """In-place form of `clamp_min`."""
+    return clamp_(self, min=min)
+
+
+def clamp_max_(self, max):
+    """In-place form of `clamp_max`."""
+    return clamp_(self, max=max)
+
+
 for _function in (clamp_min, clamp_max):
     publish(_function.__name__, _function, _function.__doc__)
+for _function in (clamp_min_, clamp_max_):
+    publish(_function.__name__, _function, _function.__doc__, public=False)
 
 for _name, _function in {
     "not_equal": ne, "less": lt, "less_equal": le, "greater": gt,

@@ -17,6 +17,7 @@ from tensorlib._core.operators import (
     make_nary,
     make_unary,
 )
+from tensorlib._core.overwrite import write_result
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.trace import trace
@@ -50,6 +51,20 @@ def alias(name, function, method=True):
         inplace = getattr(Tensor, function.__name__ + "_", None)
         if inplace is not None:
             attach(name + "_", inplace)
+
+
+def in_place(name):
+    """Publishes the method `NAME_` of a function that is not element-wise, and returns it.
+
+    It writes what the function gives over the elements of its first tensor.
+    """
+    def method(self, *args, **kwargs):
+        if "out" in kwargs:
+            raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
+        return write_result(name + "_", self, FUNCTIONS[name](self, *args, **kwargs))
+    method.__wrapped__ = FUNCTIONS[name]
+    FUNCTIONS[name].inplace = method
+    return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
 
 
 def check_tensors():
@@ -224,4 +239,4 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
 
 
 __all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise", "find",
-           "op", "publish"]
+           "in_place", "op", "publish"]

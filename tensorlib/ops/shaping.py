@@ -7,6 +7,7 @@ import numpy as np
 from tensorlib._core import layout
 from tensorlib._core.operators import make_sized
 from tensorlib._core.outputs import store_out
+from tensorlib._core.overwrite import take_layout
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
@@ -179,6 +180,34 @@ def unsqueeze(input: Tensor, dim):
 @unsqueeze.vjp("input")
 def unsqueeze_vjp(g, input_shape):
     return g.reshape(input_shape)
+
+
+# ---- the same in place ---------------------------------------------------------------------------
+# The tensor takes on the layout of a view of itself. Its elements stay where they are, so that its
+# base and its views know nothing of it.
+
+def transpose_(self, dim0, dim1):
+    """This tensor, after two of its dims were exchanged. Raises: IndexError, RuntimeError."""
+    return take_layout("transpose_", self, transpose, (dim0, dim1))
+
+
+def t_(self):
+    """This tensor, after it was transposed. Raises: RuntimeError above 2 dims."""
+    return take_layout("t_", self, t, ())
+
+
+def squeeze_(self, dim=None):
+    """This tensor, after it lost its dims of size 1, or those of `dim`. Raises: IndexError."""
+    return take_layout("squeeze_", self, squeeze, (dim,))
+
+
+def unsqueeze_(self, dim):
+    """This tensor, after it got a dim of size 1 at `dim`. Raises: IndexError."""
+    return take_layout("unsqueeze_", self, unsqueeze, (dim,))
+
+
+for _function in (transpose_, t_, squeeze_, unsqueeze_):
+    publish(_function.__name__, _function, _function.__doc__, public=False)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
