@@ -7,6 +7,8 @@
 tensor([2., 4.])
 """
 
+from math import e, inf, nan, pi
+
 from tensorlib import ops
 from tensorlib import autograd, func
 from tensorlib import graph

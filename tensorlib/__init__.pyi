@@ -48,17 +48,21 @@ __version__: _str
 bfloat16: _dtype
 bool: _dtype
 double: _dtype
+e: _float
 float16: _dtype
 float32: _dtype
 float64: _dtype
 float: _dtype
 half: _dtype
+inf: _float
 int16: _dtype
 int32: _dtype
 int64: _dtype
 int8: _dtype
 int: _dtype
 long: _dtype
+nan: _float
+pi: _float
 short: _dtype
 uint8: _dtype
 
@@ -104,6 +108,12 @@ def all(
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
 ) -> Tensor:
     """Whether every element is true (not zero), of all or over `dim` (an int or several)."""
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =
+    False
+) -> _bool:
+    """Whether `isclose` holds for all elements, as a bool."""
 
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -277,6 +287,9 @@ def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
 def cumsum(input: Tensor, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
     """The sums of each element and those before it along `dim`."""
 
+def detach(input: Tensor) -> Tensor:
+    """A view of the same elements, outside the graph."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dims as one new last dim, as a view."""
 
@@ -313,6 +326,9 @@ def empty_like(
 
 def eq(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the elements of both are equal, as bool."""
+
+def equal(input: Tensor, other: Tensor) -> _bool:
+    """Whether both have one shape and the same elements, as a bool."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function of each element."""
@@ -419,6 +435,22 @@ def initial_seed() -> _int:
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dim of both."""
+
+def is_complex(input: Tensor) -> _bool:
+    """False: no dtype is complex."""
+
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether the dtype is a floating one."""
+
+def is_tensor(obj: Any) -> _bool:
+    """Whether `obj` is a Tensor."""
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =
+    False
+) -> Tensor:
+    """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN only
+    with `equal_nan`."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is neither infinite nor NaN, as bool."""
@@ -607,6 +639,9 @@ def not_equal(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
     """Whether the elements of both differ, as bool."""
+
+def numel(input: Tensor) -> _int:
+    """The number of elements."""
 
 def ones(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =

@@ -61,6 +61,7 @@ EXCEPTIONS = {
 # Functions and methods that do not return one tensor.
 RETURNS = {
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
+    "allclose": "_bool", "equal": "_bool", "is_tensor": "_bool",
     "nonzero": "Tensor | tuple[Tensor, ...]", "where": "Any", "max": "Any", "min": "Any",
     "aminmax": "Any", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
     "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",

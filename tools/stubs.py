@@ -201,6 +201,8 @@ def package_stub():
             imports.append(f"from tensorlib import {name} as {name}")
         elif isinstance(value, dtype):
             names.append(f"{name}: _dtype")
+        elif isinstance(value, float):
+            names.append(f"{name}: _float")
         elif isinstance(value, Format):
             imports.append(f"from tensorlib._core.creation import {name} as {name}")
         elif isinstance(value, tensorlib.Generator):

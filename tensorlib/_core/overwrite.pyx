@@ -104,7 +104,7 @@ def write_result(str name, Tensor x, given):
 
 
 def take_layout(str name, Tensor x, view_of, tuple args):
-    """`x`, after it took on the sizes and strides of `view_of(x, *args)`, and its place in the graph.
+    """`x`, after it took on the layout of `view_of(x, *args)`, and its place in the graph.
 
     Its elements stay where they are. What was saved of it before is noticed as overwritten.
     """

@@ -131,6 +131,10 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """Whether every element is true (not zero), of all or over `dim` (an int or several)."""
+    def allclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
+        """Whether `isclose` holds for all elements, as a bool."""
     def amax(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -352,6 +356,8 @@ class Tensor:
         """Whether the elements of both are equal, as bool."""
     def eq_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `eq`."""
+    def equal(self, other: Tensor) -> _bool:
+        """Whether both have one shape and the same elements, as a bool."""
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """The error function of each element."""
     def erf_(self) -> Tensor:
@@ -462,6 +468,11 @@ class Tensor:
         """Whether this tensor was made in inference mode."""
     @property
     def is_leaf(self) -> _bool: ...
+    def isclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor:
+        """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN
+        only with `equal_nan`."""
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is neither infinite nor NaN, as bool."""
     def isinf(self, *, out: Tensor | None = None) -> Tensor:

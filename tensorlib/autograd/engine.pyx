@@ -122,13 +122,14 @@ cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
-         allow_unused=None, bint is_grads_batched=False, bint materialize_grads=False, *,
-         no_grad_set=None):
+         only_inputs=True, allow_unused=None, bint is_grads_batched=False,
+         bint materialize_grads=False, *, no_grad_set=None):
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`.
 
     A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
     error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
-    `no_grad_set`, tensors or names of leaves, are taken as zero.
+    `no_grad_set`, tensors or names of leaves, are taken as zero. `only_inputs` is taken for
+    PyTorch's sake and changes nothing.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)
