@@ -188,6 +188,7 @@ class Picture:
             seen[kind] += 1
 
     def send(self, source, target, slot, layout):
+        """Notes that `source` sends a gradient to output `slot` of a node."""
         self.outputs[target][slot] = layout
         self.arriving.setdefault((target, slot), []).append(source)
 
@@ -211,6 +212,7 @@ class Picture:
             yield from self.gradient(f"sum{i}", place, sources)
 
     def leaf(self, node):
+        """What stands in the box of a leaf."""
         x = node.variable
         return f"{self.name((node, 0))}\n{layout_text(x.dtype, x.shape)}\nleaf, {x.nbytes:,} B"
 
@@ -242,6 +244,7 @@ class Picture:
 
 
 def layout_text(dtype, shape):
+    """A dtype and a shape as they are drawn."""
     return f"{dtype.name} {tuple(shape)}"
 
 

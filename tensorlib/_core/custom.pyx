@@ -1,21 +1,22 @@
 """Doors for operations whose gradient one Python function computes: `Function`, `ops.compose`.
 
-Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside the
-edges the node keeps any number of tensors and a payload of Python's.
+Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
+the edges the node keeps any number of tensors and a payload of Python's.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
+from tensorlib._core.inplace cimport check_writable, rebase
 from tensorlib._core.node cimport (
-    Edge, Node, check_not_released, edge_dims, gradient_edge, keep, mode, new_node, saved_at,
-    set_edge, watch,
+    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge, watch,
 )
 from tensorlib._core.op cimport Op
 from tensorlib._core.operands cimport stands_in as tensor_stands_in
-from tensorlib._core.operators cimport check_writable, rebase
+from tensorlib._core.paths cimport is_outside, new_mark, reached
 from tensorlib._core.recording cimport record
+from tensorlib._core.saved cimport check_not_released, keep, saved_at
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.sweep cimport retains_graph, run_backward
 from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage, watch_tensor
@@ -119,36 +120,27 @@ def captured(tuple outputs, tuple inputs, int64_t since):
 
     The graph is what leads to `outputs` and is no older than the sequence number `since`.
     """
-    cdef set own = {gradient_edge(x) for x in inputs}
-    cdef set seen = set(own), places = set()
-    cdef list stack = [], found = []
-    cdef Node node, target
+    cdef list found = [], roots = [], borders = []
+    cdef set places = set()
+    cdef int64_t mark = new_mark()
+    cdef Node node
     cdef Tensor x
     cdef int i
+    for x in inputs:
+        gradient_edge(x).mark = mark
     for x in outputs:
         node = gradient_edge(x)
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.op is accumulate or node.sequence < since:
+        if node.mark == mark or not is_outside(node, since):
+            roots.append(node)
+        elif (node, x.slot) not in places:
             places.add((node, x.slot))
             found.append(x)
-        else:
-            stack.append(node)
-    while stack:
-        node = stack.pop()
-        for i in range(node.n_edges):
-            if node.edges[i].target == NULL:
-                continue
-            target = <Node>node.edges[i].target
-            if target.op is accumulate or target.sequence < since:
-                place = (target, node.edges[i].slot)
-                if place not in places and target not in own:
-                    places.add(place)
-                    found.append(stand_in(&node.edges[i]))
-            elif target not in seen:
-                seen.add(target)
-                stack.append(target)
+    reached(roots, since, mark, borders)
+    for node, i in borders:
+        place = (<Node>node.edges[i].target, node.edges[i].slot)
+        if place not in places:
+            places.add(place)
+            found.append(stand_in(&node.edges[i]))
     return tuple(found)
 
 
