@@ -140,16 +140,26 @@ def captured(tuple outputs, tuple inputs, int64_t since):
 
 
 cdef Tensor stand_in(Edge* edge):
-    """A tensor with the shape, dtype and history of what an edge goes to, without its values."""
-    cdef Py_ssize_t steps[MAX_NDIM]
+    """What `without_values` gives for the tensor that an edge goes to."""
     cdef Node target = <Node>edge.target
-    cdef Tensor one, x
-    cdef int d
     if target.op is accumulate:
         return <Tensor>target.saved[0].tensor
-    for d in range(edge.ndim):
+    return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
+
+
+def without_values(Tensor x):
+    """A tensor with the shape, dtype and history of `x`, but not its memory; a leaf is itself."""
+    if x.grad_node is None:
+        return x
+    return valueless(x.type, x.ndim_, x.dims, x.grad_node, x.slot)
+
+
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor one = new_scalar(dtype), x
+    cdef int d
+    for d in range(ndim):
         steps[d] = 0
-    one = new_scalar(edge.dtype)
-    x = over_storage(one.storage, one.data_pointer, edge.dtype, edge.ndim, edge_dims(edge), steps)
-    x.grad_node, x.slot = target, edge.slot
+    x = over_storage(one.storage, one.data_pointer, dtype, ndim, dims, steps)
+    x.grad_node, x.slot = node, slot
     return x

@@ -391,6 +391,14 @@ def test_tensors_taken_from_around_are_summed():
     assert gradgradcheck(lambda x, w: again(x), (x, w))
 
 
+def test_a_tensor_given_twice_to_a_composed_operation_has_the_sum_of_both_gradients():
+    product = ops.compose(fresh(), lambda a, b: a * b.exp())
+    x = real(2)
+    product(x, b=x).sum().backward()
+    assert_close(x.grad, ((1 + x) * x.exp()).detach())
+    assert gradgradcheck(lambda x: product(b=x, a=x), (x,))
+
+
 def test_a_composed_graph_is_released_and_retained():
     square = ops.compose(fresh(), lambda x: x * x)
     x = real(2)
