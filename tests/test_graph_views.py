@@ -144,6 +144,16 @@ class TestSummary:
             "mul                  1           24\n"
             "sum                  1            0")
 
+    def test_memory_that_is_kept_as_several_views_counts_once(self):
+        x = tl.ones(6, 4, requires_grad=True)
+        assert graph.summary(x @ x.t()).saved_bytes == 6 * 4 * 4
+        assert graph.summary(x[:4] * x[2:]).saved_bytes == 6 * 4 * 4
+        assert graph.summary(x * x[::-1]).saved_bytes == 6 * 4 * 4
+        assert graph.summary(x[:0] * x[6:]).saved_bytes == 0
+        row = tl.ones(4, requires_grad=True)
+        found = graph.summary((row * 1).expand(6, 4).square())
+        assert found.saved_bytes == 4 * 4 + 4 and found.saved_by_operation["square"] == 6 * 4 * 4
+
     def test_the_depth_is_that_of_the_longest_way(self):
         x = tl.ones(1, requires_grad=True)
         y = x

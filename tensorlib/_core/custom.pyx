@@ -13,6 +13,7 @@ from tensorlib._core.node cimport (
     set_edge,
 )
 from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport stands_in
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM
@@ -77,6 +78,14 @@ def wanted_inputs(Node node):
 
 
 # ---- graphs inside a node ------------------------------------------------------------------------
+
+def runs_in_parts(values):
+    """Whether a composed operation must run, on `values`, as the operations that it is made of.
+
+    These alone have the rules that forward mode and stand-ins of tensors, such as batches, ask for.
+    """
+    return mode().complete or any([stands_in(x) for x in values])
+
 
 def linked_alias(Op op, Tensor x):
     """The elements of `x` as a new tensor, which is linked to `x` by the operation `op`."""

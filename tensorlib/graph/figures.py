@@ -9,8 +9,8 @@ from tensorlib.graph.walk import graph_inside, nodes_below, nodes_inside, roots_
 class Summary:
     """What `summary` returns: its `nodes`, `by_operation`, `saved_bytes`, `depth`, as numbers.
 
-    Values that several operations keep count once in `saved_bytes`, and for each in
-    `saved_by_operation`.
+    Memory that several operations keep, or one by several views, counts once in `saved_bytes`, and
+    for each of these values in `saved_by_operation`.
     """
 
     def __init__(self, by_operation, saved_by_operation, saved_bytes, depth):
@@ -40,7 +40,7 @@ def summary(tensors):
 
     Raises: TypeError for something else than tensors, RuntimeError for one without a graph.
     """
-    counts, saved, distinct = Counter(), Counter(), {}
+    counts, saved, extents = Counter(), Counter(), []
     graphs = [nodes_below([gradient_node(x) for x in roots_of("summary", tensors)])]
     inner = {}                   # the number of the graph inside a node; greater than its own
     for nodes in graphs:         # which grows meanwhile
@@ -48,7 +48,7 @@ def summary(tensors):
             counts[node.operation] += 1
             for x in node.saved_values.values():
                 saved[node.operation] += x.nbytes
-                distinct[x.data_ptr(), tuple(x.shape), x.stride()] = x.nbytes
+                extents.append(extent(x))
             inside = graph_inside(node)
             if inside is not None:
                 inner[node] = len(graphs)
@@ -57,7 +57,7 @@ def summary(tensors):
     for i in reversed(range(len(graphs))):
         depths[i] = longest_way(
             graphs[i], lambda node: 1 + depths[inner[node]] if node in inner else 1)
-    return Summary(dict(counts), saved, sum(distinct.values()), depths[0])
+    return Summary(dict(counts), saved, covered(extents), depths[0])
 
 
 def longest_way(nodes, length):
@@ -70,3 +70,21 @@ def longest_way(nodes, length):
             if target is not None and above.get(target, 0) < here:
                 above[target] = here
     return longest
+
+
+def extent(x):
+    """Where the elements of a tensor lie in memory: the first byte, and the one after the last."""
+    ways = [(size - 1) * step for size, step in zip(x.shape, x.stride())] if x.numel() else []
+    last = sum(way for way in ways if way > 0) + (x.numel() > 0)
+    first = sum(way for way in ways if way < 0)
+    start, size = x.data_ptr(), x.element_size()
+    return start + first * size, start + last * size
+
+
+def covered(extents):
+    """How many bytes lie in one extent at least."""
+    total, end = 0, 0
+    for first, last in sorted(extents):
+        total += max(0, last - max(first, end))
+        end = max(end, last)
+    return total

@@ -10,6 +10,7 @@ from tensorlib._core.custom import (
     is_retained,
     linked_alias,
     payload_of,
+    runs_in_parts,
     set_history,
     sweep_inside,
     wanted_inputs,
@@ -71,9 +72,9 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 def run(op, *args, **kwargs):
     """Runs a composed operation, its graph inside one node."""
-    if not is_grad_enabled():
-        return op.forward(*args, **kwargs)
     values = (*args, *kwargs.values())
+    if not is_grad_enabled() or runs_in_parts(values):
+        return op.forward(*args, **kwargs)
     names = (*(op.arguments + op.attributes)[:len(args)], *kwargs)
     versions = [x._version for x in values if isinstance(x, Tensor)]
     since = recorded_so_far()

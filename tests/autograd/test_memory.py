@@ -194,6 +194,7 @@ def test_a_sweep_frees_a_chain_as_it_passes(chain):
     loss = CHAINS[chain](x).sum()
     kept = meter.now()
     assert kept == (10 if chain == "fan-out" else 20)
+    assert round(tl.graph.summary(loss).saved_bytes / UNIT, 1) == kept
     reset_peak()
     loss.backward()
     assert meter.peak() <= kept + 2        # the gradient that arrives and the one that is made

@@ -9,7 +9,7 @@ from catalogue import operations
 from process import run_python
 
 import tensorlib as tl
-from tensorlib import ops
+from tensorlib import func, ops
 from tensorlib._core.custom import sweep_inside
 from tensorlib.ops.calls import flat
 from tensorlib.ops.samples import pairs, reals
@@ -431,6 +431,20 @@ def test_composed_operations_without_a_graph():
     same = ops.compose(fresh(), lambda x: x)
     same(x).sum().backward()
     assert_close(x.grad, tl.ones_like(x))
+
+
+def test_transforms_go_through_composed_operations():
+    net, plain = nested()
+    x, w = (real(3, 3, seed=i).detach() for i in range(2))
+    for transformed in (
+            lambda f: func.jvp(f, (x, w), (w, x)),
+            lambda f: func.linearize(f, x, w)[1](w, x),
+            lambda f: func.grad(lambda x: f(x, w)[0].sum())(x),
+            lambda f: func.hessian(lambda x: f(x, w)[0].sum())(x),
+            lambda f: func.vmap(f, (0, None))(x.expand(2, 3, 3), w),
+            lambda f: func.vmap(func.grad(lambda x: f(x, w)[1].sum()))(x.expand(2, 3, 3)),
+            lambda f: func.grad(lambda w: func.vmap(lambda x: f(x, w)[0])(x[None]).sum())(w)):
+        assert_close(transformed(net), transformed(plain))
 
 
 def test_bad_composed_operations():
