@@ -1,85 +1,14 @@
 """Pictures and figures of graphs."""
 
-import re
 import shutil
 import sys
 import types
 
 import pytest
+from pictures import Twice, box, picture
 
 import tensorlib as tl
-from tensorlib import graph, ops
-from tensorlib.graph.picture import HEAD
-
-BOX = re.compile(r'  (\w+) \[label="((?:[^"\\]|\\.)*)".*\];')
-ARROW = re.compile(r'  (\w+) -> (\w+)(?: \[label="((?:[^"\\]|\\.)*)"\])?;')
-AROUND = re.compile(r"  subgraph cluster_(\w+) {")
-
-
-def picture(tensors, params=None):
-    """The boxes (by number) and arrows of a graph's text, which must be all that is there."""
-    boxes, arrows, _ = everything(tensors, params)
-    return boxes, arrows
-
-
-def everything(tensors, params=None):
-    """Beside those: for each box around others, what stands on it and the numbers in it."""
-    text = graph.dot(tensors, params)
-    assert text.startswith(HEAD + "\n") and text.endswith("\n}\n")
-    boxes, arrows, around, entered = {}, [], {}, []
-    for line in text[len(HEAD) + 1:-3].split("\n"):
-        if found := AROUND.fullmatch(line):
-            entered.append(found[1])
-            around[found[1]] = ["", set()]
-        elif line == "  }":
-            entered.pop()
-        elif found := BOX.fullmatch(line):
-            if found[1] == "graph":
-                around[entered[-1]][0] = found[2]
-                continue
-            assert found[1] not in boxes
-            boxes[found[1]] = found[2].split("\\n")
-            for number in entered:
-                around[number][1].add(found[1])
-        else:
-            arrows.append(ARROW.fullmatch(line).groups(default=""))
-    assert not entered
-    assert {end for source, target, _ in arrows for end in (source, target)} <= set(boxes)
-    return boxes, arrows, around
-
-
-def box(boxes, first):
-    """The number and the further lines of the box with this first line."""
-    (found,) = [(number, label[1:]) for number, label in boxes.items()
-                if label[0] == first and not number.startswith("root")]
-    return found
-
-
-class Twice(tl.autograd.Function):
-    """Two outputs, and a tensor saved."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * 2, x * 3
-
-    @staticmethod
-    def backward(ctx, g, h):
-        return 2 * g + 3 * h
-
-
-def layer(x, w):
-    return (x @ w).tanh()
-
-
-@pytest.fixture(scope="module")
-def dense():
-    return ops.compose("graph_views_dense", layer)
-
-
-@pytest.fixture(scope="module")
-def block(dense):
-    return ops.compose("graph_views_block", lambda x, w: (dense(dense(x, w), w), x.sum()))
+from tensorlib import graph
 
 
 @pytest.fixture
@@ -249,6 +178,13 @@ class TestDot:
         boxes, _ = picture((a * b).sum())
         assert box(boxes, "leaf_0") and box(boxes, "leaf_1") and box(boxes, "mul_0")
 
+    def test_a_leaf_has_its_own_name(self):
+        w, b = tl.ones(2, requires_grad=True), tl.ones(2, requires_grad=True)
+        w.name, b.name = "w", "b"
+        boxes, arrows = picture((w * w + b).sum(), {"bias": b})
+        assert box(boxes, "w") and box(boxes, "bias")
+        assert "w@GRAD@RENAME@1" in {name for *_, name in arrows}
+
     def test_names_that_hold_themselves_end(self):
         w = tl.ones(2, requires_grad=True)
         names = {"w": w}
@@ -292,111 +228,6 @@ class TestDot:
             above, (found, lines) = found, box(boxes, f"tanh_{i}")
             assert (above, found, "") in arrows and lines[1] == "saves out 8 B"
         assert (found, box(boxes, "x")[0], "") in arrows and len(arrows) == 1001
-
-
-class TestComposed:
-    """What is inside a composed operation."""
-
-    def test_its_operations_are_drawn_in_a_box(self, dense):
-        x, w = tl.ones(2, 3), tl.ones(3, 4, requires_grad=True)
-        h = dense(x, w)
-        boxes, arrows, around = everything(h.sum(), {"w": w, "h": h})
-        ((number, (title, within)),) = around.items()
-        assert title == "h = graph_views_dense"
-        tanh, matmul = box(boxes, "tanh_0"), box(boxes, "matmul_0")
-        assert matmul[1] == ["float32 (2, 3), float32 (3, 4) → float32 (2, 4)", "saves input 24 B"]
-        assert tanh[1][1] == "saves out 32 B"
-        start, end = f"{number}_out0", f"{number}_in1"
-        assert boxes[start] == ["output", "float32 (2, 4)"] and boxes[end][0] == "w"
-        assert within == {start, tanh[0], matmul[0], end}
-        (leaf,) = [number for number, lines in boxes.items() if lines[-1] == "leaf, 48 B"]
-        assert {(box(boxes, "sum_0")[0], start, ""), (start, tanh[0], ""), (tanh[0], matmul[0], ""),
-                (matmul[0], end, ""), (end, leaf, "")} <= set(arrows)
-
-    def test_boxes_nest(self, dense, block):
-        x, w = tl.ones(2, 3, requires_grad=True), tl.ones(3, 3, requires_grad=True)
-        y, z = block(x, w)
-        boxes, arrows, around = everything([y, z], {"x": x, "w": w})
-        outer, first, second = around
-        assert [around[n][0] for n in around] == [
-            "graph_views_block_0", "graph_views_dense_0", "graph_views_dense_1"]
-        assert around[first][1] | around[second][1] < around[outer][1]
-        assert not around[first][1] & around[second][1]
-        assert (f"{first}_in0", f"{second}_out0", "") in arrows
-        assert ("root1", f"{outer}_out1", "") in arrows
-        # w is used twice inside, so the parts of its gradient meet there, and x too
-        (total,) = {end for start, end, _ in arrows if start == f"{first}_in1"}
-        assert boxes[total] == ["+"] and total in around[outer][1]
-        assert {(f"{first}_in1", total, "w@GRAD@RENAME@0"), (f"{second}_in1", total,
-                "w@GRAD@RENAME@1"), (total, f"{outer}_in1", "w@GRAD")} <= set(arrows)
-        assert {"x@GRAD@RENAME@0", "x@GRAD@RENAME@1"} <= {name for *_, name in arrows}
-
-    def test_what_it_captures_leaves_the_box(self, dense):
-        x, w = tl.ones(2, 3), tl.ones(3, 3, requires_grad=True)
-        deep = w * 2
-        inner = ops.compose("graph_views_inner", lambda x: x @ deep)
-        op = ops.compose("graph_views_outer", lambda x: inner(x) + inner(x + w[0]))
-        boxes, arrows, around = everything(op(x).sum(), {"w": w, "deep": deep})
-        outer = next(iter(around))
-        leaving = {boxes[start][0]: boxes[end][0] for start, end, _ in arrows
-                   if start.startswith(f"{outer}_in")}
-        assert leaving == {"w, captured": "+", "deep, captured": "deep = mul"}
-
-    def test_what_passes_through(self):
-        """A function that does nothing, one output twice, and outputs that nothing asks for."""
-        op = ops.compose("graph_views_same", lambda x, w: (x, x, w.exp()))
-        x, w = tl.ones(2, requires_grad=True), tl.ones(2, requires_grad=True)
-        boxes, arrows, around = everything(op(x, w)[0].sum(), {"x": x, "w": w})
-        (number,) = around
-        assert boxes[f"{number}_out2"][0] == "output 2" and f"{number}_out2" not in {
-            end for _, end, _ in arrows}
-        assert {name for *_, name in arrows} >= {"x@GRAD@RENAME@0", "x@GRAD@RENAME@1"}
-
-    def test_summary_counts_what_is_inside(self, block):
-        x, w = tl.ones(2, 3), tl.ones(3, 3, requires_grad=True)
-        found = graph.summary(block(x, w)[0].sum())
-        assert found.by_operation == {
-            "sum": 1, "graph_views_block": 1, "graph_views_dense": 2, "matmul": 2, "tanh": 2,
-            "accumulate_grad": 1}
-        # sum, block, and twice dense, tanh, matmul, then the leaf
-        assert found.depth == 9
-        plain = graph.summary(layer(layer(x, w), w).sum())
-        assert found.saved_bytes == plain.saved_bytes > 0
-        assert found.saved_by_operation["matmul"] == plain.saved_by_operation["matmul"]
-
-    def test_its_longest_way_counts(self):
-        slow = ops.compose("graph_views_slow", lambda x: x.exp().exp().exp())
-        x = tl.ones(2, requires_grad=True)
-        for y in (slow(x) + x.exp().exp(), x.exp().exp() + slow(x)):
-            assert graph.summary(y).depth == 6       # add, slow, its three, the leaf
-
-    def test_once_released_it_is_a_node(self, dense):
-        x, w = tl.ones(2, 3), tl.ones(3, 4, requires_grad=True)
-        y = dense(x, w).sum()
-        y.backward()
-        assert graph.summary(y).by_operation == {
-            "sum": 1, "graph_views_dense": 1, "accumulate_grad": 1}
-        boxes, _, around = everything(y)
-        assert not around and len(box(boxes, "graph_views_dense_0")[1]) == 1
-
-    def test_deep_nests(self):
-        """As deep as Python runs them."""
-        op = ops.compose("graph_views_nest0", lambda x: x.exp())
-        for i in range(1, 100):
-            op = ops.compose(f"graph_views_nest{i}", lambda x, op=op: op(x))
-        y = op(tl.ones(2, requires_grad=True))
-        assert graph.summary(y).depth == 102
-        _, _, around = everything(y)
-        assert [len(within) for _, within in around.values()] == list(range(201, 2, -2))
-
-    def test_looking_changes_nothing(self, block):
-        x, w = tl.ones(2, 3), tl.full((3, 3), 0.1, requires_grad=True)
-        y = block(x, w)[0].sum()
-        graph.summary(y), graph.dot(y)
-        y.backward()
-        expected = w.detach().requires_grad_()
-        layer(layer(x, expected), expected).sum().backward()
-        assert w.grad.tolist() == expected.grad.tolist()
 
 
 class TestDraw:

@@ -29,9 +29,10 @@ def dot(tensors, params=None):
     """The graph of one or more tensors as text for Graphviz, in the direction of the gradients.
 
     A box for each operation says its inputs and outputs and what it saves; a leaf has the name that
-    `params` (a mapping, pairs of names and tensors, or `locals()`) gives it. Gradients that fan in
-    meet in a sum, and are its parts: `w@GRAD@RENAME@0`, `w@GRAD@RENAME@1`. A composed operation is
-    drawn around the graph inside it, with its outputs and with its inputs, some of them captured.
+    `params` (a mapping, pairs of names and tensors, or `locals()`) gives it, or its own. Gradients
+    that fan in meet in a sum, and are its parts: `w@GRAD@RENAME@0`, `w@GRAD@RENAME@1`. A composed
+    operation is drawn around the graph inside it, with its outputs and with its inputs, some of
+    them captured.
 
     Raises: TypeError for something else than tensors, RuntimeError for one without a graph.
     """
@@ -148,9 +149,10 @@ class Picture:
     def number(self, level):
         """Gives an id and a name to each node of a level."""
         for node in level.nodes:
-            kind = "leaf" if node.operation == LEAF else node.operation
+            is_leaf = node.operation == LEAF
+            kind = "leaf" if is_leaf else node.operation
             self.ids[node] = f"n{len(self.ids)}"
-            self.names[node] = f"{kind}_{self.numbers[kind]}"
+            self.names[node] = (is_leaf and node.variable.name) or f"{kind}_{self.numbers[kind]}"
             self.numbers[kind] += 1
 
     def enter(self, level):
