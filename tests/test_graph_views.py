@@ -73,6 +73,14 @@ class TestSummary:
             "mul                  1           24\n"
             "sum                  1            0")
 
+    def test_positions_of_an_index_count(self):
+        x = tl.ones(6, 4, requires_grad=True)
+        picked = x[[0, 2, 1]].sum() + x[x.detach() > 2].sum() + x[1:].sum()
+        found = graph.summary(picked)
+        assert found.saved_bytes == found.saved_by_operation["getitem"] == 3 * 8 + 6 * 4
+        assert box(picture(picked)[0], "getitem_0")[1][1:] == ["saves index 24 B"]
+        assert box(picture(picked)[0], "getitem_2")[1][1:] == []
+
     def test_memory_that_is_kept_as_several_views_counts_once(self):
         x = tl.ones(6, 4, requires_grad=True)
         assert graph.summary(x @ x.t()).saved_bytes == 6 * 4 * 4

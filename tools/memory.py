@@ -36,9 +36,9 @@ BY_RULES = """\
 ## Operations
 
 *Keeps*: values, for all gradients alike or for that of each argument. *Knows*: attributes, shapes
-and dtypes, a few numbers each, but for `index` and `places`, which are positions of 8 bytes.
-*Bytes*: what is kept in the example, where all its float32 inputs require a gradient; and that as a
-multiple of the result's.
+and dtypes, a few numbers each, but for `index` and `places`: copies of positions, of 8 bytes, or of
+a mask, that live as long as the node. *Bytes*: the values that are kept in the example, where all
+its float32 inputs require a gradient; and that as a multiple of the result's.
 """
 BY_PARTS = """\
 ## Functions made of operations

@@ -1,9 +1,10 @@
 """The figures of a graph."""
 
+import itertools
 from collections import Counter
 
 from tensorlib._core.node import gradient_node
-from tensorlib.graph.walk import graph_inside, nodes_below, nodes_inside, roots_of
+from tensorlib.graph.walk import graph_inside, kept_by, nodes_below, nodes_inside, roots_of
 
 
 class Summary:
@@ -46,7 +47,7 @@ def summary(tensors):
     for nodes in graphs:         # which grows meanwhile
         for node in nodes:
             counts[node.operation] += 1
-            for x in node.saved_values.values():
+            for x in itertools.chain(*kept_by(node).values()):
                 saved[node.operation] += x.nbytes
                 extents.append(extent(x))
             inside = graph_inside(node)

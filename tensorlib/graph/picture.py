@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from tensorlib._core.node import gradient_node
 from tensorlib._core.tensor import Tensor
-from tensorlib.graph.walk import graph_inside, nodes_below, nodes_inside, place_of, roots_of
+from tensorlib.graph.walk import (
+    graph_inside, kept_by, nodes_below, nodes_inside, place_of, roots_of,
+)
 
 LEAF = "accumulate_grad"
 SHOWN_INPUTS = 4          # of an operation on more tensors, such as `cat`
@@ -247,8 +249,8 @@ class Picture:
             inputs[SHOWN_INPUTS - 1:] = [f"{len(inputs) - SHOWN_INPUTS + 1} more"]
         outputs = [layout_text(*layout) for _, layout in sorted(level.outputs[node].items())]
         lines = [self.title(level, node), f"{', '.join(inputs)} \u2192 {', '.join(outputs)}"]
-        saved = [f"{'tensor ' if name.isdigit() else ''}{name} {x.nbytes:,} B"
-                 for name, x in node.saved_values.items()]
+        saved = [f"{'tensor ' if name.isdigit() else ''}{name} {sum(x.nbytes for x in kept):,} B"
+                 for name, kept in kept_by(node).items()]
         if saved:
             lines.append(f"saves {', '.join(saved)}")
         return "\n".join(lines)

@@ -1,6 +1,7 @@
 """Going through a graph, by what its nodes say of themselves."""
 
 from tensorlib._core.custom import payload_of
+from tensorlib._core.indexing import Index
 from tensorlib._core.node import gradient_node
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.compose import Inside
@@ -47,6 +48,16 @@ def nodes_below(roots, border=frozenset()):
             stack.extend(target for target, _ in edges[node]
                          if target is not None and target not in edges and target not in border)
     return {node: edges[node] for node in reversed(finished)}
+
+
+def kept_by(node):
+    """The names of what a node keeps, with the tensors of each: saved values, and indices."""
+    kept = {name: (x,) for name, x in node.saved_values.items()}
+    attributes = payload_of(node)
+    if isinstance(attributes, dict):
+        kept.update((name, index.tensors) for name, index in attributes.items()
+                    if isinstance(index, Index) and index.tensors)
+    return kept
 
 
 def graph_inside(node):
