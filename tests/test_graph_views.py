@@ -80,6 +80,8 @@ class TestSummary:
         assert found.saved_bytes == found.saved_by_operation["getitem"] == 3 * 8 + 6 * 4
         assert box(picture(picked)[0], "getitem_0")[1][1:] == ["saves index 24 B"]
         assert box(picture(picked)[0], "getitem_2")[1][1:] == []
+        (g,) = tl.autograd.grad(x.max(1)[0].square().sum(), x, create_graph=True)
+        assert box(picture(g)[0], "put_along_0")[1][1:] == ["saves places 48 B"]
 
     def test_memory_that_is_kept_as_several_views_counts_once(self):
         x = tl.ones(6, 4, requires_grad=True)

@@ -51,12 +51,14 @@ def nodes_below(roots, border=frozenset()):
 
 
 def kept_by(node):
-    """The names of what a node keeps, with the tensors of each: saved values, and indices."""
+    """The names of what a node keeps, with the tensors of each: saved values, and positions."""
     kept = {name: (x,) for name, x in node.saved_values.items()}
     attributes = payload_of(node)
     if isinstance(attributes, dict):
-        kept.update((name, index.tensors) for name, index in attributes.items()
-                    if isinstance(index, Index) and index.tensors)
+        for name, value in attributes.items():
+            tensors = value.tensors if isinstance(value, Index) else (value,)
+            if tensors and isinstance(tensors[0], Tensor):
+                kept[name] = tensors
     return kept
 
 
