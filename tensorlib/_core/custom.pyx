@@ -10,15 +10,19 @@ from libc.stdint cimport int64_t
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.inplace cimport check_writable, rebase
 from tensorlib._core.node cimport (
-    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge,
+    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge, watch,
 )
 from tensorlib._core.op cimport Op
+from tensorlib._core.operands cimport stands_in as tensor_stands_in
 from tensorlib._core.paths cimport is_outside, new_mark, reached
 from tensorlib._core.recording cimport record
 from tensorlib._core.saved cimport check_not_released, keep, saved_at
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.sweep cimport retains_graph, run_backward
-from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage
+from tensorlib._core.tensor cimport (
+    IN_FUNCTION, Tensor, alias, new_scalar, over_storage, watch_tensor,
+)
+from tensorlib._core.views cimport set_base
 
 from tensorlib._core.node import _accumulate_op
 
@@ -36,6 +40,7 @@ def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     for x in saved:
         keep(node, 0, x)
     node.kept = 0                    # they are known by their order, not by a place
+    watch(node)                      # the payload is the user's, who may put anything into it
     return node
 
 
@@ -43,6 +48,7 @@ def set_history(Node node, int slot, Tensor out):
     """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
     if KIND[out.type] == FLOAT_KIND:
         out.grad_node, out.slot = node, slot
+        watch_tensor(out)
 
 
 def rewrite_history(Node node, int slot, Tensor x):
@@ -50,6 +56,14 @@ def rewrite_history(Node node, int slot, Tensor x):
     cdef Tensor fresh = alias(x)
     set_history(node, slot, fresh)
     rebase(x, fresh)
+
+
+def view_of_input(Tensor x, Tensor source):
+    """The elements of `x` as a view of `source` that a `Function` made."""
+    cdef Tensor out = alias(x)
+    set_base(out, source)
+    out.origin = IN_FUNCTION
+    return out
 
 
 def mark_written(str name, Tensor x):
@@ -95,6 +109,16 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs):
     """
     return run_backward(roots, grads, is_retained(), mode().grad, inputs, False, None,
                         True)
+
+
+def is_complete():
+    """Whether nodes recorded now keep what forward mode needs."""
+    return mode().complete
+
+
+def stands_in(value):
+    """Whether a value is no Tensor but does operations in the place of one."""
+    return tensor_stands_in(value)
 
 
 def is_retained():

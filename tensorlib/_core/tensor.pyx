@@ -22,6 +22,7 @@ from tensorlib._core.views cimport forget_views, unlink_view
 from tensorlib._core.memory import OutOfMemoryError
 
 cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(object value)
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
@@ -32,7 +33,7 @@ cdef Late late_table
 late = &late_table
 
 
-@cython.freelist(1024)
+@cython.freelist(65536)
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
 
@@ -101,10 +102,6 @@ cdef class Tensor:
         """The type of the elements."""
         return dtype_object(self.type)
 
-    def is_contiguous(self):
-        """Whether the elements lie in row-major order without gaps."""
-        return self.packed
-
     # ---- place in the graph -----------------------------------------------------------------
 
     @property
@@ -124,6 +121,7 @@ cdef class Tensor:
     @property
     def grad_fn(self):
         """The node of the operation that made this tensor, or None for a leaf."""
+        watch_tensor(self)           # who has the node may give it a hook that has the tensor
         return self.grad_node
 
     @property
@@ -391,6 +389,7 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
     cdef Tensor x = Tensor.__new__(Tensor)
     cdef Py_ssize_t numel = 1
     cdef int d
+    PyObject_GC_UnTrack(x)
     set_layout_room(x, ndim)
     for d in range(ndim - 1, -1, -1):
         x.dims[d] = dims[d]
@@ -422,6 +421,7 @@ cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
     """A tensor over memory of `storage` whose layout is known to lie inside it."""
     cdef Tensor x = Tensor.__new__(Tensor)
     cdef int d
+    PyObject_GC_UnTrack(x)
     set_layout_room(x, ndim)
     x.numel_ = 1
     for d in range(ndim):
