@@ -6,7 +6,7 @@ that lie regularly in memory become one. Half types are computed in float32.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
 from tensorlib._core.copies cimport cast, packed_copy
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
@@ -32,14 +32,17 @@ ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col
 cdef small_product small[N_DTYPES][SMALL + 1]      # by dtype and columns; NULL where there is none
 
 
-cdef int fill_small() except -1:
+cdef int fill_kernels() except -1:
     cdef size_t address
     for name, _, dtype, address in load("product").table():
+        if name == "outer":
+            set_outer(dtype_id(BY_NAME[dtype]), <outer_product>address)
+            continue
         small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
     return 0
 
 
-fill_small()
+fill_kernels()
 
 
 # ---- the product ---------------------------------------------------------------------------------
