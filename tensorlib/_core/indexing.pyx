@@ -73,7 +73,7 @@ cdef inline Kind kind_of(object part):
         return INTEGER if part.ndim == 0 and part.dtype.kind in "iu" else ADVANCED
     if isinstance(part, (bool, np.bool_)):
         return ADVANCED
-    return INTEGER if PyIndex_Check(part) else ADVANCED
+    return INTEGER if PyIndex_Check(part) and not stands_in(part) else ADVANCED
 
 
 cdef inline bint is_int_scalar(Tensor x) noexcept:
@@ -228,6 +228,10 @@ cpdef Index parse(Tensor x, object key):
     return index
 
 
+class SharedIndex(TypeError, RuntimeError):
+    """A key for many tensors beside one. Reading has its own way to deal with it."""
+
+
 cdef Tensor as_index(object part):
     """The tensor of integers or bools that a part of a key stands for."""
     cdef Tensor found = None
@@ -239,7 +243,10 @@ cdef Tensor as_index(object part):
         if part.dtype.kind == "u" and part.itemsize > 1:
             part = part.astype(np.int64)
         found = existing(part)
-    elif not isinstance(part, str) and not stands_in(part) and hasattr(part, "__len__"):
+    elif stands_in(part):
+        raise SharedIndex("index: vmap: a tensor that all examples of a batch share can't be written "
+                          "at positions that differ between them")
+    elif not isinstance(part, str) and hasattr(part, "__len__"):
         try:
             found = from_data(part, -1)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -483,3 +490,26 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     elif n_index and not one_step(n_index, y.dims + index.at, y.steps + index.at, &step):
         y = packed_copy(y, y.type)
     return apply(view, index, y, ADD if accumulate else PUT)
+
+
+# ---- keys of a batch --------------------------------------------------------------------------
+
+cpdef Index lifted(Index index):
+    """The parsed key that picks from each of a batch of tensors, in dim 0, what `index` does."""
+    cdef Index out = Index.__new__(Index)
+    out.basic = (WHOLE, *index.basic)
+    out.positions = None if index.positions is None else (None, *index.positions)
+    out.mask, out.n_true = index.mask, index.n_true
+    out.first, out.at = index.first + 1, index.at + 1
+    return out
+
+
+cpdef int ndim_picked(Index index, int ndim):
+    """How many dims a parsed key gives of a tensor of `ndim` dims."""
+    cdef int n_index = n_index_dims(index), d, left
+    for part in index.basic:
+        ndim += 1 if part is None else -1 if kind_of(part) == INTEGER else 0
+    left = ndim
+    for d in range(ndim):
+        left -= is_indexed(index, d)
+    return left + n_index

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from tensorlib._core import creation, random
+from tensorlib._core import random
 from tensorlib._core.convert import asarray
 from tensorlib._core.generator import default_generator
+from tensorlib._core.operands import behind
 from tensorlib._core.operators import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import publish
@@ -65,10 +66,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if bool(tensors) == (size is not None):
         raise TypeError("normal: takes a size if mean and std are numbers, and only then")
     if not tensors:
-        drawn = creation.empty(size=size, out=out, dtype=dtype, layout=layout, device=device,
-                               pin_memory=pin_memory)
-        drawn.detach().normal_(mean, std, generator=generator)
-        return drawn.requires_grad_() if requires_grad else drawn
+        return random.normal_numbers(
+            mean, std, size, generator=generator, out=out, dtype=dtype, layout=layout,
+            device=device, pin_memory=pin_memory, requires_grad=requires_grad)
     if not all(x.is_floating_point() for x in tensors):
         raise RuntimeError("normal: mean and std must have floating dtypes")
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
@@ -80,7 +80,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 
 def _any(condition):
-    return condition.numpy().any() if isinstance(condition, Tensor) else condition
+    return behind(condition).numpy().any() if isinstance(condition, Tensor) else condition
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):

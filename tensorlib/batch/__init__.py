@@ -1,0 +1,17 @@
+"""Batches of examples that are seen as one: what `vmap` and batched derivatives run functions on."""
+
+from tensorlib.batch import adjoints, indexing
+from tensorlib.batch.rules import warn_of_loop
+from tensorlib.batch.values import (
+    Batched,
+    Level,
+    has_rule,
+    innermost,
+    is_at,
+    raised,
+    running_levels,
+    spread,
+)
+
+__all__ = ["Batched", "Level", "adjoints", "has_rule", "indexing", "innermost", "is_at", "raised",
+           "running_levels", "spread", "warn_of_loop"]
