@@ -190,6 +190,8 @@ def takes_batches(Node node):
     cdef int i
     if node.hooks:
         return False
+    if node.op is accumulate:
+        return True
     for rule in (<Op>node.op).rules:
         if rule is None or rule.kind == PASS or rule.kind == ZERO:
             continue

@@ -232,16 +232,18 @@ cdef object array_operand(Op op, object x):
 # ---- gradients -----------------------------------------------------------------------------------
 # Compiled, since training spends its time here. The sweep sums over batch dims that were broadcast.
 
-def grad_of_left(Tensor g, Tensor other):
+# A gradient that is no Tensor stands for many.
+
+def grad_of_left(object g, Tensor other):
     """g @ other.mT"""
     if other.ndim_ == 1:
         return g.unsqueeze(-1) * other
-    if g.ndim_ < other.ndim_:              # the left one was a vector
+    if dims_of(g) < other.ndim_:           # the left one was a vector
         return (other @ g.unsqueeze(-1)).squeeze(-1)
     return g @ transposed(other)
 
 
-def grad_of_right(Tensor g, Tensor input, int other_ndim):
+def grad_of_right(object g, Tensor input, int other_ndim):
     """input.mT @ g"""
     if input.ndim_ == 1:
         return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
@@ -249,6 +251,10 @@ def grad_of_right(Tensor g, Tensor input, int other_ndim):
         input = input.flatten(0, -2)
         g = g.flatten() if other_ndim == 1 else g.flatten(0, -2)
     return transposed(input) @ g
+
+
+cdef inline int dims_of(object g) except -1:
+    return (<Tensor>g).ndim_ if isinstance(g, Tensor) else g.ndim
 
 
 cdef Tensor transposed(Tensor x):
