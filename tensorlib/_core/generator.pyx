@@ -128,13 +128,13 @@ cdef object plan_of(str name):
     return plan
 
 
-cdef tuple sizes_apart(str name):
+cpdef tuple sizes_apart(str name):
     """The sizes of the batches whose examples draw apart, the outermost first."""
     plan = plan_of(name) if plans else None
     return () if plan is None else <tuple>plan[0]
 
 
-cdef object seen_apart(object x):
+cpdef object seen_apart(object x):
     """What was drawn, as the examples see it."""
     plan = plans.get(get_ident()) if plans else None
     return plan[1](x) if plan else x

@@ -12,8 +12,8 @@ cat, stack, zeros = FUNCTIONS["cat"], FUNCTIONS["stack"], FUNCTIONS["zeros"]
 
 # From how many on a batch is faster. A sweep of one row is compiled, where a batch runs the rules
 # in Python; tangents go through in Python either way.
-ROWS_TOGETHER = 32
-COLUMNS_TOGETHER = 3
+ROWS_TOGETHER = 16
+COLUMNS_TOGETHER = 5
 
 
 def rows_of(trace, place, chunk_size=None):

@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core import random
 from tensorlib._core.convert import asarray
-from tensorlib._core.generator import default_generator
+from tensorlib._core.generator import default_generator, seen_apart, set_plan, sizes_apart
 from tensorlib._core.operands import behind
 from tensorlib._core.operators import store_out
 from tensorlib._core.tensor import Tensor
@@ -93,8 +93,10 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(
             "multinomial: input must be a vector or a matrix of a floating dtype, got "
             f"{input.dtype} of {input.ndim} dims")
-    weights = np.atleast_2d(input.detach().double().numpy())
-    rows, n = weights.shape
+    chances = _of_each_example(input)
+    n = chances.shape[-1]
+    weights = chances.double().numpy().reshape(-1, n)
+    rows = len(weights)
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
     if not (weights.sum(1) > 0).all():
@@ -113,12 +115,26 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
             arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights
         arrivals[weights == 0] = np.inf
         drawn = np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
-    result = asarray(np.ascontiguousarray(drawn.reshape(*input.shape[:-1], num_samples), np.int64))
+    shape = (*chances.shape[:-1], num_samples)
+    result = seen_apart(asarray(np.ascontiguousarray(drawn.reshape(shape), np.int64)))
     return result if out is None else store_out("multinomial", (), result, out)
 
 
+def _of_each_example(input):
+    """`input`, or in a batch whose examples draw apart one for each of them."""
+    sizes, chances = sizes_apart("multinomial"), behind(input.detach())
+    if chances.ndim - input.ndim not in (0, len(sizes)):
+        raise RuntimeError("multinomial: vmap: probabilities that differ between the examples of a "
+                           "batch take randomness='different' in each")
+    return chances.expand((*sizes, *input.shape)) if sizes else chances
+
+
 def _uniform(shape, generator):
-    return random.rand(shape, generator=generator, dtype=float).numpy()
+    before = set_plan(None)
+    try:
+        return random.rand(shape, generator=generator, dtype=float).numpy()
+    finally:
+        set_plan(before)
 
 
 publish("normal", normal, normal.__doc__, method=False)

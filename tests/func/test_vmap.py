@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib import func
+from tensorlib import func, ops
 from tensorlib._core.op import registry
 from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
-from tensorlib.batch import Batched
+from tensorlib.batch import Batched, has_rule
 from tensorlib.testing import assert_close
 
-# What is there for gradients only: users do not call it, and batches never meet it.
-INTERNAL = {"as_strided", "spread_view", "view_scatter", "spread_index", "index_put", "put_along",
-            "softmax_backward", "log_softmax_backward", "copy", "getitem"}
-TESTED = sorted(name for name, op in registry.items()
-                if name not in INTERNAL and op.testing.get("samples"))
+TESTED = sorted(name for name, op in registry.items() if op.testing.get("samples"))
+
+
+@ops.primitive
+def vmap_reversed(x):
+    return tl.tensor(x.numpy()[::-1].copy())
+
+
+ops.defvjp(vmap_reversed, lambda g, ans, x: vmap_reversed(g))
+ops.defjvp(vmap_reversed, lambda g, ans, x: vmap_reversed(g))
 
 
 def random(*shape, seed=0):
@@ -54,10 +59,14 @@ def batched_samples(op):
     for args, kwargs in op.testing["samples"](np.random.default_rng(3)):
         count = len(args[0]) if isinstance(args[0], tuple) else None
         flat = list(args[0]) + list(args[1:]) if count is not None else list(args)
-        places = [i for i, x in enumerate(flat) if isinstance(x, (np.ndarray, np.generic))]
+        arrays = [i for i, x in enumerate(flat) if isinstance(x, (np.ndarray, np.generic))]
+        places = [i for i in arrays if i < (count or len(op.arguments))]
+        flat = [tl.tensor(np.asarray(x)) if i in arrays else x for i, x in enumerate(flat)]
+        if "prepare" in op.testing:                     # what a parsed key was parsed for
+            flat = list(op.testing["prepare"](*flat))
         batches = []
         for i in places:
-            x = np.asarray(flat[i])
+            x = flat[i].numpy()
             copies = np.stack([x, np.flip(x), x])
             if x.dtype.kind == "f":
                 copies[2] = copies[2] * 0.5
@@ -280,13 +289,16 @@ def test_a_shared_tensor_is_not_written_with_what_differs():
 
 def test_an_operation_without_a_rule_runs_in_a_loop_and_warns_once(monkeypatch):
     monkeypatch.setattr("tensorlib.batch.rules._warned", set())
-    put = registry["put_along"].function
-    places = tl.tensor([[1, 0]])
-    xs = random(3, 1, 2)
-    with pytest.warns(UserWarning, match="put_along has no batching rule") as caught:
-        found = vmap(lambda x: put(x, places, 0, 2) + put(x, places, 0, 2))(xs)
+    xs = random(3, 4)
+    with pytest.warns(UserWarning, match="vmap_reversed has no batching rule") as caught:
+        found = vmap(lambda x: vmap_reversed(x) + vmap_reversed(x))(xs)
     assert len(caught) == 1
-    assert_close(found, tl.stack([put(x, places, 0, 2) * 2 for x in xs]))
+    assert_close(found, xs.numpy()[:, ::-1] * 2)
+
+
+def test_every_operation_of_the_library_has_a_rule():
+    assert not [name for name, op in registry.items()
+                if op.linearity != "composite" and not has_rule(op) and name != "vmap_reversed"]
 
 
 # ---- errors --------------------------------------------------------------------------------------
