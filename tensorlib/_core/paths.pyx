@@ -219,7 +219,7 @@ def input_gradients(Node node, tuple wanted, object g, object seen, bint recorde
     for i in range(node.n_edges):
         if not wanted[i]:
             continue
-        rule = <Rule>op.rules[i]
+        rule = None if joint is not None else <Rule>op.rules[i]
         if joint is not None:
             grad = joint[i]
         elif rule is None or rule.kind == PASS or rule.kind == FUNCTION:

@@ -94,9 +94,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
             "multinomial: input must be a vector or a matrix of a floating dtype, got "
             f"{input.dtype} of {input.ndim} dims")
     chances = _of_each_example(input)
-    n = chances.shape[-1]
-    weights = chances.double().numpy().reshape(-1, n)
-    rows = len(weights)
+    rows, n = chances.shape[:-1].numel(), chances.shape[-1]
+    weights = chances.double().numpy().reshape(rows, n)
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
     if not (weights.sum(1) > 0).all():
