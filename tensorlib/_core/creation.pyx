@@ -318,7 +318,7 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
                   object pin_memory, object memory_format):
     cdef Tensor x
     cdef int id
-    if not isinstance(input, Tensor) and stands_in(input):
+    if stands_in(input):
         input = input.like()
     x = tensor_argument(name, input)
     id = chosen_dtype(name, dtype, None, x.type)

@@ -161,14 +161,14 @@ cdef tuple convert_arguments(Op op, tuple args):
 # `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for, and
 # `x.before(y)` stands for `y` as `x` does for that.
 
-cdef bint stands_in(object value):
-    """Whether the value has its own way to do operations."""
-    return hasattr(type(value), "__tensor_call__")
+cpdef bint stands_in(object value):
+    """Whether the value is no Tensor but has its own way to do operations."""
+    return not isinstance(value, Tensor) and hasattr(type(value), "__tensor_call__")
 
 
 cpdef object behind(object value):
     """The tensor of all values that a value stands for; a Tensor itself."""
-    return value if isinstance(value, Tensor) or not stands_in(value) else value.behind()
+    return value.behind() if stands_in(value) else value
 
 
 cdef object stand_in(Op op, tuple args, dict kwargs):
@@ -182,7 +182,7 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
 
 def refuse_batch(str name, object value):
     """Raises RuntimeError for a value that stands for many tensors, whose results differ in shape."""
-    if not isinstance(value, Tensor) and stands_in(value):
+    if stands_in(value):
         raise RuntimeError(f"{name}: vmap: the shape of the result would differ between the examples "
                            "of a batch; use where and masks")
 

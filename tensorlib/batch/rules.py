@@ -232,14 +232,19 @@ def warn_of_loop(name, level):
 @rule(OTHERS)
 def looped(op, level, tensors, attributes):
     """Example by example, with one warning for each operation."""
-    warn_of_loop(op.name, level)
+    return one_by_one(op.name, op.function, level, tensors, attributes)
+
+
+def one_by_one(name, function, level, args, options):
+    """The batches of what a function gives for each example, with one warning for each name."""
+    warn_of_loop(name, level)
 
     def example(value, i):
         if isinstance(value, tuple):
             return tuple(example(part, i) for part in value)
         return value.value[i] if is_at(value, level) else value
-    results = [op.function(*example(tuple(tensors), i),
-                           **{name: example(x, i) for name, x in attributes.items()})
+    results = [function(*example(tuple(args), i),
+                        **{key: example(x, i) for key, x in options.items()})
                for i in range(level.size)]
     if isinstance(results[0], Tensor):
         return stack(results)

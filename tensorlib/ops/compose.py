@@ -15,6 +15,7 @@ from tensorlib._core.custom import (
     wanted_inputs,
 )
 from tensorlib._core.node import is_grad_enabled, recorded_so_far
+from tensorlib._core.operands import stands_in
 from tensorlib._core.op import Op
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.primitive import signature_of
@@ -63,8 +64,8 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 
 def run(op, *args, **kwargs):
-    """Runs a composed operation, its graph inside one node."""
-    if not is_grad_enabled():
+    """Runs a composed operation, its graph inside one node; on examples of a batch its parts."""
+    if not is_grad_enabled() or any(stands_in(x) for x in (*args, *kwargs.values())):
         return op.forward(*args, **kwargs)
     given = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
     versions = [x._version for x in given]
