@@ -10,14 +10,14 @@ from libc.stdint cimport int64_t
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.node cimport (
     Edge, Node, check_not_released, edge_dims, gradient_edge, keep, mode, new_node, saved_at,
-    set_edge,
+    set_edge, watch,
 )
 from tensorlib._core.op cimport Op
 from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.sweep cimport retains_graph, run_backward
-from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage
+from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage, watch_tensor
 
 from tensorlib._core.node import _accumulate_op
 
@@ -35,6 +35,7 @@ def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     for x in saved:
         keep(node, 0, x)
     node.kept = 0                    # they are known by their order, not by a place
+    watch(node)                      # the payload is the user's, who may put anything into it
     return node
 
 
@@ -42,6 +43,7 @@ def set_history(Node node, int slot, Tensor out):
     """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
     if KIND[out.type] == FLOAT_KIND:
         out.grad_node, out.slot = node, slot
+        watch_tensor(out)
 
 
 def rewrite_history(Node node, int slot, Tensor x):
@@ -94,6 +96,11 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs):
     """
     return run_backward(roots, grads, is_retained(), mode().grad, inputs, False, None,
                         True)
+
+
+def is_complete():
+    """Whether nodes recorded now keep what forward mode needs."""
+    return mode().complete
 
 
 def is_retained():

@@ -14,16 +14,18 @@ from tensorlib._core.node cimport (
     ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,
     gradient_edge, hook_node, recorded_at,
 )
-from tensorlib._core.tensor cimport Tensor, same_shape
+from tensorlib._core.tensor cimport Tensor, same_shape, watch_tensor
 
 
 def add_hook(Tensor x, hook):
     """Has `hook` called with the gradient of `x`; returns its handle."""
+    watch_tensor(x)
     return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
 
 
 def add_accumulated_hook(Tensor leaf, hook):
     """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    watch_tensor(leaf)
     return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
 
 

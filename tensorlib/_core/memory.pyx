@@ -115,7 +115,7 @@ cdef void* fresh_block(Py_ssize_t nbytes) noexcept:
 
 @cython.final
 @cython.no_gc
-@cython.freelist(512)
+@cython.freelist(65536)
 cdef class Storage:
     """A block of memory, owned or borrowed. Views share it; `version` counts writes in place."""
 

@@ -35,6 +35,7 @@ cdef class Node:
     cdef int64_t mark              # the last walk that came by (paths.pyx)
     cdef bint released             # the saved values were let go by a sweep
     cdef bint packs                # its values are saved through hooks
+    cdef bint watched              # the garbage collector looks after it
     cdef Edge* edges
     cdef Saved* saved
     cdef Edge inline_edges[N_INLINE]
@@ -42,7 +43,9 @@ cdef class Node:
     # the state of one sweep
     cdef int64_t sweep
     cdef int pending               # dependents that have not reported
+    cdef int cursor                # the next edge to follow
     cdef bint needed
+    cdef bint is_target            # its gradients are asked for
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad
 

@@ -16,7 +16,7 @@ import traceback
 from tensorlib._core.dtypes cimport dtype_object
 from tensorlib._core.memory cimport first_version, untracked
 from tensorlib._core.shape cimport make_size
-from tensorlib._core.tensor cimport Tensor, alias, requires_grad
+from tensorlib._core.tensor cimport Tensor, alias, requires_grad, watch_tensor
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -74,7 +74,7 @@ def recorded_so_far():
 
 
 @cython.final
-@cython.freelist(1024)
+@cython.freelist(65536)
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
 
@@ -126,6 +126,7 @@ cdef class Node:
     @property
     def metadata(self):
         """A dict for notes of the user's."""
+        watch(self)
         if self.notes is None:
             self.notes = {}
         return self.notes
@@ -239,12 +240,18 @@ cdef void bury(Node node) noexcept:
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
 # points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
-# whose `.grad` has a graph (create_graph) can point back to it, and so can hooks.
+# whose `.grad` has a graph (create_graph) can point back to it, and so can hooks and what a `Function`
+# keeps: these nodes are watched, and those that are built on them.
 
 cdef void watch(Node node) noexcept:
-    """Shows a node to the garbage collector."""
+    """Shows a node and what it saves to the garbage collector, and all that will be built on it."""
+    cdef int i
+    node.watched = True
     if not PyObject_GC_IsTracked(node):
         PyObject_GC_Track(node)
+    for i in range(node.n_saved):
+        if not node.packs:
+            watch_tensor(<Tensor>node.saved[i].tensor)
 
 
 cdef traverseproc traverse_fields = type_slots.tp_traverse
@@ -284,6 +291,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     cdef Node node = Node.__new__(Node)
     cdef int i
     cdef int watched = mode().watched
+    node.watched = watched != 0
     if not watched:
         PyObject_GC_UnTrack(node)
     elif watched & TRACED and op is not accumulate:
@@ -330,6 +338,7 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
         target = gradient_edge(x)
         Py_INCREF(target)
         edge.target = <PyObject*>target
+        node.watched |= (<Node>target).watched
     return 0
 
 
@@ -493,6 +502,8 @@ cdef Node accumulator_of(Tensor leaf):
     node.n_saved = 1
     node.hooks = leaf.hooks
     leaf.accumulator = <void*>node
+    if node.hooks is not None:
+        watch(node)
     return node
 
 

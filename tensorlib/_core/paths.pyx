@@ -30,16 +30,18 @@ cdef int64_t next_mark = 1
 
 # ---- where a transform runs its function ---------------------------------------------------------
 
-def enter_transform(bint complete):
+def enter_transform(bint complete, bint guarded=True):
     """Has this thread record as a transform needs it; returns what `leave_transform` takes.
 
-    complete: nodes keep what forward mode needs. Tensors from before may not be written in place.
+    complete: nodes keep what forward mode needs. guarded: tensors from before may not be written in
+    place.
     """
     cdef Mode* now = mode()
     cdef tuple before = (now.grad, now.complete, now.epoch)
     now.grad = True
     now.complete = now.complete or complete
-    now.epoch = next_epoch()
+    if guarded:
+        now.epoch = next_epoch()
     return before
 
 

@@ -70,6 +70,7 @@ cdef class Tensor:
 cdef inline bint requires_grad(Tensor x) noexcept:
     return x.wants_grad or x.grad_node is not None
 
+cdef void watch_tensor(Tensor x) noexcept
 cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims)
 cdef Tensor new_like(Tensor x, int dtype)
 cdef Tensor new_scalar(int dtype)

@@ -114,6 +114,14 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
                  as_cut("backward", no_grad_set))
 
 
+cdef bint has_none(tuple found) noexcept:
+    """Whether one of the gradients is None. (`None in found` would ask the tensors if they equal it.)"""
+    for g in found:
+        if g is None:
+            return True
+    return False
+
+
 cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
     """The gradients, zeros for inputs in the `no_grad_set`."""
     tensors = [id(x) for x in cut if isinstance(x, Tensor)]
@@ -144,11 +152,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
                          create_graph if retain_graph is None else retain_graph, create_graph,
                          wanted, False, cut)
-    if None not in found:
+    if not has_none(found):
         return found
     if cut:
         found = zeros_where_cut(found, wanted, cut)
-        if None not in found:
+        if not has_none(found):
             return found
     if materialize_grads:
         return tuple([x.new_zeros(x.shape) if g is None else g for x, g in zip(wanted, found)])

@@ -24,7 +24,8 @@ def put(op, level, tensors, attributes):
 @rule("copy")
 def copied(op, level, tensors, attributes):
     x, source = tensors
-    return op.function(spread(x, level), aligned(source, x.ndim) if is_at(source, level) else source)
+    source = aligned(source, x.ndim) if is_at(source, level) else source
+    return op.function(spread(x, level), source)
 
 
 # ---- indexing ------------------------------------------------------------------------------------

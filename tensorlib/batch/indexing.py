@@ -6,7 +6,7 @@ the number of the example; a mask that differs can only be written through.
 """
 
 from tensorlib._core.indexing import Index, lifted
-from tensorlib._core.op import registry
+from tensorlib._core.op import find
 from tensorlib._core.tensor import Tensor
 from tensorlib.batch.values import (
     SHARED_WRITE,
@@ -22,8 +22,8 @@ from tensorlib.ops.declare import FUNCTIONS
 arange, tensor, where = (FUNCTIONS[name] for name in ("arange", "tensor", "where"))
 BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
-NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions that "
-                  "do, have results of no fixed shape; use where")
+NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions "
+                  "that do, have results of no fixed shape; use where")
 
 
 @rule("getitem")
@@ -155,10 +155,5 @@ def write_where(view, picks, values):
     view.copy_(where(mask, values, view))
 
 
-def setitem(self, key, values):
-    """See `written`."""
-    written(self, key, values)
-
-
-Batched.__setitem__ = setitem
-Batched.__getitem__ = lambda self, key: Batched.__tensor_call__(registry["getitem"], (self, key), {})
+Batched.__setitem__ = written
+Batched.__getitem__ = lambda self, key: Batched.__tensor_call__(find("getitem"), (self, key), {})

@@ -6,6 +6,7 @@ at any depth of nesting.
 """
 
 import math
+import sys
 import warnings
 from functools import reduce
 
@@ -223,10 +224,18 @@ def warn_of_loop(name, level):
     if name not in _warned:
         _warned.add(name)
         warnings.warn(f"vmap: {name} has no batching rule and runs example by example, which is "
-                      "slow", UserWarning, stacklevel=4)
+                      "slow", UserWarning, stacklevel=outside())
     if level.size == 0:
         raise RuntimeError(f"{name}: vmap: has no batching rule, so that a batch of no examples is "
                            "not supported")
+
+
+def outside():
+    """The `stacklevel` of a warning that shows the user's line, for who calls this."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("tensorlib."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @rule(OTHERS)

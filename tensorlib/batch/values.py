@@ -10,7 +10,6 @@ import threading
 from functools import partial
 
 from tensorlib._core import generator
-from tensorlib._core.op import registry
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -69,8 +68,16 @@ def raised(x, levels):
     return x
 
 
+def seen(result, level):
+    """What a rule gave, a batch or a tuple of batches, as the examples see it."""
+    if not isinstance(result, tuple):
+        return Batched(result, level)
+    wrapped = [Batched(x, level) for x in result]
+    return type(result)(*wrapped) if hasattr(result, "_fields") else tuple(wrapped)
+
+
 RULES = {}           # what does an operation, by its name
-ELEMENTWISE, OTHERS = "(element-wise)", "(others)"      # the rules of those without one of their own
+ELEMENTWISE, OTHERS = "(element-wise)", "(others)"   # the rules of those without one of their own
 
 
 def rule(*names):
@@ -92,7 +99,7 @@ def rule_of(op):
 
 
 class DataDependent(RuntimeError, TypeError):
-    """Something asks for a value that differs between the examples: PyTorch's error, and Python's."""
+    """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
 
 
 class Batched:
@@ -118,11 +125,7 @@ class Batched:
         attributes = dict(zip(op.attributes, op.defaults))
         attributes.update(zip(op.attributes, args[count:]))
         attributes.update((name, x) for name, x in kwargs.items() if name != "out")
-        result = rule_of(op)(op, level, args[:count], attributes)
-        if isinstance(result, tuple):
-            wrapped = [cls(x, level) for x in result]
-            return type(result)(*wrapped) if hasattr(result, "_fields") else tuple(wrapped)
-        return cls(result, level)
+        return seen(rule_of(op)(op, level, args[:count], attributes), level)
 
     # ---- what a tensor tells of itself
 

@@ -17,7 +17,7 @@ class Structure:
         self.kind = kind
         self.keys = tuple(keys)
         self.children = tuple(children)
-        self.count = sum(child.count for child in children) if kind is not None else 1
+        self.count = sum([child.count for child in children]) if kind is not None else 1
 
     def __eq__(self, other):
         if not isinstance(other, Structure) or self.kind is not other.kind:
@@ -46,12 +46,15 @@ class Structure:
 
 LEAF = Structure(None)
 NOTHING = Structure(type(None))
+ONE = Structure(tuple, (), (LEAF,))         # of one argument, which is what transforms mostly get
 
 
 def flatten(container):
     """The leaves of a container in order, and its structure."""
     if isinstance(container, Tensor):
         return [container], LEAF
+    if type(container) is tuple and len(container) == 1 and isinstance(container[0], Tensor):
+        return [container[0]], ONE
     leaves = []
     return leaves, _collect(container, leaves)
 
@@ -69,7 +72,9 @@ def _collect(value, leaves):
 
 def unflatten(structure, leaves):
     """The container of this structure with these leaves."""
-    return leaves[0] if structure is LEAF else _build(structure, iter(leaves))
+    if structure is LEAF:
+        return leaves[0]
+    return (leaves[0],) if structure is ONE else _build(structure, iter(leaves))
 
 
 def _build(structure, leaves):

@@ -7,6 +7,7 @@ from typing import Any
 from tensorlib._core.custom import (
     captured,
     custom_node,
+    is_complete,
     is_retained,
     linked_alias,
     payload_of,
@@ -15,8 +16,8 @@ from tensorlib._core.custom import (
     wanted_inputs,
 )
 from tensorlib._core.node import is_grad_enabled, recorded_so_far
-from tensorlib._core.operands import stands_in
 from tensorlib._core.op import Op
+from tensorlib._core.operands import stands_in
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.primitive import signature_of
 
@@ -64,16 +65,19 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 
 def run(op, *args, **kwargs):
-    """Runs a composed operation, its graph inside one node; on examples of a batch its parts."""
-    if not is_grad_enabled() or any(stands_in(x) for x in (*args, *kwargs.values())):
-        return op.forward(*args, **kwargs)
+    """Runs a composed operation, its graph inside one node.
+
+    Its parts are recorded instead where forward mode will ask for their rules, and where something
+    stands in for a tensor.
+    """
     given = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-    versions = [x._version for x in given]
+    as_one = is_grad_enabled() and not is_complete() and not any(map(stands_in, given))
+    versions = [x._version for x in given if not stands_in(x)]
     since = recorded_so_far()
-    own = {id(x): linked_alias(ARGUMENT, x) for x in given if x.requires_grad}
+    own = {id(x): linked_alias(ARGUMENT, x) for x in given if x.requires_grad} if as_one else {}
     result = op.forward(*[own.get(id(x), x) for x in args],
                         **{key: own.get(id(x), x) for key, x in kwargs.items()})
-    if [x._version for x in given] != versions:
+    if [x._version for x in given if not stands_in(x)] != versions:
         raise RuntimeError(f"{op.name}: it wrote into one of its tensors; a composed operation "
                            "leaves them as they are: use the out-of-place form")
     outputs = result if isinstance(result, (tuple, list)) else (result,)
@@ -82,7 +86,7 @@ def run(op, *args, **kwargs):
             raise TypeError(f"{op.name}: a composed operation returns Tensors, got "
                             f"{type(x).__name__}")
     roots = tuple(x for x in outputs if x.requires_grad)
-    if not roots:
+    if not as_one or not roots or any(map(stands_in, outputs)):
         return result
     outside = captured(roots, tuple(own.values()), since)
     inputs = tuple(own.get(id(x), x) for x in given) + outside

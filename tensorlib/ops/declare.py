@@ -202,7 +202,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
               outputs=("out",), **testing):
     """Declares a function made of operations; its gradient is theirs.
 
-    Parameters without a default are its tensors, the rest are attributes.
+    Parameters without a default are its tensors, or one annotated `Tensors` a sequence of them; the
+    rest are attributes.
     """
     def decorate(function):
         name = function.__name__
@@ -211,7 +212,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         attributes = [p for p in _parameters(function) if p in defaults]
         record = Op(
             name, function.__doc__, arguments, attributes, [defaults[a] for a in attributes],
-            outputs, forward=function, differentiable=differentiable, linearity="composite",
+            outputs, forward=function, variadic=Tensors in function.__annotations__.values(),
+            differentiable=differentiable, linearity="composite",
             testing={"reference": reference, "samples": samples, **testing})
         publish(name, function, function.__doc__, method, public)
         function.op = record

@@ -375,7 +375,7 @@ cat.op = _cat.op
 
 @composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
            samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors, all of one shape, joined along a new dim.
 
     Raises: RuntimeError for no tensors or shapes that differ, IndexError.

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(4, 2, 3)), RNG.normal(size=(4, 2, 3))
 V, S = RNG.normal(size=(4, 3)), RNG.normal(size=4)
-I, J, I3 = (RNG.integers(0, 2, shape) for shape in ((4, 3), (4,), (4, 2, 3)))
+PLACES, J, PLACES3 = (RNG.integers(0, 2, shape) for shape in ((4, 3), (4,), (4, 2, 3)))
 M = X > 0
 LIBRARIES = (SimpleNamespace(lib=tl, f=func, t=tl.tensor, vmap=func.vmap),
              SimpleNamespace(lib=torch, f=torch.func, t=torch.tensor, vmap=torch.func.vmap))
@@ -38,23 +38,24 @@ CASES = {
     "new": of(lambda lib, x: (x.new_zeros(5), x.new_ones(2, 1), x.new_full((2,), 3.0)), X),
     "new_tensor": of(lambda lib, x: x.new_tensor([1.0, 2.0, 3.0]) * x, X),
     "position": of(lambda lib, x, j: x[j], X, J),
-    "positions": of(lambda lib, x, i: x[:, i], X, I),
+    "positions": of(lambda lib, x, i: x[:, i], X, PLACES),
     "write at a position": of(lambda lib, x, j, v: written(x, j, v), X, J, V),
     "write at two": of(lambda lib, x, j: written(x, (j, 0), 0.5), X, J),
-    "write at the last": of(lambda lib, x, i: written(x, (..., i[:1]), 0.5), X, I),
+    "write at the last": of(lambda lib, x, i: written(x, (..., i[:1]), 0.5), X, PLACES),
     "write at positions": of(lambda lib, x, i, v: written(
-        x, (i[:2], lib.tensor([0, 1])), v[:2]), X, I, V),
+        x, (i[:2], lib.tensor([0, 1])), v[:2]), X, PLACES, V),
     "write through a shared mask": of(lambda lib, x: written(x, lib.tensor(M[0]), 0.5), X),
-    "write a slice": of(lambda lib, x, y: written(x, (slice(None), slice(1, None)), y[:, 1:]), X, Y),
+    "write a slice": of(lambda lib, x, y: written(
+        x, (slice(None), slice(1, None)), y[:, 1:]), X, Y),
     "write at shared positions": of(lambda lib, x, y: written(
         x, (slice(None), lib.tensor([2, 0])), y[:, 1:]), X, Y),
     "where": of(lambda lib, x, m: lib.where(m, x, 0.0), X, M),
     "masked_fill": of(lambda lib, x, m: x.masked_fill(m, 0.0), X, M),
-    "gather": of(lambda lib, x, i: x.gather(0, i), X, I3),
-    "gather at shared": of(lambda lib, x: x.gather(0, lib.tensor(I3[0])), X),
-    "gather of a shared": of(lambda lib, i: lib.tensor(X[0]).gather(0, i), I3),
-    "index_select": of(lambda lib, x, i: x.index_select(0, i), X, I),
-    "take_along_dim": of(lambda lib, x, i: lib.take_along_dim(x, i, 0), X, I3),
+    "gather": of(lambda lib, x, i: x.gather(0, i), X, PLACES3),
+    "gather at shared": of(lambda lib, x: x.gather(0, lib.tensor(PLACES3[0])), X),
+    "gather of a shared": of(lambda lib, i: lib.tensor(X[0]).gather(0, i), PLACES3),
+    "index_select": of(lambda lib, x, i: x.index_select(0, i), X, PLACES),
+    "take_along_dim": of(lambda lib, x, i: lib.take_along_dim(x, i, 0), X, PLACES3),
     "softmax": of(lambda lib, x: (x.softmax(-1), x.log_softmax(0), x.logsumexp(1)), X),
     "reductions": of(lambda lib, x: (x.sum(0), x.prod(1), x.var(0), x.amax((0, 1)), x.argmax()), X),
     "norms": of(lambda lib, x: (x.norm(), x.norm(1, dim=0), x.nansum(0), x.cumsum(-1)), X),
@@ -108,7 +109,7 @@ ERRORS = {
     "in place on a shared": of(lambda lib, x: lib.tensor(X[0]).add_(x), X),
     "write to a shared": of(lambda lib, x: written(lib.tensor(X[0]), 0, x[0]), X),
     "write to a shared, somewhere": of(lambda lib, j: written(lib.tensor(X[0]), j, 0.0), J),
-    "into a lower kind": of(lambda lib, i, x: i.clone().add_(x), I3, X),
+    "into a lower kind": of(lambda lib, i, x: i.clone().add_(x), PLACES3, X),
     "out=": of(lambda lib, x: lib.add(x, x, out=lib.zeros(2, 3)), X),
     "to an expanded": of(lambda lib, x: x.expand(2, 2, 3).add_(1), X),
     "backward": of(lambda lib, x: x.sum().backward(), X),

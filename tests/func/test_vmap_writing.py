@@ -12,7 +12,7 @@ from tensorlib.testing import assert_close
 
 X, Y = random(4, 2, 3), random(4, 2, 3, seed=1)
 V = random(4, 3, seed=2)
-I, J = (tl.tensor(np.random.default_rng(5).integers(0, 2, shape)) for shape in ((4, 3), (4,)))
+PLACES, J = (tl.tensor(np.random.default_rng(5).integers(0, 2, shape)) for shape in ((4, 3), (4,)))
 SHARED = tl.tensor([1, 0])
 
 
@@ -59,7 +59,7 @@ def assignment(key, value):
     (lambda y, v, i, j: v.sum() > 0, lambda y, v, i, j: y),
 ], ids=range(25))
 def test_assignment(key, value):
-    check(assignment(key, value), X, Y, V, I, J)
+    check(assignment(key, value), X, Y, V, PLACES, J)
 
 
 @pytest.mark.parametrize("write", [
@@ -71,7 +71,7 @@ def test_assignment(key, value):
     lambda x, y, v, i, j: x.diagonal().copy_(v[:2]), lambda x, y, v, i, j: x.view(-1)[1:3].exp_(),
 ], ids=range(11))
 def test_in_place(write):
-    check(after(write), X, Y, V, I, J)
+    check(after(write), X, Y, V, PLACES, J)
 
 
 @pytest.mark.parametrize("make", [
@@ -131,8 +131,8 @@ def test_gradients_of_examples_that_are_written():
         x[y > 0] = x.sum()
         x[:, i[:1]] *= 2
         return x.sin().sum()
-    check(grad(loss, 0), X, Y, V, I, J)
-    check(grad(loss, 2), X, Y, V, I, J)
+    check(grad(loss, 0), X, Y, V, PLACES, J)
+    check(grad(loss, 2), X, Y, V, PLACES, J)
 
 
 @pytest.mark.parametrize("call, error, message", [

@@ -9,7 +9,7 @@ from catalogue import operations
 from process import run_python
 
 import tensorlib as tl
-from tensorlib import ops
+from tensorlib import func, ops
 from tensorlib._core.custom import sweep_inside
 from tensorlib.ops.calls import flat
 from tensorlib.ops.samples import pairs, reals
@@ -376,6 +376,38 @@ def test_composed_operations_equal_what_they_are_made_of():
         for a, b in zip(found, wanted):
             assert_close(a, b)
     assert gradcheck(net, (x, w)) and gradgradcheck(net, (x, w))
+
+
+def test_forward_mode_goes_through_the_parts():
+    net, plain = nested()
+    x, w = real(3, 3).detach(), real(3, 3, seed=1).detach()
+    moves = (real(3, 3, seed=2).detach(), real(3, 3, seed=3).detach())
+    for wanted in (func.jvp(plain, (x, w), moves), net.tangent((x, w), {}, moves)):
+        for a, b in zip(func.jvp(net, (x, w), moves), wanted):
+            for one, other in zip(a, b):
+                assert_close(one, other)
+    alone = net.tangent((x, w), {}, (moves[0], None))[1]
+    assert_close(alone[0], func.jvp(lambda x: plain(x, w)[0], (x,), moves[:1])[1])
+
+    def scalar(f):
+        return lambda x: f(x, w)[0].sin().sum()
+    for first, second in ((func.jacfwd, func.jacrev), (func.jacrev, func.jacfwd)):
+        assert_close(first(second(scalar(net)))(x), first(second(scalar(plain)))(x))
+
+
+def test_composed_operations_of_a_batch():
+    net, plain = nested()
+    xs, w = real(4, 3, 3).detach(), real(3, 3, seed=1).detach()
+    for f, g in ((net, plain), (lambda x, w: net(w, w), lambda x, w: plain(w, w))):
+        found = func.vmap(lambda x: f(x, w)[0])(xs)
+        assert_close(found, func.vmap(lambda x: g(x, w)[0])(xs))
+    found = func.vmap(func.grad(lambda x, w: net(x, w)[0].sum(), (0, 1)), (0, None))(xs, w)
+    wanted = func.vmap(func.grad(lambda x, w: plain(x, w)[0].sum(), (0, 1)), (0, None))(xs, w)
+    for a, b in zip(found, wanted):
+        assert_close(a, b)
+    batch = func.vmap(lambda x, w: net(x, w)[0].sum(), (0, None))
+    assert_close(func.grad(lambda w: batch(xs, w).sum())(w),
+                 func.grad(lambda w: sum(plain(x, w)[0].sum() for x in xs))(w))
 
 
 def test_tensors_taken_from_around_are_summed():
