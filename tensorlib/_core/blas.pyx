@@ -118,24 +118,30 @@ cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:
     """y := a @ b for columns `a` and rows `b`; False where a row is not contiguous."""
     cdef Outer outer
     outer.args, outer.run, outer.itemsize = args, run, args.y_col
+    if args.m * args.n * args.batch == 0:
+        return True
     if args.b_col != args.y_col or args.y_row != args.n * args.y_col:
         return False
     if args.a_row % args.y_col:
         return False
     if args.m * args.n * args.batch < OUTER_CHUNK:
-        run_pairs(&outer, 0, args.batch)
+        run_rows(&outer, 0, args.batch * args.m)
     else:
-        parallel_for(run_pairs, &outer, args.batch, 1 + OUTER_CHUNK // max(1, args.m * args.n))
+        parallel_for(run_rows, &outer, args.batch * args.m, 1 + OUTER_CHUNK // args.n)
     return True
 
 
-cdef void run_pairs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Outer* outer = <Outer*>context
     cdef const MatmulArgs* args = outer.args
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        outer.run(args.a + i * args.a_batch, args.a_row // outer.itemsize,
-                  args.b + i * args.b_batch, args.y + i * args.y_batch, args.m, args.n)
+    cdef Py_ssize_t matrix, row, rows
+    while begin < end:
+        matrix, row = begin // args.m, begin % args.m
+        rows = min(end - begin, args.m - row)
+        outer.run(args.a + matrix * args.a_batch + row * args.a_row,
+                  args.a_row // outer.itemsize, args.b + matrix * args.b_batch,
+                  args.y + matrix * args.y_batch + row * args.y_row, rows, args.n)
+        begin += rows
 
 
 cdef void choose_blocks(Blocks* blocks) noexcept nogil:
