@@ -182,6 +182,22 @@ def input_facts(Node node, int i):
     return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
 
 
+def widest(list nodes):
+    """The most elements that an input of one of the nodes has."""
+    cdef Py_ssize_t most = 0, n
+    cdef Edge* edge
+    cdef Node node
+    cdef int i, d
+    for node in nodes:
+        for i in range(node.n_edges):
+            edge = &node.edges[i]
+            n = 1
+            for d in range(edge.ndim):
+                n *= edge_dims(edge)[d]
+            most = max(most, n)
+    return most
+
+
 def takes_batches(Node node):
     """Whether the node's rules can run on a batch of gradients at once.
 

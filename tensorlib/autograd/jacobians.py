@@ -4,6 +4,7 @@ Each block has the shape of an output followed by that of an input. Where rows o
 they go through the graph as one batch; else, and where a rule takes no batch, one by one.
 """
 
+from tensorlib._core import paths
 from tensorlib.autograd.pullback import path_takes_batches
 from tensorlib.batch import Batched, Level, spread
 from tensorlib.ops.declare import FUNCTIONS
@@ -14,12 +15,14 @@ cat, stack, zeros = FUNCTIONS["cat"], FUNCTIONS["stack"], FUNCTIONS["zeros"]
 # in Python; tangents go through in Python either way.
 ROWS_TOGETHER = 16
 COLUMNS_TOGETHER = 5
+# How many elements the widest value inside may have for all rows or columns of a batch together.
+ELEMENTS_TOGETHER = 1 << 24
 
 
 def rows_of(trace, place, chunk_size=None):
     """The Jacobians of the output at `place` with respect to each input of a trace.
 
-    chunk_size: how many rows to compute at once.
+    chunk_size: how many rows to compute at once; by default as many as memory is spent on gladly.
     """
     out = trace.outputs[place]
     n = out.numel()
@@ -31,8 +34,8 @@ def rows_of(trace, place, chunk_size=None):
 
     if not n:
         return [x.new_zeros(out.shape + x.shape) for x in trace.inputs]
-    together = min(n, chunk_size or n)
-    if together >= ROWS_TOGETHER and trace.takes_batches():
+    together = min(n, chunk_size or at_once(trace.pullback().nodes))
+    if together >= ROWS_TOGETHER and trace.pullback().takes_batches:
         columns = together_in_parts(pulled, out, together)
     else:
         columns = [stack(column) for column in zip(*map(pulled, one_hots(out.detach())))]
@@ -52,13 +55,19 @@ def columns_of(trace):
 
         n = x.numel()
         if n >= COLUMNS_TOGETHER and batches:
-            columns = [found.movedim(0, -1) for found in together_in_parts(pushed, x, n)]
+            together = at_once([call.node for call, _ in path.steps])
+            columns = [found.movedim(0, -1) for found in together_in_parts(pushed, x, together)]
         else:
             columns = [stack(found, -1) for found in zip(*map(pushed, one_hots(x.detach())))]
         for k, out in enumerate(trace.outputs):
             shape = out.shape + x.shape
             blocks[k].append(columns[k].reshape(shape) if n else out.detach().new_zeros(shape))
     return blocks
+
+
+def at_once(nodes):
+    """How many rows or columns to take through these nodes at once."""
+    return max(ROWS_TOGETHER, ELEMENTS_TOGETHER // max(1, paths.widest(nodes)))
 
 
 def together_in_parts(derivative, like, step):

@@ -23,9 +23,9 @@ class Pullback:
         self.starts = [paths.gradient_place(x) for x in inputs]
         self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
         starts = [node for node, _ in self.starts]
-        nodes = paths.nodes_between(starts, [end[0] for end in self.ends if end], since)
-        passed = {*starts, *nodes}
-        self.steps = [(node, node.next_functions) for node in reversed(nodes)]
+        self.nodes = paths.nodes_between(starts, [end[0] for end in self.ends if end], since)
+        passed = {*starts, *self.nodes}
+        self.steps = [(node, node.next_functions) for node in reversed(self.nodes)]
         self.wanted = [tuple(edge[0] in passed for edge in edges) for _, edges in self.steps]
         self.takes_batches = all(map(paths.takes_batches, passed))
 

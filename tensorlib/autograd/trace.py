@@ -75,10 +75,6 @@ class Trace:
             self.backwards = Pullback(self.inputs, self.outputs, self.since)
         return self.backwards
 
-    def takes_batches(self):
-        """Whether many gradients can be pulled back as one batch."""
-        return self.pullback().takes_batches
-
     def batch_pulled(self, gradients):
         """What `gradients` gives for batches of them, one by one where a rule takes no batch."""
         pullback = self.pullback()

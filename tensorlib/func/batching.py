@@ -52,8 +52,8 @@ class BatchedTrace:
     def pull(self, gradients, retain_graph):
         return self.raised(self.trace.pull([self.lowered(g) for g in gradients], retain_graph))
 
-    def takes_batches(self):
-        return self.trace.takes_batches()
+    def pullback(self):
+        return self.trace.pullback()
 
     def path(self):
         return self.trace.path()

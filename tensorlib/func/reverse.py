@@ -126,7 +126,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
 
     It has the container of the output, and in it that of the argument (a tuple where argnums is
     one); each tensor has the output's shape followed by the input's. Cheap where outputs are few.
-    chunk_size: how many rows to compute at once, all by default; fewer take less memory.
+    chunk_size: how many rows to compute at once; fewer take less memory.
 
     >>> jacrev(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],

@@ -266,6 +266,15 @@ def test_chunks_of_rows(size, together):
                  jacfwd(lambda x: x.exp() * x.sum())(x))
 
 
+@pytest.mark.parametrize("transform", [jacrev, jacfwd])
+def test_chunks_where_values_inside_are_wide(transform, monkeypatch):
+    monkeypatch.setattr(jacobians, "ELEMENTS_TOGETHER", 1)
+    monkeypatch.setattr(jacobians, "ROWS_TOGETHER", 3)
+    x = random(7)
+    assert_close(transform(lambda x: x.exp() * x.sum())(x),
+                 x.exp().unsqueeze(1).expand(7, 7) + tl.eye(7) * (x.exp() * x.sum()))
+
+
 def test_a_chunk_has_rows():
     with pytest.raises(ValueError, match="chunk_size"):
         jacrev(f, chunk_size=0)(random(3))
