@@ -348,7 +348,7 @@ cdef tuple broadcast_positions(list positions):
 
 # ---- applying a parsed key --------------------------------------------------------------------
 
-cdef inline bint is_indexed(Index index, int d):
+cdef bint is_indexed(Index index, int d):
     if index.mask is not None:
         return index.first <= d < index.first + index.mask.ndim_
     return index.positions is not None and index.positions[d] is not None
@@ -490,26 +490,3 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     elif n_index and not one_step(n_index, y.dims + index.at, y.steps + index.at, &step):
         y = packed_copy(y, y.type)
     return apply(view, index, y, ADD if accumulate else PUT)
-
-
-# ---- keys of a batch --------------------------------------------------------------------------
-
-cpdef Index lifted(Index index):
-    """The parsed key that picks from each of a batch of tensors, in dim 0, what `index` does."""
-    cdef Index out = Index.__new__(Index)
-    out.basic = (WHOLE, *index.basic)
-    out.positions = None if index.positions is None else (None, *index.positions)
-    out.mask, out.n_true = index.mask, index.n_true
-    out.first, out.at = index.first + 1, index.at + 1
-    return out
-
-
-cpdef int ndim_picked(Index index, int ndim):
-    """How many dims a parsed key gives of a tensor of `ndim` dims."""
-    cdef int n_index = n_index_dims(index), d, left
-    for part in index.basic:
-        ndim += 1 if part is None else -1 if kind_of(part) == INTEGER else 0
-    left = ndim
-    for d in range(ndim):
-        left -= is_indexed(index, d)
-    return left + n_index

@@ -47,8 +47,6 @@ ctypedef void (*float_loop)(uint64_t seed, uint64_t offset, float* y, Py_ssize_t
                             Py_ssize_t end) noexcept nogil
 ctypedef void (*double_loop)(uint64_t seed, uint64_t offset, double* y, Py_ssize_t begin,
                              Py_ssize_t end) noexcept nogil
-ctypedef void (*bits_loop)(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begin,
-                           Py_ssize_t end) noexcept nogil
 ctypedef void (*integer_loop)(uint64_t seed, uint64_t offset, int64_t low, uint64_t span,
                               int64_t* y, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 
@@ -68,19 +66,17 @@ cdef struct Draw:
 
 cdef float_loop uniform_floats, normal_floats
 cdef double_loop uniform_doubles, normal_doubles
-cdef bits_loop raw_bits
 cdef integer_loop integers
 
 
 cdef int find_loops() except -1:
-    global uniform_floats, normal_floats, uniform_doubles, normal_doubles, raw_bits, integers
+    global uniform_floats, normal_floats, uniform_doubles, normal_doubles, integers
     cdef dict found = {(kind, dtype): address
                        for kind, _, dtype, address in _kernels.load("random").table()}
     uniform_floats = <float_loop><size_t>found["uniform", "float32"]
     uniform_doubles = <double_loop><size_t>found["uniform", "float64"]
     normal_floats = <float_loop><size_t>found["normal", "float32"]
     normal_doubles = <double_loop><size_t>found["normal", "float64"]
-    raw_bits = <bits_loop><size_t>found["bits", "uint64"]
     integers = <integer_loop><size_t>found["integers", "int64"]
     return 0
 
@@ -478,60 +474,3 @@ cdef object largest(int dtype):
     if KIND[dtype] == FLOAT_KIND:
         return {FLOAT16: 2**11, BFLOAT16: 2**8, FLOAT32: 2**24}.get(dtype, 2**53)
     return 2**8 - 1 if dtype == UINT8 else 2**(8 * dtype_object(dtype).itemsize - 1) - 1
-
-
-cdef struct BitsDraw:
-    uint64_t seed, offset
-    uint64_t* y
-
-
-cdef void draw_bits(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef BitsDraw* draw = <BitsDraw*>context
-    raw_bits(draw.seed, draw.offset, draw.y, begin, end)
-
-
-cdef extern from *:
-    """
-    #define high_product(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
-    """
-    uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil
-
-
-cdef void shuffle(int64_t* y, const uint64_t* bits, Py_ssize_t n) noexcept nogil:
-    """y := the numbers below n in an order that `bits` choose (Fisher and Yates, inside out)."""
-    cdef Py_ssize_t i, j
-    for i in range(n):
-        j = <Py_ssize_t>high_product(bits[i], <uint64_t>i + 1)
-        y[i] = y[j]
-        y[j] = i
-
-
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None,
-             pin_memory=False, requires_grad=False):
-    """The integers from 0 to n - 1 in a random order, as int64.
-
-    Raises: RuntimeError for a negative n or one beyond the integers that the dtype holds.
-    """
-    cdef Py_ssize_t length = plain_size("randperm", "n", n)
-    cdef int id = chosen_dtype("randperm", dtype, out, INT64)
-    cdef Generator source = chosen("randperm", generator)
-    cdef tuple sizes = sizes_apart("randperm")
-    cdef Tensor x, bits
-    cdef BitsDraw draw
-    cdef Py_ssize_t row, rows
-    check_options("randperm", layout, device, pin_memory)
-    if id == BOOL:
-        raise RuntimeError("randperm: not implemented for tensorlib.bool")
-    if length - 1 > largest(id):
-        raise RuntimeError(f"randperm: n = {length} is too large for {dtype_object(id)}")
-    x = sized("randperm", (), (*sizes, length), INT64)
-    bits = sized("randperm", (), (*sizes, length), INT64)
-    draw.seed, draw.offset = source.key, source.offset
-    source.offset += 1
-    draw.y = <uint64_t*>bits.data_pointer
-    run_draw(draw_bits, &draw, bits.numel_)
-    rows = bits.numel_ // length if length else 0
-    with nogil:
-        for row in range(rows):
-            shuffle(<int64_t*>x.data_pointer + row * length, draw.y + row * length, length)
-    return seen_apart(finish("randperm", cast(x, id), out, requires_grad))

@@ -5,7 +5,8 @@ positions and masks on what that leaves. Positions that differ between examples 
 the number of the example; a mask that differs can only be written through.
 """
 
-from tensorlib._core.indexing import Index, lifted
+from tensorlib._core.batch_keys import lifted
+from tensorlib._core.indexing import Index
 from tensorlib._core.op import find
 from tensorlib._core.tensor import Tensor
 from tensorlib.batch.values import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core import random
+from tensorlib._core import permutation, random
 from tensorlib._core.convert import asarray
 from tensorlib._core.generator import default_generator, seen_apart, set_plan, sizes_apart
 from tensorlib._core.operands import behind
@@ -11,7 +11,7 @@ from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import publish
 
 for _function in (random.rand, random.randn, random.rand_like, random.randn_like, random.randint,
-                  random.randint_like, random.randperm):
+                  random.randint_like, permutation.randperm):
     publish(_function.__name__, _function, _function.__doc__, method=False)
 publish("bernoulli", random.bernoulli, random.bernoulli.__doc__)
 for _function in (random.uniform_, random.normal_, random.random_, random.bernoulli_):
