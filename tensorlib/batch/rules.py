@@ -12,10 +12,11 @@ from functools import reduce
 
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
-from tensorlib.batch.values import ELEMENTWISE, OTHERS, aligned, is_at, rule, spread
+from tensorlib.batch.values import ELEMENTWISE, OTHERS, Batched, aligned, is_at, rule, spread
 from tensorlib.ops.declare import FUNCTIONS
 
-cat, matmul, stack = (FUNCTIONS[name] for name in ("cat", "matmul", "stack"))
+asarray, cat, matmul, stack = (
+    FUNCTIONS[name] for name in ("asarray", "cat", "matmul", "stack"))
 ones = FUNCTIONS["ones"]
 
 
@@ -24,15 +25,31 @@ ones = FUNCTIONS["ones"]
 @rule(ELEMENTWISE)
 def elementwise(op, level, tensors, attributes):
     """Examples are brought to one number of dims, so that they broadcast as they would alone."""
-    ndim = max(x.ndim for x in tensors if isinstance(x, Tensor))
+    if len(tensors) == 1:
+        return op.function(tensors[0].value)
+    ndim, dtypes = 0, set()
+    for x in tensors:
+        if type(x) is Batched:
+            ndim = max(ndim, x.value.ndim - 1)
+            dtypes.add(x.value.dtype)
+        elif isinstance(x, Tensor):
+            ndim = max(ndim, x.ndim)
+            dtypes.add(x.dtype)
+        elif hasattr(x, "__array__"):                  # NumPy's
+            return elementwise(op, level, [
+                asarray(y) if hasattr(y, "__array__") and not isinstance(y, Tensor) else y
+                for y in tensors], None)
+    if len(dtypes) > 1:
+        tensors = of_one_dtype(op, tensors)
+    return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
+
+
+def of_one_dtype(op, tensors):
+    """The tensors in the dtype that the examples promote to, where the batches would to another."""
     common = common_dtype(op, tensors)
-    given = []
-    for place, x in enumerate(tensors):
-        x = aligned(x, ndim) if is_at(x, level) else x
-        if common is not None and isinstance(x, Tensor) and place not in op.boolean_inputs:
-            x = x.to(common)
-        given.append(x)
-    return op.function(*given)
+    return tensors if common is None else [
+        x.to(common) if isinstance(x, Tensor) and place not in op.boolean_inputs else x
+        for place, x in enumerate(tensors)]
 
 
 def common_dtype(op, tensors):

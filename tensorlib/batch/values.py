@@ -93,11 +93,6 @@ def has_rule(op):
     return op.elementwise or op.name in RULES
 
 
-def rule_of(op):
-    """The batching rule of an operation."""
-    return RULES.get(op.name) or RULES[ELEMENTWISE if op.elementwise else OTHERS]
-
-
 class DataDependent(RuntimeError, TypeError):
     """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
 
@@ -115,17 +110,19 @@ class Batched:
 
     @classmethod
     def __tensor_call__(cls, op, args, kwargs):
-        if kwargs.get("out") is not None:
+        if kwargs and kwargs.get("out") is not None:
             raise RuntimeError(f"{op.name}: vmap takes no out=; use the returned tensor")
         level = innermost(args)
         if level not in _running.levels:
             raise RuntimeError(f"{op.name}: got a tensor of a vmap that has ended; return it from "
                                "the function to have the batch")
+        if op.elementwise:                             # these have no attributes
+            return cls(RULES[ELEMENTWISE](op, level, args, None), level)
         count = len(op.arguments)
         attributes = dict(zip(op.attributes, op.defaults))
         attributes.update(zip(op.attributes, args[count:]))
         attributes.update((name, x) for name, x in kwargs.items() if name != "out")
-        return seen(rule_of(op)(op, level, args[:count], attributes), level)
+        return seen(RULES.get(op.name, RULES[OTHERS])(op, level, args[:count], attributes), level)
 
     # ---- what a tensor tells of itself
 
@@ -300,7 +297,7 @@ def is_at(x, level):
 def aligned(x, ndim):
     """The batch of `x` with dims of size 1 put in, so that its examples have `ndim` dims."""
     value = x.value
-    for _ in range(ndim - x.ndim):
+    for _ in range(ndim + 1 - value.ndim):
         value = value.unsqueeze(1)
     return value
 

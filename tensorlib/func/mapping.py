@@ -43,7 +43,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         leaves, structure = flatten(args)
         dims = placed_dims(in_dims, leaves, structure)
         size = batch_size(leaves, dims)
-        batches = [x if d is None else x.movedim(d, 0) for x, d in zip(leaves, dims)]
+        batches = [x.movedim(d, 0) if d else x for x, d in zip(leaves, dims)]
 
         def run(begin, length):
             part = [x if d is None or length == size else x.narrow(0, begin, length)
@@ -58,8 +58,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
             _, shape, places = chunks[0]
             results = [parts[0] if d is None else cat(parts) for d, *parts in zip(
                 places, *[found for found, _, _ in chunks])]
-        return unflatten(shape, [x if d is None else x.movedim(0, d)
-                                 for x, d in zip(results, places)])
+        return unflatten(shape, [x.movedim(0, d) if d else x for x, d in zip(results, places)])
     return vectorized
 
 

@@ -71,7 +71,8 @@ def test_a_broadcast_operand_has_batch_stride_0():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_outer_products_of_broadcast_and_strided_operands(dtype):
     rng = np.random.default_rng(3)
-    columns, rows = (rng.standard_normal(shape).astype(dtype) for shape in ((70, 30, 4), (1, 1, 50)))
+    columns = rng.standard_normal((70, 30, 4)).astype(dtype)
+    rows = rng.standard_normal((1, 1, 50)).astype(dtype)
     b = np.broadcast_to(rows, (70, 1, 50))
     for a in (columns[:, :, 1:2], np.broadcast_to(columns[:, :1, :1], (70, 30, 1))):
         np.testing.assert_array_equal(product(a, b), a * b)

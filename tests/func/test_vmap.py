@@ -156,9 +156,12 @@ def test_operators_methods_and_composites(f):
     lambda w, x: w[(x > 0).long()], lambda w, x: tl.cat([w, x]), lambda w, x: tl.stack([w, x], 1),
     lambda w, x: x[w > 0], lambda w, x: x @ w[0], lambda w, x: x[0] @ w,
     lambda w, x: x[0].dot(w[0]),
+    lambda w, x: x.sum() + np.ones(2), lambda w, x: np.float64(2) * x[0, 0] + np.arange(3.0),
+    lambda w, x: np.tanh(x) + np.where(x > 0, w, np.ones((2, 3, 3))), lambda w, x: np.dot(w, x),
+    lambda w, x: np.add.reduce(x) * np.linalg.norm(x), lambda w, x: np.concatenate([x, w.numpy()]),
     lambda w, x: w > x, lambda w, x: w % x, lambda w, x: tl.full_like(x, 2.0) + w,
     lambda w, x: x.clone().add_(w), lambda w, x: tl.inner(w, x), lambda w, x: x.std(),
-], ids=range(26))
+], ids=range(32))
 def test_shared_tensors_beside_examples(f):
     check(f, random(3, 3), random(4, 3, 3, seed=1), in_dims=(None, 0))
 
