@@ -10,13 +10,23 @@ import sys
 import warnings
 from functools import reduce
 
+import numpy as np
+
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
-from tensorlib.batch.values import ELEMENTWISE, OTHERS, Batched, aligned, is_at, rule, spread
+from tensorlib.batch.values import (
+    ELEMENTWISE,
+    OTHERS,
+    Batched,
+    aligned,
+    is_at,
+    rule,
+    spread,
+    tensor_argument,
+)
 from tensorlib.ops.declare import FUNCTIONS
 
-asarray, cat, matmul, stack = (
-    FUNCTIONS[name] for name in ("asarray", "cat", "matmul", "stack"))
+cat, matmul, stack = (FUNCTIONS[name] for name in ("cat", "matmul", "stack"))
 ones = FUNCTIONS["ones"]
 
 
@@ -26,7 +36,7 @@ ones = FUNCTIONS["ones"]
 def elementwise(op, level, tensors, attributes):
     """Examples are brought to one number of dims, so that they broadcast as they would alone."""
     if len(tensors) == 1:
-        return op.function(tensors[0].value)
+        return op.function(tensor_argument(op, 0, tensors[0]).value)
     ndim, dtypes = 0, set()
     for x in tensors:
         if type(x) is Batched:
@@ -35,13 +45,19 @@ def elementwise(op, level, tensors, attributes):
         elif isinstance(x, Tensor):
             ndim = max(ndim, x.ndim)
             dtypes.add(x.dtype)
-        elif hasattr(x, "__array__"):                  # NumPy's
+        elif not isinstance(x, (int, float)):              # an array, or nothing to compute with
             return elementwise(op, level, [
-                asarray(y) if hasattr(y, "__array__") and not isinstance(y, Tensor) else y
-                for y in tensors], None)
+                operand(op, place, y) for place, y in enumerate(tensors)], None)
     if len(dtypes) > 1:
         tensors = of_one_dtype(op, tensors)
     return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
+
+
+def operand(op, place, x):
+    """An argument as a Tensor, or a number, which promotes less."""
+    if isinstance(x, np.generic):
+        return x.item()
+    return x if isinstance(x, (int, float)) else tensor_argument(op, place, x)
 
 
 def of_one_dtype(op, tensors):

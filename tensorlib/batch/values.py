@@ -8,6 +8,7 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 
 import threading
 from functools import partial
+from itertools import repeat
 
 from tensorlib._core import generator
 from tensorlib._core.tensor import Tensor
@@ -93,6 +94,15 @@ def has_rule(op):
     return op.elementwise or op.name in RULES
 
 
+def tensor_argument(op, place, x):
+    """An argument of an operation as a Tensor. Raises: TypeError for what can be none."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, (int, float)) or hasattr(x, "__array__"):
+        return FUNCTIONS["asarray"](x)
+    raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type(x).__name__}")
+
+
 class DataDependent(RuntimeError, TypeError):
     """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
 
@@ -119,6 +129,11 @@ class Batched:
         if op.elementwise:                             # these have no attributes
             return cls(RULES[ELEMENTWISE](op, level, args, None), level)
         count = len(op.arguments)
+        if op.name != "getitem" and innermost(args[:count]) is not level:
+            raise DataDependent(f"{op.name}: vmap: what differs between the examples of the batch "
+                                "stands where no tensor goes")
+        if not op.variadic:
+            args = (*map(tensor_argument, repeat(op), range(count), args), *args[count:])
         attributes = dict(zip(op.attributes, op.defaults))
         attributes.update(zip(op.attributes, args[count:]))
         attributes.update((name, x) for name, x in kwargs.items() if name != "out")
@@ -195,6 +210,10 @@ class Batched:
     def item(self, *_, **__):
         raise DataDependent("vmap: It looks like you're calling .item() on a Tensor: its number "
                             "differs between the examples of the batch")
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("vmap: an example of a batch can't be pickled or copied as an object; "
+                           "clone() it")
 
     __float__ = __int__ = __index__ = tolist = numpy = __array__ = item
 

@@ -1,6 +1,8 @@
 """vmap against a loop over the batch: every operation of the registry, nesting, gradients."""
 
+import copy
 import functools
+import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -156,7 +158,8 @@ def test_operators_methods_and_composites(f):
     lambda w, x: w[(x > 0).long()], lambda w, x: tl.cat([w, x]), lambda w, x: tl.stack([w, x], 1),
     lambda w, x: x[w > 0], lambda w, x: x @ w[0], lambda w, x: x[0] @ w,
     lambda w, x: x[0].dot(w[0]),
-    lambda w, x: x.sum() + np.ones(2), lambda w, x: np.float64(2) * x[0, 0] + np.arange(3.0),
+    lambda w, x: x.sum() + np.ones(2),
+    lambda w, x: np.float32(2) * x[0, 0].float() + np.arange(3.0),
     lambda w, x: np.tanh(x) + np.where(x > 0, w, np.ones((2, 3, 3))), lambda w, x: np.dot(w, x),
     lambda w, x: np.add.reduce(x) * np.linalg.norm(x), lambda w, x: np.concatenate([x, w.numpy()]),
     lambda w, x: w > x, lambda w, x: w % x, lambda w, x: tl.full_like(x, 2.0) + w,
@@ -331,10 +334,17 @@ def test_every_operation_of_the_library_has_a_rule():
     (lambda x: vmap(lambda x: x + tl.rand(3))(x), RuntimeError, "random operation"),
     (lambda x: vmap(lambda x: tl.mm(x, x))(x), RuntimeError, "mm"),
     (lambda x: vmap(lambda x: x @ x[1:])(x), RuntimeError, "matmul"),
+    (lambda x: vmap(lambda i: x.sum(i))(tl.tensor([0, 1])), RuntimeError, "item"),
+    (lambda x: vmap(lambda i: x.transpose(i, 0))(tl.tensor([0, 1])), RuntimeError, "item"),
+    (lambda x: vmap(lambda x: tl.clone((x, x)))(x), TypeError, "clone: input must be a Tensor"),
+    (lambda x: vmap(lambda x: tl.mul(x, (x,)))(x), TypeError, "mul: other must be a Tensor"),
+    (lambda x: vmap(lambda x: tl.exp([x]))(x), TypeError, "exp: input must be a Tensor"),
+    (lambda x: vmap(lambda x: copy.deepcopy(x))(x), RuntimeError, "deepcopy"),
+    (lambda x: vmap(lambda x: pickle.dumps(x))(x), RuntimeError, "pickled"),
     (lambda x: vmap(lambda x: x.sum(1))(x), IndexError, "sum"),
     (lambda x: vmap(lambda x: x.retain_grad())(x), RuntimeError, "retain_grad"),
     (lambda x: vmap(lambda y: y.clone().copy_(x))(x), RuntimeError, "does not expand"),
-], ids=range(23))
+], ids=range(30))
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call(random(2, 3))

@@ -182,6 +182,52 @@ def test_rules_from_outside_run_one_by_one(monkeypatch):
     assert_close(found, tl.stack([push(row) for row in g]))
 
 
+class Squared(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return 2 * x * y * g, x * x * g
+
+
+def test_functions_of_users_run_one_by_one(monkeypatch):
+    monkeypatch.setattr("tensorlib.batch.rules._warned", set())
+    xs, y = random(3, 4), random(4, seed=1)
+    with pytest.warns(UserWarning, match="Squared has no batching rule") as caught:
+        found = vmap(Squared.apply, (0, None))(xs, y)
+    assert_close(found, xs * xs * y)
+    assert "test_vmap_derivatives" in caught[0].filename       # the user's line
+    assert_close(vmap(grad(lambda x: Squared.apply(x, y).sum()))(xs), 2 * xs * y)
+    assert_close(vmap(jacrev(lambda x: Squared.apply(x, y)))(xs)[1], tl.eye(4) * 2 * xs[1] * y)
+    nested = vmap(vmap(Squared.apply, (None, 0)), (0, None))(xs, xs)
+    assert_close(nested[2, 1], xs[2] * xs[2] * xs[1])
+
+
+def test_composed_operations_run_their_parts():
+    name = "vmap_layer"
+    layer = (tl.ops.registry[name] if name in tl.ops.registry else
+             tl.ops.compose(name, lambda x, w: (w @ x).tanh()))
+    xs, w = random(3, 4), random(2, 4, seed=1)
+    assert_close(vmap(layer, (0, None))(xs, w), (xs @ w.T).tanh())
+    check = lambda w, x: layer(x, w).sum()                               # noqa: E731
+    assert_close(vmap(grad(check), (None, 0))(w, xs),
+                 tl.stack([grad(check)(w, x) for x in xs]))
+    assert_close(vmap(linearize(lambda x: layer(x, w), xs[0])[1])(xs),
+                 tl.stack([jvp(lambda x: layer(x, w), (xs[0],), (x,))[1] for x in xs]))
+
+
+def test_checkpoints_keep_their_values():
+    xs = random(3, 4)
+    f = lambda x: tl.autograd.checkpoint(lambda y: y.sin() * y, x).sum()  # noqa: E731
+    assert_close(vmap(grad(f))(xs), tl.stack([grad(f)(x) for x in xs]))
+    assert_close(jacrev(lambda x: tl.autograd.checkpoint(tl.sin, x))(xs.flatten()),
+                 tl.eye(12) * xs.flatten().cos())
+
+
 def test_jacobians_through_them_are_silent(together):
     x = random(4)
     wanted = tl.tensor(np.diag(np.exp(x.numpy()))[::-1].copy())
