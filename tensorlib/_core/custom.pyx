@@ -13,7 +13,7 @@ from tensorlib._core.node cimport (
     Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge, watch,
 )
 from tensorlib._core.op cimport Op
-from tensorlib._core.operands cimport stands_in as tensor_stands_in
+from tensorlib._core.operands cimport stands_in
 from tensorlib._core.paths cimport is_outside, new_mark, reached
 from tensorlib._core.recording cimport record
 from tensorlib._core.saved cimport check_not_released, keep, saved_at
@@ -93,6 +93,14 @@ def wanted_inputs(Node node):
 
 # ---- graphs inside a node ------------------------------------------------------------------------
 
+def runs_in_parts(values):
+    """Whether a composed operation must run, on `values`, as the operations that it is made of.
+
+    These alone have the rules that forward mode and stand-ins of tensors, such as batches, ask for.
+    """
+    return mode().complete or any([stands_in(x) for x in values])
+
+
 def linked_alias(Op op, Tensor x):
     """The elements of `x` as a new tensor, which is linked to `x` by the operation `op`."""
     cdef PyObject* args[1]
@@ -114,11 +122,6 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs):
 def is_complete():
     """Whether nodes recorded now keep what forward mode needs."""
     return mode().complete
-
-
-def stands_in(value):
-    """Whether a value is no Tensor but does operations in the place of one."""
-    return tensor_stands_in(value)
 
 
 def is_retained():
@@ -156,16 +159,26 @@ def captured(tuple outputs, tuple inputs, int64_t since):
 
 
 cdef Tensor stand_in(Edge* edge):
-    """A tensor with the shape, dtype and history of what an edge goes to, without its values."""
-    cdef Py_ssize_t steps[MAX_NDIM]
+    """What `without_values` gives for the tensor that an edge goes to."""
     cdef Node target = <Node>edge.target
-    cdef Tensor one, x
-    cdef int d
     if target.op is accumulate:
         return <Tensor>target.saved[0].tensor
-    for d in range(edge.ndim):
+    return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
+
+
+def without_values(Tensor x):
+    """A tensor with the shape, dtype and history of `x`, but not its memory; a leaf is itself."""
+    if x.grad_node is None:
+        return x
+    return valueless(x.type, x.ndim_, x.dims, x.grad_node, x.slot)
+
+
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor one = new_scalar(dtype), x
+    cdef int d
+    for d in range(ndim):
         steps[d] = 0
-    one = new_scalar(edge.dtype)
-    x = over_storage(one.storage, one.data_pointer, edge.dtype, edge.ndim, edge_dims(edge), steps)
-    x.grad_node, x.slot = target, edge.slot
+    x = over_storage(one.storage, one.data_pointer, dtype, ndim, dims, steps)
+    x.grad_node, x.slot = node, slot
     return x

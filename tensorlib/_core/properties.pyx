@@ -2,7 +2,7 @@
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.memory cimport Storage, borrow, untracked
-from tensorlib._core.tensor cimport Tensor, alias, replace, requires_grad as requires
+from tensorlib._core.tensor cimport Tensor, alias, replace, requires_grad as requires, watch_tensor
 
 from tensorlib._core.device import CPU
 from tensorlib._core.tensor import attach
@@ -28,11 +28,6 @@ def itemsize(Tensor self):
 def nbytes(Tensor self):
     """Bytes of all elements."""
     return self.numel_ * ITEMSIZE[self.type]
-
-
-def is_contiguous(Tensor self):
-    """Whether the elements lie in row-major order without gaps."""
-    return self.packed
 
 
 def data_ptr(Tensor self):
@@ -76,6 +71,12 @@ def requires_grad_(Tensor self, bint requires_grad=True):
 def is_inference(Tensor self):
     """Whether this tensor was made in inference mode."""
     return untracked(self.storage)
+
+
+def grad_fn(Tensor self):
+    """The node of the operation that made this tensor, or None for a leaf."""
+    watch_tensor(self)               # who has the node may give it a hook that has the tensor
+    return self.grad_node
 
 
 def output_nr(Tensor self):
@@ -136,10 +137,11 @@ def set_data(Tensor self, Tensor value not None):
     replace(self, value)
 
 
-for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
-               is_complex, requires_grad_, is_inference, detach_):
+for method in (nelement, element_size, data_ptr, storage_offset, is_floating_point, is_complex,
+               requires_grad_, is_inference, detach_):
     attach(method.__name__, method)
-for getter in (itemsize, nbytes, device, is_cuda, output_nr, retains_grad, _version, _base):
+for getter in (itemsize, nbytes, device, is_cuda, grad_fn, output_nr, retains_grad, _version,
+               _base):
     attach(getter.__name__, property(getter, doc=getter.__doc__))
 for getter, setter in ((name, set_name), (data, set_data)):
     attach(getter.__name__, property(getter, setter, doc=getter.__doc__))

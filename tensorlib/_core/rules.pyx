@@ -11,7 +11,8 @@ from tensorlib._core.flat cimport run_loop
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
 from tensorlib._core.node cimport Edge, Node, edge_dims
 from tensorlib._core.op cimport (
-    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
+    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want,
+    ZERO,
 )
 from tensorlib._core.saved cimport saved_value
 from tensorlib._core.shape cimport MAX_NDIM, make_size

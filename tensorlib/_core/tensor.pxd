@@ -76,8 +76,8 @@ cdef inline bint requires_grad(Tensor x) noexcept:
     return x.wants_grad or x.grad_node is not None
 
 # The garbage collector looks after a tensor only once it can be part of a cycle: with hooks, with a
-# node that the collector looks after, with a gradient that has a graph. Measured why: of the time
-# to record 100,000 operations one half went into the collector's visits to what they kept.
+# node that the collector looks after, with a gradient that has a graph. Measured why: half of the
+# time to record 100,000 operations went into the collector's visits to what they kept.
 
 cdef inline void watch_tensor(Tensor x) noexcept:
     """Shows a tensor, and the one it is a view of, to the garbage collector."""

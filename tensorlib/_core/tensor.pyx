@@ -102,6 +102,10 @@ cdef class Tensor:
         """The type of the elements."""
         return dtype_object(self.type)
 
+    def is_contiguous(self):
+        """Whether the elements lie in row-major order without gaps."""
+        return self.packed
+
     # ---- place in the graph -----------------------------------------------------------------
 
     @property
@@ -117,12 +121,6 @@ cdef class Tensor:
     def is_leaf(self):
         """Whether no recorded operation made this tensor."""
         return self.grad_node is None
-
-    @property
-    def grad_fn(self):
-        """The node of the operation that made this tensor, or None for a leaf."""
-        watch_tensor(self)           # who has the node may give it a hook that has the tensor
-        return self.grad_node
 
     @property
     def grad(self):

@@ -115,7 +115,7 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
 
 
 cdef bint has_none(tuple found) noexcept:
-    """Whether one of the gradients is None. (`None in found` asks the tensors if they equal it.)"""
+    """Whether one of the gradients is None: `None in found` would compare the tensors with it."""
     for g in found:
         if g is None:
             return True
