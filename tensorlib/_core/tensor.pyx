@@ -102,10 +102,6 @@ cdef class Tensor:
         """The type of the elements."""
         return dtype_object(self.type)
 
-    def is_contiguous(self):
-        """Whether the elements lie in row-major order without gaps."""
-        return self.packed
-
     # ---- place in the graph -----------------------------------------------------------------
 
     @property

@@ -79,9 +79,6 @@ def run(op, *args, **kwargs):
         result = op.forward(*args, **kwargs)
         tensors_of(op, result)
         return result
-    places = ([f"{op.arguments[0]}[{i}]" for i in range(len(args))] if op.variadic else
-              (op.arguments + op.attributes)[:len(args)])
-    names = (*places, *kwargs)
     versions = [x._version for x in values if isinstance(x, Tensor)]
     since = recorded_so_far()
     # one for each place: a tensor that is given twice gets two gradients, which are summed outside
@@ -95,6 +92,7 @@ def run(op, *args, **kwargs):
     roots = tuple(x for x in outputs if x.requires_grad)
     if not roots or runs_in_parts(outputs):
         return result
+    names = names_of(op, args, kwargs)
     given = {name: x for name, x in zip(names, linked) if isinstance(x, Tensor)}
     own = tuple(x for x in given.values() if x.requires_grad)
     outside = captured(roots, own, since)
@@ -106,6 +104,13 @@ def run(op, *args, **kwargs):
         if inner.requires_grad:
             set_history(node, slot, x)
     return type(result)(shown) if isinstance(result, (tuple, list)) else shown[0]
+
+
+def names_of(op, args, kwargs):
+    """What the function of a composed operation calls each value that it is given."""
+    if op.variadic:
+        return (*[f"{op.arguments[0]}[{i}]" for i in range(len(args))], *kwargs)
+    return (*(op.arguments + op.attributes)[:len(args)], *kwargs)
 
 
 def tensors_of(op, result):
