@@ -112,8 +112,7 @@ class Tensor:
     ) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0."""
     def addmm_(
-        self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
-        None = None
+        self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1
     ) -> Tensor:
         """In-place form of `addmm`."""
     def addmv(
@@ -121,10 +120,7 @@ class Tensor:
         = None
     ) -> Tensor:
         """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
-    def addmv_(
-        self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None
-        = None
-    ) -> Tensor:
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
         """In-place form of `addmv`."""
     def all(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
@@ -203,8 +199,7 @@ class Tensor:
     ) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
     def baddbmm_(
-        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
-        | None = None
+        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1
     ) -> Tensor:
         """In-place form of `baddbmm`."""
     def bernoulli(
