@@ -420,7 +420,7 @@ def log_softmax_backward(Tensor grad, Tensor result, dim):
 
 # ---- gradients -----------------------------------------------------------------------------------
 
-def spread(Tensor g, input_shape, dim, bint keepdim):
+def spread(object g, input_shape, dim, bint keepdim):
     """`g`, of the shape of a result, expanded to the shape that was reduced: as sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
@@ -428,8 +428,8 @@ def spread(Tensor g, input_shape, dim, bint keepdim):
     for d in range(ndim):
         dims[d] = input_shape[d]
     n = reduced_dims(dim, ndim, reduced)
-    if not (mode().grad and requires_grad(g)):
-        return spread_over(g, ndim, dims, n, reduced, keepdim)
+    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
+        return spread_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
     for d in range(n):
         dims[reduced[d]] = 1
     if not keepdim:
@@ -437,10 +437,10 @@ def spread(Tensor g, input_shape, dim, bint keepdim):
     return g.expand(input_shape)
 
 
-def grad_of_mean(Tensor g, input_shape, dim, bint keepdim):
+def grad_of_mean(g, input_shape, dim, bint keepdim):
     """The gradient of sum, over the number of elements in each mean."""
     cdef Py_ssize_t total = 1
     for size in input_shape:
         total *= size
-    return spread(g / (total // g.numel_), input_shape, dim, keepdim) if total else spread(
+    return spread(g / (total // g.numel()), input_shape, dim, keepdim) if total else spread(
         g, input_shape, dim, keepdim)

@@ -16,6 +16,7 @@ from tensorlib._core.custom import (
 from tensorlib._core.op import Op
 from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
+from tensorlib.batch import innermost, one_by_one, seen
 from tensorlib.ops.declare import FUNCTIONS
 
 NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "
@@ -143,7 +144,10 @@ class Function:
 
     @classmethod
     def apply(cls, *args):
-        """Runs the forward and records it."""
+        """Runs the forward and records it; on examples of a batch, one by one."""
+        level = innermost(args)
+        if level is not None:
+            return seen(one_by_one(cls.__name__, cls.apply, level, args, {}), level)
         ctx = FunctionCtx(tuple(isinstance(x, Tensor) and x.requires_grad for x in args))
         with no_grad():
             if cls.setup_context is Function.setup_context:
