@@ -10,8 +10,8 @@ from tensorlib._core.dtypes cimport UINT8
 from tensorlib._core.tensor cimport Tensor, new_tensor
 
 from tensorlib._core.numbers import OutOfRangeError
-from tensorlib._core.tensor import CPU
-from tensorlib._core.tensor import device as device_type
+from tensorlib._core.device import CPU
+from tensorlib._core.device import device as device_type
 
 cdef enum:
     STATE_BYTES = 16
@@ -143,9 +143,9 @@ cpdef object seen_apart(object x):
 cdef int refuse_apart(str name) except -1:
     """Raises where one tensor would have to take the numbers of examples that draw apart."""
     if plans and plan_of(name) is not None:
-        raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch share, "
-                           "with randomness='different', would draw the same for all; use the form "
-                           "that returns a new tensor")
+        raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
+                           "share, with randomness='different', would draw the same for all; use "
+                           "the form that returns a new tensor")
     return 0
 
 

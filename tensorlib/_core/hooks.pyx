@@ -12,8 +12,9 @@ import warnings
 
 from tensorlib._core.node cimport (
     ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,
-    gradient_edge, hook_node, recorded_at,
+    gradient_edge, hook_node,
 )
+from tensorlib._core.saved cimport recorded_at
 from tensorlib._core.tensor cimport Tensor, same_shape, watch_tensor
 
 
@@ -66,7 +67,7 @@ cdef int put_grad(PyObject** place, object value) except -1:
 
 
 cdef int run_tensor_hooks(Node node) except -1:
-    """Calls the hooks of tensors; a result takes the gradient's place. Those of retain_grad last."""
+    """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
     cdef PyObject** place
     for kind in (ON_TENSOR, RETAINS):
         for slot, hook in hooks_of(node.hooks, kind):
@@ -115,7 +116,7 @@ cdef int run_accumulated_hooks(object hooks, object leaf) except -1:
 
 
 cdef list run_after_hooks(Node node, list grads, object g):
-    """The gradients of the inputs after the hooks that run after the node; they may replace them."""
+    """The gradients of the inputs after the hooks that run after the node and may replace them."""
     cdef tuple arrived = g if isinstance(g, tuple) else (g,)
     for _, hook in hooks_of(node.hooks, AFTER):
         changed = hook(tuple(grads), arrived)
@@ -141,7 +142,7 @@ cdef int explain(Node node) except -1:
     """Warns where the operation ran whose gradient raises, if that was noted."""
     frames = node.notes.get("traceback_") if node.notes else None
     told = ("Traceback of forward call that caused the error:\n" + "".join(frames) if frames else
-            "No forward pass information is available: enable detect_anomaly during the forward pass "
-            "too.")
+            "No forward pass information is available: enable detect_anomaly during the forward "
+            "pass too.")
     warnings.warn(f"Error detected in {node.name()}. {told}", stacklevel=2)
     return 0

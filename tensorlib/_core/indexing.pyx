@@ -171,6 +171,12 @@ cdef Tensor basic_view(Tensor x, object key):
 cdef class Index:
     """A parsed index expression."""
 
+    @property
+    def tensors(self):
+        """What it holds of positions and masks, copies that are its own."""
+        held = [self.mask, *(self.positions or ())]
+        return tuple([x for x in held if x is not None])
+
 
 cpdef Index parse(Tensor x, object key):
     """The parsed key; positions and masks are checked and copied, the view is made when applied.
@@ -244,8 +250,8 @@ cdef Tensor as_index(object part):
             part = part.astype(np.int64)
         found = existing(part)
     elif stands_in(part):
-        raise SharedIndex("index: vmap: a tensor that all examples of a batch share can't be written "
-                          "at positions that differ between them")
+        raise SharedIndex("index: vmap: a tensor that all examples of a batch share can't be "
+                          "written at positions that differ between them")
     elif not isinstance(part, str) and hasattr(part, "__len__"):
         try:
             found = from_data(part, -1)

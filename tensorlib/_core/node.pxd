@@ -9,7 +9,7 @@ cdef enum:
     N_INLINE = 2
     OUTPUT = 24          # the place of the first output in a mask of kept values
 
-# One input of the forward operation: where its gradient goes, and what that gradient must look like.
+# One input of the forward operation: where its gradient goes, and what that must look like.
 cdef struct Edge:
     PyObject* target     # Node, owned; NULL where no gradient is needed
     int slot             # which output of the target
@@ -76,18 +76,11 @@ cdef Mode* mode() noexcept nogil
 cdef int64_t sequence_now() noexcept
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
-cdef int keep(Node node, int i, Tensor x) except -1
-cdef void release_saved(Node node) noexcept
-cdef void forget_unpacked(Node node)
 cdef void watch(Node node) noexcept
-cdef str recorded_at(Node node)
 cdef object hook_node(Node node, HookKind kind, int slot, object hook)
 cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)
-cdef int check_not_released(Node node) except -1
-cdef Tensor saved_at(Node node, int i, int bit)
-cdef Tensor saved_value(Node node, int bit, bint as_recorded)
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
     return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]

@@ -21,9 +21,9 @@ from tensorlib._core.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
 )
 from tensorlib._core.loops cimport find_cast
+from tensorlib._core.inplace cimport check_writable
 from tensorlib._core.node cimport mode
 from tensorlib._core.operands cimport behind
-from tensorlib._core.operators cimport check_writable
 from tensorlib._core.overwrite cimport overwritten
 from tensorlib._core.pool cimport parallel_for, range_fn
 from tensorlib._core.shape cimport MAX_NDIM, broadcast

@@ -7,8 +7,9 @@ the node is built; where nothing requires a gradient it costs a branch.
 from cpython.object cimport PyObject
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
-from tensorlib._core.node cimport Node, OUTPUT, keep, mode, new_node, set_edge, watch
+from tensorlib._core.node cimport Node, OUTPUT, mode, new_node, set_edge, watch
 from tensorlib._core.op cimport Op, Rule
+from tensorlib._core.saved cimport keep
 from tensorlib._core.tensor cimport Tensor, alias, requires_grad, watch_tensor
 
 from tensorlib._core.memory import OutOfMemoryError

@@ -24,8 +24,8 @@ cdef extern from "small_product.h" nogil:
     const int REGISTER "__BIGGEST_ALIGNMENT__"      # bytes of the widest register
 
 
-cdef void outer_run(const floating* a, Py_ssize_t a_row, const floating* b, floating* y, Py_ssize_t m,
-                    Py_ssize_t n) noexcept nogil:
+cdef void outer_run(const floating* a, Py_ssize_t a_row, const floating* b, floating* y,
+                    Py_ssize_t m, Py_ssize_t n) noexcept nogil:
     """y := a @ b for a column `a` and a contiguous row `b`"""
     cdef Py_ssize_t i, j
     cdef floating factor

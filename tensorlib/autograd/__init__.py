@@ -3,7 +3,7 @@
 from tensorlib import ops  # the sweep runs registered operations
 from tensorlib._core.op import connect_tangents
 from tensorlib._core.rules import connect_rules
-from tensorlib._core.sweep import connect_sweep
+from tensorlib._core.sums import connect_sums
 from tensorlib._core.tensor import attach
 from tensorlib.autograd import forward_ad, function, functional, graph, hooks
 from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
@@ -23,7 +23,7 @@ from tensorlib.autograd.recompute import checkpoint
 from tensorlib.autograd.jvp import rule_of
 
 connect_rules()
-connect_sweep()
+connect_sums()
 connect_tangents(rule_of)
 attach("backward", _backward)
 

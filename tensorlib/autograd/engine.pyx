@@ -115,7 +115,7 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
 
 
 cdef bint has_none(tuple found) noexcept:
-    """Whether one of the gradients is None. (`None in found` would ask the tensors if they equal it.)"""
+    """Whether one of the gradients is None: `None in found` would compare the tensors with it."""
     for g in found:
         if g is None:
             return True
@@ -130,13 +130,14 @@ cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
-         allow_unused=None, bint is_grads_batched=False, bint materialize_grads=False, *,
-         no_grad_set=None):
+         only_inputs=True, allow_unused=None, bint is_grads_batched=False,
+         bint materialize_grads=False, *, no_grad_set=None):
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`.
 
     A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
     error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
-    `no_grad_set`, tensors or names of leaves, are taken as zero.
+    `no_grad_set`, tensors or names of leaves, are taken as zero. `only_inputs` is taken for
+    PyTorch's sake and changes nothing.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)
@@ -163,6 +164,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     if not allow_unused:
         raise RuntimeError(
             "grad: one of the differentiated Tensors (number "
-            f"{[g is None for g in found].index(True)}) appears to not have been used in the graph; "
-            "set allow_unused=True if this is the desired behavior")
+            f"{[g is None for g in found].index(True)}) appears to not have been used in the "
+            "graph; set allow_unused=True if this is the desired behavior")
     return found

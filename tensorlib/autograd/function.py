@@ -314,6 +314,7 @@ def once_differentiable(function):
 
 
 def _refuse(node, g):
+    """Raises: RuntimeError, always."""
     raise RuntimeError(
         "trying to differentiate twice a function that was marked with @once_differentiable")
 

@@ -34,6 +34,7 @@ class _Input:
         self.kept = x if self.hooks is None else hooks[0](x.detach())
 
     def restored(self):
+        """The tensor again, cut from the graph."""
         if self.hooks is None:
             return self.kept.detach().requires_grad_(self.requires_grad)
         return self.hooks[1](self.kept).detach().requires_grad_(self.requires_grad)
@@ -53,6 +54,7 @@ class _Segment:
         self.places = []
 
     def pack(self, x):
+        """The place of one more value that the first run saves."""
         place = _Place(self, x)
         self.places.append(weakref.ref(place))
         return place

@@ -44,21 +44,26 @@ class BatchedTrace:
     linked = property(lambda self: self.trace.linked)
 
     def finish(self, outputs, beside=()):
+        """As `Trace.finish`, of examples."""
         found = self.trace.finish([self.lowered(x) for x in outputs],
                                   [self.lowered(x) for x in beside])
         self.outputs = self.raised(self.trace.outputs)
         return self.raised(found)
 
     def pull(self, gradients, retain_graph):
+        """As `Trace.pull`, of examples."""
         return self.raised(self.trace.pull([self.lowered(g) for g in gradients], retain_graph))
 
     def pullback(self):
+        """As `Trace.pullback`."""
         return self.trace.pullback()
 
     def path(self):
+        """As `Trace.path`."""
         return self.trace.path()
 
     def push(self, path, tangents):
+        """As `Trace.push`, of examples."""
         return self.raised(self.trace.push(path, [self.lowered(t) for t in tangents]))
 
 

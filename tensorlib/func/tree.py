@@ -60,6 +60,7 @@ def flatten(container):
 
 
 def _collect(value, leaves):
+    """The structure of a value, whose leaves are added to `leaves`."""
     if value is None:
         return NOTHING
     if isinstance(value, dict):
@@ -78,6 +79,7 @@ def unflatten(structure, leaves):
 
 
 def _build(structure, leaves):
+    """The container of this structure with the next of the leaves."""
     kind = structure.kind
     if kind is None:
         return next(leaves)
@@ -108,6 +110,7 @@ def _order(found, structure):
 
 
 def _arranged(places, structure):
+    """The leaves of a container in the order of a structure that equals its own."""
     if structure.kind is dict:
         return {k: _arranged(places[k], c) for k, c in zip(structure.keys, structure.children)}
     if structure.children:

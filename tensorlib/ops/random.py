@@ -6,7 +6,7 @@ from tensorlib._core import permutation, random
 from tensorlib._core.convert import asarray
 from tensorlib._core.generator import default_generator, seen_apart, set_plan, sizes_apart
 from tensorlib._core.operands import behind
-from tensorlib._core.operators import store_out
+from tensorlib._core.outputs import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import publish
 
@@ -80,6 +80,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 
 def _any(condition):
+    """Whether a condition on a number, or on some element of a tensor, holds."""
     return behind(condition).numpy().any() if isinstance(condition, Tensor) else condition
 
 
@@ -129,6 +130,7 @@ def _of_each_example(input):
 
 
 def _uniform(shape, generator):
+    """An array of random numbers in [0, 1)."""
     before = set_plan(None)
     try:
         return random.rand(shape, generator=generator, dtype=float).numpy()

@@ -423,6 +423,14 @@ def test_tensors_taken_from_around_are_summed():
     assert gradgradcheck(lambda x, w: again(x), (x, w))
 
 
+def test_a_tensor_given_twice_to_a_composed_operation_has_the_sum_of_both_gradients():
+    product = ops.compose(fresh(), lambda a, b: a * b.exp())
+    x = real(2)
+    product(x, b=x).sum().backward()
+    assert_close(x.grad, ((1 + x) * x.exp()).detach())
+    assert gradgradcheck(lambda x: product(b=x, a=x), (x,))
+
+
 def test_a_composed_graph_is_released_and_retained():
     square = ops.compose(fresh(), lambda x: x * x)
     x = real(2)
@@ -455,6 +463,20 @@ def test_composed_operations_without_a_graph():
     same = ops.compose(fresh(), lambda x: x)
     same(x).sum().backward()
     assert_close(x.grad, tl.ones_like(x))
+
+
+def test_transforms_go_through_composed_operations():
+    net, plain = nested()
+    x, w = (real(3, 3, seed=i).detach() for i in range(2))
+    for transformed in (
+            lambda f: func.jvp(f, (x, w), (w, x)),
+            lambda f: func.linearize(f, x, w)[1](w, x),
+            lambda f: func.grad(lambda x: f(x, w)[0].sum())(x),
+            lambda f: func.hessian(lambda x: f(x, w)[0].sum())(x),
+            lambda f: func.vmap(f, (0, None))(x.expand(2, 3, 3), w),
+            lambda f: func.vmap(func.grad(lambda x: f(x, w)[1].sum()))(x.expand(2, 3, 3)),
+            lambda f: func.grad(lambda w: func.vmap(lambda x: f(x, w)[0])(x[None]).sum())(w)):
+        assert_close(transformed(net), transformed(plain))
 
 
 def test_bad_composed_operations():
