@@ -18,7 +18,6 @@ from tensorlib._core.custom import (
 )
 from tensorlib._core.node import is_grad_enabled, recorded_so_far
 from tensorlib._core.op import Op
-from tensorlib._core.operands import stands_in
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.primitive import signature_of
 
