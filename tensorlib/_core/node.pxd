@@ -43,6 +43,7 @@ cdef class Node:
     cdef int64_t sweep
     cdef int pending               # dependents that have not reported
     cdef bint needed
+    cdef bint displaced            # an outer sweep will come by as well
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad
 

@@ -71,6 +71,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
         kept = &grown[sweep.n_displaced]
         kept.node, kept.sweep, kept.pending = <PyObject*>node, node.sweep, node.pending
         kept.needed, kept.grads, kept.inline_grad = node.needed, node.grads, node.inline_grad
+        kept.displaced, node.displaced = node.displaced, True
         sweep.n_displaced += 1
     node.sweep = sweep.id
     node.pending = 0
@@ -151,6 +152,7 @@ cdef void leave(Sweep* sweep) noexcept:
         node = <Node>kept.node
         node.sweep, node.pending, node.needed = kept.sweep, kept.pending, kept.needed
         node.grads, node.inline_grad = kept.grads, kept.inline_grad
+        node.displaced = kept.displaced
     while link[0] != sweep:
         link = &link[0].outer
     link[0] = sweep.outer
@@ -439,7 +441,9 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallo
             else:
                 run_node(sweep, node)
             if not sweep.retain_graph:
-                release_saved(node)
+                # a node inside of another may be reached from outside too, by its saved values
+                if not (shallow and node.displaced):
+                    release_saved(node)
             elif node.packs:
                 forget_unpacked(node)
     return 0

@@ -93,6 +93,7 @@ cdef struct Displaced:
     int64_t sweep
     int pending
     bint needed
+    bint displaced
     PyObject** grads
     PyObject* inline_grad
 

@@ -102,12 +102,15 @@ def inner_gradients(node, g):
             "it. To go through it a second time, call the first backward with retain_graph=True")
     roots = [(x, grad) for x, grad in zip(inside.outputs, g if isinstance(g, tuple) else (g,))
              if grad is not None and x.requires_grad]
-    wanted = [i for i, is_wanted in enumerate(wanted_inputs(node)) if is_wanted]
+    # a tensor that was given twice has two places here, and one gradient
+    wanted = {id(inside.inputs[i]): i for i, is_wanted in enumerate(wanted_inputs(node))
+              if is_wanted}.values()
+    retained = is_retained(node)
     found = sweep_inside(tuple(x for x, _ in roots), tuple(grad for _, grad in roots),
-                         tuple(inside.inputs[i] for i in wanted))
+                         tuple(inside.inputs[i] for i in wanted), retained)
     grads = [None] * len(inside.inputs)
     for i, grad in zip(wanted, found):
         grads[i] = grad
-    if not is_retained():
+    if not retained:
         inside.inputs = inside.outputs = None
     return grads

@@ -378,6 +378,27 @@ def test_composed_operations_equal_what_they_are_made_of():
     assert gradcheck(net, (x, w)) and gradgradcheck(net, (x, w))
 
 
+def test_a_tensor_given_to_a_composed_operation_twice_gets_one_gradient():
+    net, plain = nested()
+    x = real(3, 3)
+    for f in (lambda x: net(x, x)[0], lambda x: net(x, w=x)[1]):
+        assert gradcheck(f, (x,)) and gradgradcheck(f, (x,))
+
+
+def test_a_second_derivative_through_what_nested_operations_saved():
+    """The graph inside is reached by its own operation and by what its gradient is made of."""
+    net, _ = nested()
+    x, w = real(3, 3), real(3, 3, seed=1)
+    y = net(x, w)[0].sum()
+    y.backward(retain_graph=True)
+    (g,) = tl.autograd.grad(y, x, create_graph=True)
+    wanted = tl.autograd.grad(g.sum(), (x, w), retain_graph=True)
+    for a, b in zip(wanted, tl.autograd.grad(g.sum(), (x, w))):
+        assert_close(a, b)
+    with pytest.raises(RuntimeError, match="released"):
+        g.sum().backward()
+
+
 def test_tensors_taken_from_around_are_summed():
     w = real(3, 3, seed=1)
     deep = w * 2
