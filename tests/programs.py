@@ -105,6 +105,12 @@ def extent(x):
     return x.data_ptr(), x.data_ptr() + (reach + 1) * x.element_size()
 
 
+def apart_from_leaves(x):
+    """`x`, or a copy where it is a leaf or a view of one."""
+    of_a_leaf = x.is_leaf or x._base is not None and x._base.is_leaf
+    return x * 1 if of_a_leaf else x
+
+
 def as_matrix(x):
     return x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
 
@@ -171,8 +177,8 @@ unary(
     amax=lambda m, x, c: (x.sin() + m.spread(x.shape)).amax(0),
     amin=lambda m, x, c: (x.sin() + m.spread(x.shape)).amin(-1, keepdim=True),
     max=lambda m, x, c: (x.sin() + m.spread(x.shape)).max(-1)[0],
-    var=lambda m, x, c: (x + m.spread(x.shape)).var(correction=0).tanh(),
-    std=lambda m, x, c: (x + m.spread(x.shape)).std(-1, correction=0, keepdim=True).tanh(),
+    var=lambda m, x, c: (x + m.spread(x.shape)).var(-1, correction=0).tanh(),
+    std=lambda m, x, c: m.library.stack([x, x.sin() + m.spread(x.shape, 0.2)]).std(0).tanh(),
     logsumexp=lambda m, x, c: x.sin().logsumexp(-1), softmax=lambda m, x, c: x.tanh().softmax(-1),
     log_softmax=lambda m, x, c: x.tanh().log_softmax(0), cumsum=lambda m, x, c: x.cumsum(-1).sin(),
     norm=lambda m, x, c: (x + 2.1).tanh().norm(),
@@ -205,8 +211,8 @@ def cat(m, x, j, c):
 # ---- indexing and products -----------------------------------------------------------------------
 unary(
     gathered=lambda m, x, c: x[[0, -1, 0]], picked=lambda m, x, c: x[m.library.tensor([0, 0])],
-    masked=lambda m, x, c: x[x.sin() > c], selected=lambda m, x, c: x.reshape(1, -1).index_select(
-        -1, m.library.tensor([0, 0])), filled=lambda m, x, c: x.masked_fill(x.sin() > c, 0.5),
+    masked=lambda m, x, c: x[x.sin() > c], selected=lambda m, x, c: x.unsqueeze(0).index_select(
+        0, m.library.tensor([0, 0])), filled=lambda m, x, c: x.masked_fill(x.sin() > c, 0.5),
     gather=lambda m, x, c: x.gather(0, m.library.zeros(x.shape, dtype=m.library.int64)),
     gram=lambda m, x, c: as_matrix(x).sin() @ as_matrix(x).t(),
     inner=lambda m, x, c: x.reshape(-1).sin() @ x.reshape(-1), outer=lambda m, x, c: (
@@ -268,7 +274,7 @@ writing(
     assign=lambda m, x, y, c: assign(x, ..., y), assign_row=lambda m, x, y, c: assign(
         x, 0, x[-1].clone().sin() * c), assign_number=lambda m, x, y, c: assign(x, 0, c),
     assign_column=lambda m, x, y, c: assign(x, (..., 0), y.sum().sin()),
-    assign_rows=lambda m, x, y, c: assign(x, [0, -1], x[[-1, 0]] * c),
+    assign_rows=lambda m, x, y, c: assign(x, [0, -1], x[[-1, 0]] * c) if len(x) > 1 else None,
     assign_mask=lambda m, x, y, c: assign(x, x.detach().sin() > c - 1, y.mean().sin()),
     masked_update=masked_update, row_by_row=row_by_row,
     add_rest_=lambda m, x, y, c: x[1:].add_(x[:-1].clone(), alpha=c),
@@ -328,7 +334,13 @@ def functions_for(library):
         def forward(ctx, x):
             y = x.sin().exp()
             ctx.save_for_backward(x, y)
+            ctx.save_for_forward(x, y)
             return y
+
+        @staticmethod
+        def jvp(ctx, dx):
+            x, y = ctx.saved_tensors
+            return dx * y * x.cos()
 
         @staticmethod
         def backward(ctx, g):
@@ -339,8 +351,14 @@ def functions_for(library):
         @staticmethod
         def forward(ctx, x, w, k):
             ctx.save_for_backward(x, w)
+            ctx.save_for_forward(x, w)
             ctx.k = k
             return x * w, (x + w) * k
+
+        @staticmethod
+        def jvp(ctx, dx, dw, _):
+            x, w = ctx.saved_tensors
+            return dx * w + x * dw, (dx + dw) * ctx.k
 
         @staticmethod
         def backward(ctx, g, h):
@@ -355,6 +373,10 @@ def functions_for(library):
             x.mul_(2)
             ctx.mark_dirty(x)
             return x
+
+        @staticmethod
+        def jvp(ctx, dx):
+            return dx.mul_(2)
 
         @staticmethod
         def backward(ctx, g):
@@ -384,7 +406,8 @@ def function_of_two(m, x, j, c):
 
 @step()
 def dirty_function(m, x, j, c):
-    own(m, 2)(x)
+    """A leaf would be refused when its values are others already."""
+    return own(m, 2)(apart_from_leaves(x))
 
 
 @step()
@@ -421,11 +444,52 @@ def nested_grad(m, x, j, c):
     return g
 
 
+# ---- transforms in the program -------------------------------------------------------------------
+
+@step()
+def func_grad(m, x, j, c):
+    return m.library.func.grad(lambda v: (v * c).sin().sum() * v.sum())(x)
+
+
+@step()
+def func_grad_of_captured(m, x, j, c):
+    w = m.into(x, j)
+    return m.library.func.grad(lambda v: ((v * w).sin() * c).sum())(x)
+
+
+@step()
+def func_jvp(m, x, j, c):
+    return m.library.func.jvp(lambda v: v.sin() * v.sum(), (x,), (m.spread(x.shape, c),))
+
+
+@step()
+def func_vjp(m, x, j, c):
+    out, pull = m.library.func.vjp(lambda v: v.tanh() * c, x)
+    return out, *pull(m.into(x, j).expand(x.shape))
+
+
+@step()
+def func_vmap(m, x, j, c):
+    return m.library.func.vmap(lambda row: row.sin() * row.sum() * c)(x)
+
+
+@step()
+def per_example(m, x, j, c):
+    return m.library.func.vmap(m.library.func.grad(lambda row: (row * c).sin().sum()))(x)
+
+
+@step()
+def backwards(m, x, j, c):
+    """A slice with a negative step, which PyTorch does not have."""
+    x = x.unsqueeze(0)
+    return (x[..., ::-1] if m.library is tl else x.flip(-1)) * c
+
+
 # ---- what is cut, dead or chosen by values -------------------------------------------------------
 
 @step()
 def detach(m, x, j, c):
-    return x.detach()
+    return apart_from_leaves(x).detach()
 
 
 @step()
@@ -489,7 +553,16 @@ def retained(m, x, j, c):
 
 
 HOOKS = {"hook", "hook_then_write"}
-CUTS = {"detach", "under_no_grad", "written_under_no_grad", "nested_grad", "floor"}
+CUTS = {"detach", "under_no_grad", "written_under_no_grad", "nested_grad", "floor", "out"}
+NO_FORWARD = {"function", "function_of_two", "dirty_function", "composed"}
+
+
+def weighted_sum(machine):
+    """A number that depends on all values of a machine."""
+    total = sum((leaf * 0.3).sum() for leaf in machine.leaves)
+    for x in machine.values[len(machine.leaves):]:
+        total = total + (x * machine.spread(x.shape, 0.4)).sum()
+    return total
 
 
 @st.composite

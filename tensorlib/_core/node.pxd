@@ -85,6 +85,7 @@ cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)
 cdef int check_not_released(Node node) except -1
 cdef Tensor saved_at(Node node, int i, int bit)
+cdef tuple saved_facts(Node node, int bit)
 cdef Tensor saved_value(Node node, int bit, bint as_recorded)
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:

@@ -9,16 +9,13 @@ from libc.stdint cimport int64_t
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.memory cimport next_epoch
 from tensorlib._core.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, saved_value, sequence_now,
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, saved_facts, saved_value, sequence_now,
 )
 from tensorlib._core.rules cimport zeros_for
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor
 
 from tensorlib._core.node import _accumulate_op
-
-cdef extern from * nogil:
-    int count_bits "__builtin_popcount"(unsigned int bits)
 
 cdef object accumulate = _accumulate_op
 cdef int64_t next_mark = 1
@@ -160,9 +157,7 @@ def kept_output(Node node, int k):
 
 def output_facts(Node node, int k):
     """Shape and dtype of output `k`, which hold also where it was overwritten."""
-    cdef unsigned int below = (<unsigned int>1 << (OUTPUT + k)) - 1
-    cdef Tensor out = <Tensor>node.saved[count_bits(node.kept & below)].tensor
-    return out.shape, out.dtype
+    return saved_facts(node, OUTPUT + k)
 
 
 def count_outputs(Node node):
