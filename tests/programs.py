@@ -190,7 +190,8 @@ unary(
     view=lambda m, x, c: x.view(-1), reshape=lambda m, x, c: x.reshape(-1),
     reshape_back=lambda m, x, c: x.reshape(2, 3), unsqueeze=lambda m, x, c: x.unsqueeze(0),
     squeeze=lambda m, x, c: x.squeeze(), flatten=lambda m, x, c: x.flatten(),
-    narrow=lambda m, x, c: x.narrow(-1, 0, 1) if x.ndim else None, diagonal=lambda m, x, c: x.diagonal(),
+    narrow=lambda m, x, c: x.narrow(-1, 0, 1) if x.ndim else None,
+    diagonal=lambda m, x, c: x.diagonal(),
     first=lambda m, x, c: x[0], last=lambda m, x, c: x[..., -1], rest=lambda m, x, c: x[1:],
     spaced=lambda m, x, c: x[..., ::2], widened=lambda m, x, c: x[:, None],
     permuted=lambda m, x, c: x.permute(tuple(range(x.ndim)[::-1])), whole=lambda m, x, c: x[...],
@@ -470,11 +471,15 @@ def func_vjp(m, x, j, c):
 
 @step()
 def func_vmap(m, x, j, c):
+    if not x.numel():                # PyTorch has no batch of nothing
+        return None
     return m.library.func.vmap(lambda row: row.sin() * row.sum() * c)(x)
 
 
 @step()
 def per_example(m, x, j, c):
+    if not x.numel():
+        return None
     return m.library.func.vmap(m.library.func.grad(lambda row: (row * c).sin().sum()))(x)
 
 

@@ -1,4 +1,4 @@
-"""The same random programs on tensorlib and on PyTorch: values, derivatives, and what is refused."""
+"""The same random programs on tensorlib and on PyTorch: values, derivatives, what is refused."""
 
 import math
 import warnings
@@ -9,11 +9,10 @@ from hypothesis import given
 from programs import DIRECTIONS, HOOKS, LEAVES, NO_FORWARD, Machine, programs, weighted_sum
 
 import tensorlib as tl
-from tensorlib.utils import checkpoint  # noqa: F401: programs ask for tl.utils.checkpoint
 
 torch = pytest.importorskip("torch")
-import torch.func  # noqa: E402
-import torch.utils.checkpoint  # noqa: E402
+for _name in ("torch.func", "torch.utils.checkpoint"):
+    pytest.importorskip(_name)
 
 OVERWRITTEN = "modified by an inplace operation"
 # Where one library alone refuses a sweep. Each line says why.

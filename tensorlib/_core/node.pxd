@@ -67,6 +67,7 @@ cdef struct Mode:
     int watched          # what else is done with each new node: flags of Watch
     bint complete        # nodes keep what forward-mode rules may need as well
     PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
+    PyObject* running    # the node whose gradient is computed and searched for anomalies, or NULL
     int64_t epoch        # tensors born before it must not be written in place
 
 cdef Mode* mode() noexcept nogil

@@ -257,6 +257,7 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
     cdef Op op = <Op>node.op
     cdef object g, joint = None
     cdef list grads = [None] * node.n_edges
+    cdef PyObject* running = mode().running
     cdef Edge* edge
     cdef int i
     if node.hooks is not None:
@@ -264,6 +265,8 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
     g = outgoing(node)
     drop_grads(node)
     if g is not None:
+        if sweep.watched & TRACED:
+            mode().running = <PyObject*>node
         try:
             joint = run_joint(node, op, g, sweep.create_graph)
             for i in range(node.n_edges):
@@ -278,6 +281,8 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
             if sweep.watched & TRACED:
                 explain(node)
             raise
+        finally:
+            mode().running = running
         if node.hooks is not None:
             grads = run_after_hooks(node, grads, g)
     for i in range(node.n_edges):
@@ -409,12 +414,29 @@ cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
     return 0
 
 
-cdef bint retains_graph() noexcept:
-    """Whether the sweep that runs now on this thread keeps saved values."""
+cdef Sweep* own_sweep() noexcept:
+    """The sweep that runs now on this thread, or NULL."""
     cdef Sweep* sweep = active
     while sweep != NULL and sweep.thread != PyThreadState_Get():
         sweep = sweep.outer
+    return sweep
+
+
+cdef bint retains_graph() noexcept:
+    """Whether the sweep that runs now on this thread keeps saved values."""
+    cdef Sweep* sweep = own_sweep()
     return sweep != NULL and sweep.retain_graph
+
+
+def current_sweep():
+    """A number that only the sweep which runs now on this thread has; 0 outside of sweeps."""
+    cdef Sweep* sweep = own_sweep()
+    return 0 if sweep == NULL else sweep.id
+
+
+def is_reached(Node node):
+    """Whether the sweep that runs now comes by at a node."""
+    return node.sweep != 0 and node.sweep == current_sweep() and node.needed
 
 
 cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:

@@ -5,7 +5,17 @@ from math import isfinite
 
 import pytest
 from hypothesis import assume, given
-from programs import CUTS, DIRECTIONS, HOOKS, LEAVES, NO_FORWARD, Machine, Step, programs, weighted_sum
+from programs import (
+    CUTS,
+    DIRECTIONS,
+    HOOKS,
+    LEAVES,
+    NO_FORWARD,
+    Machine,
+    Step,
+    programs,
+    weighted_sum,
+)
 
 import tensorlib as tl
 from tensorlib import func
@@ -26,7 +36,7 @@ def running(program):
 
 
 def slope(function, h=1e-5):
-    """The derivative of `function` along the directions, by a two-sided difference of order four."""
+    """The derivative of `function` along the directions, by a difference of order four."""
     def at(step):
         leaves = [(x + step * v).requires_grad_() for x, v in zip(POINT, ALONG)]
         return function(*leaves).item()
