@@ -41,8 +41,8 @@ class _Input:
                     "checkpoint: one of the variables needed for gradient computation has been "
                     f"modified by an inplace operation: argument {self.name}, of shape "
                     f"{tuple(self.kept.shape)}, is at version {self.kept._version} but the "
-                    f"function ran on version {self.version}. Use the out-of-place form of the later "
-                    "operation, or clone() the value first")
+                    f"function ran on version {self.version}. Use the out-of-place form of the "
+                    "later operation, or clone() the value first")
             return self.kept.detach().requires_grad_(self.requires_grad)
         return self.hooks[1](self.kept).detach().requires_grad_(self.requires_grad)
 
