@@ -332,8 +332,8 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
-    what leads to them runs; their gradients are accumulated, or returned as a tuple (None where
-    an input is not reached). The gradients of the tensors and of the leaves named in `cut` are
+    what leads to them runs; the gradients of those that are leaves are accumulated, or those of all
+    are returned as a tuple (None where an input is not reached). The gradients of the tensors and of the leaves named in `cut` are
     taken as zero. `shallow`: nothing below the inputs is looked at, as no input lies below another.
     """
     global active, next_id
@@ -370,7 +370,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
                     enter(&sweep, node)
         for x in roots:
             discover(&sweep, gradient_edge(x))
-        if inputs is not None:
+        if inputs is not None and not accumulate_grads:
             found = [None] * len(targets)
         if cut:
             cut_nodes = cut_places(&sweep, cut)
@@ -393,16 +393,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     finally:
         current.grad, current.watched = grad_before, watched_before
         leave(&sweep)
-    if inputs is None:
-        return None
-    if not accumulate_grads:
-        return tuple(found)
-    for x, g in zip(inputs, found):
-        if g is not None:
-            add_gradient(x, g, create_graph)
-            if x.grad_node is None and x.hooks is not None:
-                run_accumulated_hooks(x.hooks, x)
-    return None
+    return None if found is None else tuple(found)
 
 
 cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
@@ -447,14 +438,14 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallo
         node = pop_ready(&sweep.ready)
         if node.hooks is not None:
             run_tensor_hooks(node)
-        if targets is not None:
+        if found is not None:
             capture(node, inputs, targets, found)
         # nothing is wanted beyond the node of an input
         if not node.needed or targets is not None and node.n_edges and (
                 shallow and node in targets or not leads_anywhere(sweep, node)):
             drop_grads(node)
         elif node.op is accumulate:
-            if inputs is None:
+            if found is None:
                 reach_leaf(sweep, node)
             drop_grads(node)
         else:

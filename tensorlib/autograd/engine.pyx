@@ -48,7 +48,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     gradient: that of something with respect to this tensor; 1 by default, for one element.
     retain_graph: keeps the saved values for another sweep (by default as `create_graph`).
     create_graph: records the sweep itself, for derivatives of higher order.
-    inputs: accumulates into these tensors only.
+    inputs: accumulates into these tensors only; as by `retain_grad` into those that are no leaves.
     no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
     them is not run.
 
@@ -59,7 +59,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     check_root(x, 0)
     run_backward((x,), (first_gradient(x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
-                 None if inputs is None else as_inputs("backward", inputs), True,
+                 None if inputs is None else as_kept(inputs), True,
                  as_cut("backward", no_grad_set))
 
 
@@ -104,6 +104,14 @@ cdef tuple as_inputs(str name, object given):
     return tensors
 
 
+cdef tuple as_kept(object given):
+    """The inputs of backward, of which those that are no leaves keep their gradients from now on."""
+    cdef tuple tensors = as_inputs("backward", given)
+    for x in tensors:
+        x.retain_grad()
+    return tensors
+
+
 cdef tuple as_cut(str name, object given):
     """The tensors and names whose gradients are taken as zero."""
     cdef tuple cut
@@ -140,7 +148,7 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
     cdef tuple roots = as_tensors("backward", tensors)
     run_backward(roots, as_gradients("backward", roots, grad_tensors),
                  create_graph if retain_graph is None else retain_graph, create_graph,
-                 None if inputs is None else as_inputs("backward", inputs), True,
+                 None if inputs is None else as_kept(inputs), True,
                  as_cut("backward", no_grad_set))
 
 
