@@ -41,7 +41,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def vectorized(*args, **kwargs):
-        leaves, structure = flatten(args)
+        leaves, structure = flatten(args, "vmap: the container of arguments")
         dims = placed_dims(in_dims, leaves, structure)
         size = batch_size(leaves, dims)
         batches = [x if d is None else x.movedim(d, 0) for x, d in zip(leaves, dims)]
@@ -86,7 +86,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
         with Level(size) as level:
             given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
             result = func(*unflatten(structure, given), **kwargs)
-            outputs, shape = flatten(result)
+            outputs, shape = flatten(result, "vmap: the container of results")
             for x in outputs:
                 if not isinstance(x, Tensor):
                     raise ValueError("vmap: the function must only return Tensors, got "
