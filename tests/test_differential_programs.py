@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from programs import DIRECTIONS, HOOKS, LEAVES, NO_FORWARD, Machine, programs, weighted_sum
+from program_steps import HOOKS, NO_FORWARD
+from programs import DIRECTIONS, LEAVES, Machine, programs, weighted_sum
 
 import tensorlib as tl
 

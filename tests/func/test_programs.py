@@ -5,17 +5,8 @@ from math import isfinite
 
 import pytest
 from hypothesis import assume, given
-from programs import (
-    CUTS,
-    DIRECTIONS,
-    HOOKS,
-    LEAVES,
-    NO_FORWARD,
-    Machine,
-    Step,
-    programs,
-    weighted_sum,
-)
+from program_steps import CUTS, HOOKS, NO_FORWARD
+from programs import DIRECTIONS, LEAVES, Machine, Step, programs, weighted_sum
 
 import tensorlib as tl
 from tensorlib import func
