@@ -62,6 +62,8 @@ unary(
     power=lambda m, x, c: (x.sin() + 1.6) ** c, exponent=lambda m, x, c: 1.7 ** x.sin(),
     scaled=lambda m, x, c: x * c, shifted=lambda m, x, c: c - x, divided=lambda m, x, c: c / (
         x * x + 1), floor=lambda m, x, c: (x.sin() + m.spread(x.shape)).floor() * x,
+    remainder=lambda m, x, c: (x.sin() + m.spread(x.shape, 3.04)).remainder(0.77),
+    erfc=lambda m, x, c: x.erfc(), log2=lambda m, x, c: (x * x + 0.9).log2(),
     clone=lambda m, x, c: x.clone(), double=lambda m, x, c: x.double(),
     single=lambda m, x, c: (x * 0).float().double() + x,
 )
@@ -88,6 +90,7 @@ unary(
     logsumexp=lambda m, x, c: x.sin().logsumexp(-1), softmax=lambda m, x, c: x.tanh().softmax(-1),
     log_softmax=lambda m, x, c: x.tanh().log_softmax(0), cumsum=lambda m, x, c: x.cumsum(-1).sin(),
     norm=lambda m, x, c: (x + 2.1).tanh().norm(),
+    extremes=lambda m, x, c: tuple((x.sin() + m.spread(x.shape)).aminmax()),
 )
 
 # ---- views and shapes ----------------------------------------------------------------------------
@@ -105,6 +108,8 @@ unary(
     view_as=lambda m, x, c: x.view_as(x), moved=lambda m, x, c: x.movedim(0, -1),
     contiguous=lambda m, x, c: x.transpose(0, -1).contiguous(),
     stacked=lambda m, x, c: m.library.stack([x, x * c]), tril=lambda m, x, c: as_matrix(x).tril(),
+    parts=lambda m, x, c: sum(part.sum(0).sin() for part in x.split(1)),
+    triu=lambda m, x, c: as_matrix(x).triu(1),
     chunks=lambda m, x, c: m.library.stack([part * part.sin() for part in x.unbind(0)]),
 )
 
@@ -122,6 +127,8 @@ unary(
         0, m.library.tensor([0, 0])), filled=lambda m, x, c: x.masked_fill(x.sin() > c, 0.5),
     gather=lambda m, x, c: x.gather(0, m.library.zeros(x.shape, dtype=m.library.int64)),
     gram=lambda m, x, c: as_matrix(x).sin() @ as_matrix(x).t(),
+    batches=lambda m, x, c: m.library.bmm(as_matrix(x)[None], as_matrix(x).mT[None].cos()),
+    addmm=lambda m, x, c: m.library.addmm(x.sum(), as_matrix(x).sin(), as_matrix(x).t(), alpha=c),
     inner=lambda m, x, c: x.reshape(-1).sin() @ x.reshape(-1), outer=lambda m, x, c: (
         m.library.outer(x.reshape(-1)[:3], x.reshape(-1)[:2].cos())),
 )

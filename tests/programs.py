@@ -75,7 +75,12 @@ class Machine:
                 continue
             for x in made if isinstance(made, (tuple, list)) else (made,):
                 if x is not None and x.numel() <= MAX_ELEMENTS and not x.detach().isnan().any():
-                    self.values.append(x)
+                    self.values.append(laid_out(x))
+
+
+def laid_out(x):
+    """`x`, a view or row by row: where the layouts of operands differ, so do those of results."""
+    return x if x._base is not None or x.is_contiguous() else x.contiguous()
 
 
 def broadcasts(shape, other, into=False):

@@ -333,8 +333,9 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
     what leads to them runs; the gradients of those that are leaves are accumulated, or those of all
-    are returned as a tuple (None where an input is not reached). The gradients of the tensors and of the leaves named in `cut` are
-    taken as zero. `shallow`: nothing below the inputs is looked at, as no input lies below another.
+    are returned as a tuple (None where an input is not reached). The gradients of the tensors and
+    of the leaves named in `cut` are taken as zero. `shallow`: nothing below the inputs is looked
+    at, as no input lies below another.
     """
     global active, next_id
     cdef Sweep sweep
@@ -423,6 +424,11 @@ def current_sweep():
     """A number that only the sweep which runs now on this thread has; 0 outside of sweeps."""
     cdef Sweep* sweep = own_sweep()
     return 0 if sweep == NULL else sweep.id
+
+
+def is_running(int64_t sweep):
+    """Whether the sweep of this number is under way, on any thread."""
+    return active_sweep(sweep) != NULL
 
 
 def is_reached(Node node):

@@ -8,7 +8,7 @@ from tensorlib._core.modes import _set_packing
 from tensorlib._core.node import Node, RemovableHandle
 from tensorlib._core.overwrite import _count_write
 from tensorlib._core.paths import gradient_place
-from tensorlib._core.sweep import current_sweep, is_reached
+from tensorlib._core.sweep import current_sweep, is_reached, is_running
 from tensorlib._core.tensor import Tensor
 
 # ---- places of gradients -------------------------------------------------------------------------
@@ -85,25 +85,27 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     if mode not in ("all", "any"):
         raise ValueError(f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but "
                          f"got {mode!r}")
-    tensors, arrived = tuple(tensors), {}               # by the number of the sweep
-    if mode == "any":
-        last = 0
+    tensors, arrived = tuple(tensors), {}               # gradients, by the number of the sweep
 
+    def arrived_now():
+        for sweep in [sweep for sweep in arrived if not is_running(sweep)]:
+            del arrived[sweep]
+        return arrived.setdefault(current_sweep(), {})
+
+    if mode == "any":
         def first(grad):
-            nonlocal last
-            if last != current_sweep():
-                last = current_sweep()
+            grads = arrived_now()
+            if not grads:
+                grads[0] = grad
                 fn(grad)
 
         return _Handles([x.register_hook(first) for x in tensors if x.requires_grad])
     nodes = [get_gradient_edge(x).node for x in tensors]
 
     def arrive(i, grad):
-        sweep = current_sweep()
-        grads = arrived.setdefault(sweep, {})
+        grads = arrived_now()
         grads[i] = grad
         if len(grads) == sum(map(is_reached, nodes)):
-            del arrived[sweep]
             fn([grads.get(k) for k in range(len(nodes))])
 
     return _Handles([x.register_hook(functools.partial(arrive, i)) for i, x in enumerate(tensors)])

@@ -118,8 +118,11 @@ def test_a_hook_on_all_in_a_sweep_inside_a_sweep():
     register_multi_grad_hook((a, b), lambda grads: calls.append([g.item() for g in grads]))
     c, inner = b * 3, b.sum() * 10
     c.register_hook(lambda g: autograd.grad(inner, a, retain_graph=True) and None)
-    c.sum().backward()
-    assert calls == [[40.0, 10.0], [12.0, 3.0]]
+    c.sum().backward(retain_graph=True)
+    firsts = []
+    register_multi_grad_hook((c, b), lambda g: firsts.append(g.item()), mode="any")
+    c.sum().backward(retain_graph=True)
+    assert calls == [[40.0, 10.0], [12.0, 3.0]] * 2 and firsts == [1.0, 10.0]
 
 
 def test_a_hook_that_raises_in_one_sweep_is_ready_for_the_next():
