@@ -7,27 +7,24 @@
 tensor([2., 4.])
 """
 
+from math import e, inf, nan, pi
+
 from tensorlib import ops
 from tensorlib import autograd, func
 from tensorlib import graph
 from tensorlib import io
 from tensorlib import memory
 from tensorlib import utils
-from tensorlib._core import copying, printing
+from tensorlib._core import dtypes as _dtypes
 from tensorlib._core.creation import contiguous_format, preserve_format, strided
-from tensorlib._core.dtypes import (
-    BY_NAME,
-    can_cast,
-    dtype,
-    get_default_dtype,
-    promote_types,
-)
+from tensorlib._core.device import device
+from tensorlib._core.dtypes import can_cast, dtype, get_default_dtype, promote_types
 from tensorlib._core.generator import Generator, default_generator
 from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.pool import get_num_threads, set_num_threads
-from tensorlib._core.printing import set_printoptions
+from tensorlib._core.printing import get_printoptions, printoptions, set_printoptions
 from tensorlib._core.shape import Size
-from tensorlib._core.tensor import Tensor, device
+from tensorlib._core.tensor import Tensor
 from tensorlib._version import __version__
 from tensorlib.autograd import (
     enable_grad,
@@ -37,14 +34,15 @@ from tensorlib.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from tensorlib.config import show_config
-from tensorlib.ops.declare import FUNCTIONS
+from tensorlib._config import show_config
+from tensorlib.ops import declare as _declare
 
 # the element types, under their names and PyTorch's short ones
-globals().update(BY_NAME)
+globals().update(_dtypes.BY_NAME)
 globals().update(
-    half=BY_NAME["float16"], float=BY_NAME["float32"], double=BY_NAME["float64"],
-    short=BY_NAME["int16"], int=BY_NAME["int32"], long=BY_NAME["int64"])
+    half=_dtypes.BY_NAME["float16"], float=_dtypes.BY_NAME["float32"],
+    double=_dtypes.BY_NAME["float64"], short=_dtypes.BY_NAME["int16"],
+    int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"])
 
 # the functions, each declared in its block under tensorlib/ops
-globals().update(FUNCTIONS)
+globals().update(_declare.FUNCTIONS)

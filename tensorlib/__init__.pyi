@@ -7,7 +7,8 @@ from numpy import ndarray
 from tensorlib._core.creation import Format
 from tensorlib._core.dtypes import dtype as _dtype
 from tensorlib._core.generator import Generator as Generator
-from tensorlib._core.tensor import Tensor as Tensor, device as _device
+from tensorlib._core.tensor import Tensor as Tensor
+from tensorlib._core.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
@@ -15,15 +16,16 @@ _DType: TypeAlias = _dtype | type
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
-from tensorlib import config as config
 from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import ops as ops
 from tensorlib import utils as utils
+from tensorlib._config import show_config as show_config
 from tensorlib._core.creation import contiguous_format as contiguous_format
 from tensorlib._core.creation import preserve_format as preserve_format
 from tensorlib._core.creation import strided as strided
+from tensorlib._core.device import device as device
 from tensorlib._core.dtypes import can_cast as can_cast
 from tensorlib._core.dtypes import dtype as dtype
 from tensorlib._core.dtypes import get_default_dtype as get_default_dtype
@@ -34,29 +36,33 @@ from tensorlib._core.modes import is_inference_mode_enabled as is_inference_mode
 from tensorlib._core.node import is_grad_enabled as is_grad_enabled
 from tensorlib._core.pool import get_num_threads as get_num_threads
 from tensorlib._core.pool import set_num_threads as set_num_threads
+from tensorlib._core.printing import get_printoptions as get_printoptions
+from tensorlib._core.printing import printoptions as printoptions
 from tensorlib._core.printing import set_printoptions as set_printoptions
-from tensorlib._core.tensor import device as device
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
-from tensorlib.config import show_config as show_config
 
 __version__: _str
 bfloat16: _dtype
 bool: _dtype
 double: _dtype
+e: _float
 float16: _dtype
 float32: _dtype
 float64: _dtype
 float: _dtype
 half: _dtype
+inf: _float
 int16: _dtype
 int32: _dtype
 int64: _dtype
 int8: _dtype
 int: _dtype
 long: _dtype
+nan: _float
+pi: _float
 short: _dtype
 uint8: _dtype
 
@@ -75,6 +81,16 @@ def add(
 ) -> Tensor:
     """Sum of the elements of both, with broadcasting."""
 
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1
+) -> Tensor:
+    """input + value * tensor1 / tensor2, with broadcasting."""
+
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1
+) -> Tensor:
+    """input + value * tensor1 * tensor2, with broadcasting."""
+
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
     | None = None
@@ -92,6 +108,12 @@ def all(
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
 ) -> Tensor:
     """Whether every element is true (not zero), of all or over `dim` (an int or several)."""
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =
+    False
+) -> _bool:
+    """Whether `isclose` holds for all elements, as a bool."""
 
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -265,6 +287,9 @@ def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
 def cumsum(input: Tensor, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
     """The sums of each element and those before it along `dim`."""
 
+def detach(input: Tensor) -> Tensor:
+    """A view of the same elements, outside the graph."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dims as one new last dim, as a view."""
 
@@ -301,6 +326,9 @@ def empty_like(
 
 def eq(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the elements of both are equal, as bool."""
+
+def equal(input: Tensor, other: Tensor) -> _bool:
+    """Whether both have one shape and the same elements, as a bool."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function of each element."""
@@ -388,6 +416,17 @@ def greater_equal(
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
+def index_add(
+    input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
+) -> Tensor:
+    """A copy of `input` with alpha * `source` added at the positions of `index`, a vector."""
+
+def index_copy(input: Tensor, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
+
+def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
+    """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector."""
+
 def index_select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` at the positions of `index`, a vector."""
 
@@ -396,6 +435,22 @@ def initial_seed() -> _int:
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dim of both."""
+
+def is_complex(input: Tensor) -> _bool:
+    """False: no dtype is complex."""
+
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether the dtype is a floating one."""
+
+def is_tensor(obj: Any) -> _bool:
+    """Whether `obj` is a Tensor."""
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =
+    False
+) -> Tensor:
+    """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN only
+    with `equal_nan`."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is neither infinite nor NaN, as bool."""
@@ -408,6 +463,9 @@ def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def le(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at most those of `other`, as bool."""
+
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
 
 def less(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are smaller than those of `other`, as bool."""
@@ -582,6 +640,9 @@ def not_equal(
 ) -> Tensor:
     """Whether the elements of both differ, as bool."""
 
+def numel(input: Tensor) -> _int:
+    """The number of elements."""
+
 def ones(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =
     None, layout: Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
@@ -695,6 +756,12 @@ def scalar_tensor(
     _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False
 ) -> Tensor:
     """A 0-d tensor of a number, of the default dtype unless one is given."""
+
+def scatter(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+    """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+
+def scatter_add(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
 
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""

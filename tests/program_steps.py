@@ -467,4 +467,3 @@ def retained(m, x, j, c):
 
 HOOKS = {"hook", "hook_then_write"}
 CUTS = {"detach", "under_no_grad", "written_under_no_grad", "nested_grad", "floor", "out"}
-NO_FORWARD = {"function", "function_of_two", "dirty_function", "composed"}

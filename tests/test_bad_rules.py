@@ -231,7 +231,7 @@ def test_links_of_the_graph_cannot_be_set():
     x = real(1.0, 2.0)
     y = x * x
     for owner, name in ((y, "grad_fn"), (y.grad_fn, "next_functions"), (y, "is_leaf")):
-        with pytest.raises(AttributeError, match=name):
+        with pytest.raises(AttributeError):
             setattr(owner, name, getattr(owner, name))
     assert_usable(x, y.sum())
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from program_steps import HOOKS, NO_FORWARD
+from program_steps import HOOKS
 from programs import DIRECTIONS, LEAVES, Machine, programs, weighted_sum
 
 import tensorlib as tl
@@ -123,7 +123,7 @@ def tangent_by_reverse_mode(program):
     return out.item(), torch.autograd.grad(moved, weight)[0].item()
 
 
-@given(programs(without=HOOKS | NO_FORWARD))
+@given(programs(without=HOOKS))
 def test_forward_mode(program):
     def function(*leaves):
         machine = Machine(tl, leaves)

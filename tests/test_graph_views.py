@@ -1,37 +1,14 @@
 """Pictures and figures of graphs."""
 
-import re
 import shutil
 import sys
 import types
 
 import pytest
+from pictures import Twice, box, picture
 
 import tensorlib as tl
 from tensorlib import graph
-
-BOX = re.compile(r'^  (?P<id>\w+) \[label="(?P<label>(?:[^"\\]|\\.)*)".*\];$', re.MULTILINE)
-ARROW = re.compile(r'^  (\w+) -> (\w+)(?: \[label="((?:[^"\\]|\\.)*)"\])?;$', re.MULTILINE)
-
-
-def picture(tensors, params=None):
-    """The boxes (by number) and arrows of a graph's text, which must be all that is there."""
-    text = graph.dot(tensors, params)
-    head, rest = graph.HEAD + "\n", text[len(graph.HEAD) + 1:]
-    assert text.startswith(head) and rest.endswith("}\n")
-    lines = rest[:-2].splitlines()
-    boxes = {m["id"]: m["label"].split("\\n") for m in BOX.finditer(rest)}
-    arrows = ARROW.findall(rest)
-    assert len(boxes) + len(arrows) == len(lines)
-    assert {end for source, target, _ in arrows for end in (source, target)} <= set(boxes)
-    return boxes, arrows
-
-
-def box(boxes, first):
-    """The number and the further lines of the box with this first line."""
-    (found,) = [(number, label[1:]) for number, label in boxes.items()
-                if label[0] == first and not number.startswith("root")]
-    return found
 
 
 @pytest.fixture
@@ -95,6 +72,26 @@ class TestSummary:
             "accumulate_grad      1            0\n"
             "mul                  1           24\n"
             "sum                  1            0")
+
+    def test_positions_of_an_index_count(self):
+        x = tl.ones(6, 4, requires_grad=True)
+        picked = x[[0, 2, 1]].sum() + x[x.detach() > 2].sum() + x[1:].sum()
+        found = graph.summary(picked)
+        assert found.saved_bytes == found.saved_by_operation["getitem"] == 3 * 8 + 6 * 4
+        assert box(picture(picked)[0], "getitem_0")[1][1:] == ["saves index 24 B"]
+        assert box(picture(picked)[0], "getitem_2")[1][1:] == []
+        (g,) = tl.autograd.grad(x.max(1)[0].square().sum(), x, create_graph=True)
+        assert box(picture(g)[0], "put_along_0")[1][1:] == ["saves places 48 B"]
+
+    def test_memory_that_is_kept_as_several_views_counts_once(self):
+        x = tl.ones(6, 4, requires_grad=True)
+        assert graph.summary(x @ x.t()).saved_bytes == 6 * 4 * 4
+        assert graph.summary(x[:4] * x[2:]).saved_bytes == 6 * 4 * 4
+        assert graph.summary(x * x[::-1]).saved_bytes == 6 * 4 * 4
+        assert graph.summary(x[:0] * x[6:]).saved_bytes == 0
+        row = tl.ones(4, requires_grad=True)
+        found = graph.summary((row * 1).expand(6, 4).square())
+        assert found.saved_bytes == 4 * 4 + 4 and found.saved_by_operation["square"] == 6 * 4 * 4
 
     def test_the_depth_is_that_of_the_longest_way(self):
         x = tl.ones(1, requires_grad=True)
@@ -191,6 +188,13 @@ class TestDot:
         boxes, _ = picture((a * b).sum())
         assert box(boxes, "leaf_0") and box(boxes, "leaf_1") and box(boxes, "mul_0")
 
+    def test_a_leaf_has_its_own_name(self):
+        w, b = tl.ones(2, requires_grad=True), tl.ones(2, requires_grad=True)
+        w.name, b.name = "w", "b"
+        boxes, arrows = picture((w * w + b).sum(), {"bias": b})
+        assert box(boxes, "w") and box(boxes, "bias")
+        assert "w@GRAD@RENAME@1" in {name for *_, name in arrows}
+
     def test_names_that_hold_themselves_end(self):
         w = tl.ones(2, requires_grad=True)
         names = {"w": w}
@@ -201,6 +205,39 @@ class TestDot:
         w = tl.ones(2, requires_grad=True)
         boxes, _ = picture((w * w).sum(), {'a "b" \\ c': w})
         assert box(boxes, r'a \"b\" \\ c')
+
+    def test_a_name_is_shown_as_it_is(self):
+        w = tl.ones(2, requires_grad=True)
+        for name, shown in (("<b>&lt;", "<b>&amp;lt;"), ("é→日本", "é→日本"),
+                            ("a\tb\0c\r\u2028\ud800", r"a\\tb\\x00c\\r\\u2028\\ud800")):
+            assert box(picture(w.sum(), {name: w})[0], shown)
+            graph.dot(w.sum(), {name: w}).encode()
+
+    def test_gradients_of_several_outputs_have_names(self):
+        x = tl.ones(2, 3, requires_grad=True)
+        out, other = Twice.apply(x)
+        boxes, arrows = picture((out * other).sum(), {"other": other})
+        node, lines = box(boxes, "other = Twice")
+        assert lines == ["float32 (2, 3) → float32 (2, 3), float32 (2, 3)", "saves tensor 0 24 B"]
+        assert {name for _, end, name in arrows if end == node} == {"Twice_0@GRAD", "other@GRAD"}
+
+    def test_several_roots_are_numbered(self):
+        x = tl.ones(2, requires_grad=True)
+        boxes, _ = picture([x.exp(), x.sin()])
+        assert boxes["root0"][0] == "output 0" and boxes["root1"][0] == "output 1"
+
+    def test_a_thousand_operations_in_a_row(self):
+        x = tl.ones(2, requires_grad=True)
+        y = x
+        for _ in range(1000):
+            y = y.tanh()
+        boxes, arrows = picture(y, {"x": x})
+        found, _ = box(boxes, "tanh_0")
+        assert ("root0", found, "") in arrows
+        for i in range(1, 1000):
+            above, (found, lines) = found, box(boxes, f"tanh_{i}")
+            assert (above, found, "") in arrows and lines[1] == "saves out 8 B"
+        assert (found, box(boxes, "x")[0], "") in arrows and len(arrows) == 1001
 
 
 class TestDraw:

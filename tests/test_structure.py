@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from process import run_python
 
+import tensorlib
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tensorlib"
 
 # A floor may import itself and the floors before it. "public" is the package's own __init__: what
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
-    "_version", "_kernels", "_core", "ops", "autograd", "func", "utils", "io", "public", "nn",
-    "optim", "data", "testing",
+    "_version", "_kernels", "_core", "ops", "autograd", "func", "utils", "io", "graph", "public",
+    "nn", "optim", "data", "testing",
 ]
 HEAVY = ["hypothesis", "matplotlib", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
 
@@ -26,6 +28,13 @@ CYTHON_IMPORT = re.compile(
     re.MULTILINE,
 )
 TRIPLE_QUOTED = re.compile(r'"""[\s\S]*?"""')
+
+
+# What people write and read; stubs (*.pyi) are made by a program.
+WRITTEN = sorted(
+    path for suffix in ("*.py", "*.pyx", "*.pxd", "*.h")
+    for folder in ("tensorlib", "tests", "tools", "benchmarks", "examples")
+    for path in (ROOT / folder).rglob(suffix))
 
 
 def sources():
@@ -160,6 +169,15 @@ def test_every_floor_is_known():
     assert directories <= set(FLOORS)
 
 
+def test_files_and_lines_stay_short():
+    assert len(WRITTEN) > 100
+    texts = {path: path.read_text().splitlines() for path in WRITTEN}
+    long = [f"{path}: {len(lines)} lines" for path, lines in texts.items() if len(lines) >= 500]
+    long += [f"{path}:{number}: {len(line)} columns" for path, lines in texts.items()
+             for number, line in enumerate(lines, 1) if len(line) > 100]
+    assert not long, "\n".join(long)
+
+
 def modules_after(statement):
     return set(run_python(f"{statement}\nimport sys\nprint(*sorted(sys.modules))").split())
 
@@ -182,6 +200,16 @@ PUBLIC = [
     for path in sorted([PACKAGE / "__init__.py", *PACKAGE.glob("*/__init__.py")])
     if path.parent.name not in ("_kernels", "_core", "ops")
 ]
+
+
+def test_the_package_shows_only_public_names():
+    """Functions, types and marks, and public modules: nothing that only helps inside."""
+    names = {name: value for name, value in vars(tensorlib).items() if not name.startswith("_")}
+    kinds = (tensorlib.dtype, type(tensorlib.strided), tensorlib.Generator, float)
+    stray = [name for name, value in names.items() if not isinstance(value, kinds) and not (
+        callable(value) and str(value.__module__).startswith("tensorlib"))]
+    assert set(stray) <= set(FLOORS) | {"graph", "memory"}
+    assert not [name for name in stray if not (names[name].__doc__ or "").strip()]
 
 
 @pytest.mark.parametrize("module", PUBLIC)

@@ -1,7 +1,7 @@
-"""Writes docs/operations.md: every public function and method, from the live package.
+"""Writes docs/operations.md, every public function and method, and docs/memory.md (memory.py).
 
-    python -m tools.operations            writes it
-    python -m tools.operations --check    says whether it is stale, by the exit status too
+    python -m tools.operations            writes them, from the live package
+    python -m tools.operations --check    says whether they are stale, by the exit status too
 """
 
 import sys
@@ -10,9 +10,10 @@ from pathlib import Path
 from tensorlib import Tensor
 from tensorlib._core.op import registry
 from tensorlib.ops.declare import FUNCTIONS
+from tools import memory
 from tools.signatures import plain, summary
 
-PAGE = Path(__file__).parents[1] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[1] / "docs"
 INTRODUCTION = """\
 # Operations
 
@@ -95,13 +96,15 @@ def page():
 
 def main(arguments):
     """Runs the command; returns its exit status."""
-    text = page()
+    pages = {DOCS / "operations.md": page(), DOCS / "memory.md": memory.page()}
     if "--check" in arguments:
-        stale = not PAGE.exists() or PAGE.read_text() != text
-        if stale:
-            print("docs/operations.md is stale: run python -m tools.operations")
-        return int(stale)
-    PAGE.write_text(text)
+        stale = [path.name for path, text in pages.items()
+                 if not path.exists() or path.read_text() != text]
+        for name in stale:
+            print(f"docs/{name} is stale: run python -m tools.operations")
+        return int(bool(stale))
+    for path, text in pages.items():
+        path.write_text(text)
     return 0
 
 

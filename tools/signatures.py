@@ -18,7 +18,7 @@ IMPORTS = [
     ("tensorlib._core.dtypes", "dtype", "_dtype"),
     ("tensorlib._core.generator", "Generator", "Generator"),
     ("tensorlib._core.shape", "Size", "Size"), ("tensorlib._core.tensor", "Tensor", "Tensor"),
-    ("tensorlib._core.tensor", "device", "_device"),
+    ("tensorlib._core.device", "device", "_device"),
 ]
 ALIASES = {
     "_Number": "_float | _bool",
@@ -61,6 +61,7 @@ EXCEPTIONS = {
 # Functions and methods that do not return one tensor.
 RETURNS = {
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
+    "allclose": "_bool", "equal": "_bool", "is_tensor": "_bool",
     "nonzero": "Tensor | tuple[Tensor, ...]", "where": "Any", "max": "Any", "min": "Any",
     "aminmax": "Any", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
     "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",

@@ -1,0 +1,6 @@
+"""Tensors, memory, the graph and its sweep: what the floors above are built on.
+
+Importing it completes the type: these modules attach their methods to it.
+"""
+
+from tensorlib._core import copying, printing, properties

@@ -24,7 +24,7 @@ from tensorlib._core.numbers cimport scalar_dtype, write_row
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, alias, late, new_scalar, new_tensor
 
-from tensorlib._core.tensor import device as device_type
+from tensorlib._core.device import device as device_type
 
 cnp.import_array()
 

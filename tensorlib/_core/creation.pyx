@@ -26,8 +26,8 @@ from tensorlib._core.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.convert import tensor
 from tensorlib._core.memory import OutOfMemoryError
 from tensorlib._core.numbers import OutOfRangeError
-from tensorlib._core.operators import store_out
-from tensorlib._core.tensor import device as device_type
+from tensorlib._core.outputs import store_out
+from tensorlib._core.device import device as device_type
 
 cdef enum:
     FILL_GRAIN = 1 << 15         # elements, at most 256 KB, written by a thread at once

@@ -1,23 +1,25 @@
 """Doors for operations whose gradient one Python function computes: `Function`, `ops.compose`.
 
-Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside the
-edges the node keeps any number of tensors and a payload of Python's.
+Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
+the edges the node keeps any number of tensors and a payload of Python's.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
+from tensorlib._core.inplace cimport check_writable, rebase
 from tensorlib._core.node cimport (
-    Edge, Node, check_not_released, edge_dims, gradient_edge, keep, mode, new_node, saved_at,
-    set_edge,
+    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge, watch,
 )
 from tensorlib._core.op cimport Op
-from tensorlib._core.operators cimport check_writable, rebase
+from tensorlib._core.operands cimport stands_in
+from tensorlib._core.paths cimport is_outside, new_mark, reached
 from tensorlib._core.recording cimport record
+from tensorlib._core.saved cimport check_not_released, keep, saved_at
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.sweep cimport retains_graph, run_backward
-from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage
+from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage, watch_tensor
 
 from tensorlib._core.node import _accumulate_op
 
@@ -35,6 +37,7 @@ def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     for x in saved:
         keep(node, 0, x)
     node.kept = 0                    # they are known by their order, not by a place
+    watch(node)                      # the payload is the user's, who may put anything into it
     return node
 
 
@@ -42,6 +45,7 @@ def set_history(Node node, int slot, Tensor out):
     """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
     if KIND[out.type] == FLOAT_KIND:
         out.grad_node, out.slot = node, slot
+        watch_tensor(out)
 
 
 def rewrite_history(Node node, int slot, Tensor x):
@@ -78,6 +82,14 @@ def wanted_inputs(Node node):
 
 # ---- graphs inside a node ------------------------------------------------------------------------
 
+def runs_in_parts(values):
+    """Whether a composed operation must run, on `values`, as the operations that it is made of.
+
+    These alone have the rules that forward mode and stand-ins of tensors, such as batches, ask for.
+    """
+    return mode().complete or any([stands_in(x) for x in values])
+
+
 def linked_alias(Op op, Tensor x):
     """The elements of `x` as a new tensor, which is linked to `x` by the operation `op`."""
     cdef PyObject* args[1]
@@ -95,6 +107,11 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
     return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
 
 
+def is_complete():
+    """Whether nodes recorded now keep what forward mode needs."""
+    return mode().complete
+
+
 def is_retained(Node node):
     """Whether what a node keeps outlives the sweep that runs now: another may come by as well."""
     return retains_graph() or mode().grad or node.displaced
@@ -105,50 +122,51 @@ def captured(tuple outputs, tuple inputs, int64_t since):
 
     The graph is what leads to `outputs` and is no older than the sequence number `since`.
     """
-    cdef set own = {gradient_edge(x) for x in inputs}
-    cdef set seen = set(own), places = set()
-    cdef list stack = [], found = []
-    cdef Node node, target
+    cdef list found = [], roots = [], borders = []
+    cdef set places = set()
+    cdef int64_t mark = new_mark()
+    cdef Node node
     cdef Tensor x
     cdef int i
+    for x in inputs:
+        gradient_edge(x).mark = mark
     for x in outputs:
         node = gradient_edge(x)
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.op is accumulate or node.sequence < since:
+        if node.mark == mark or not is_outside(node, since):
+            roots.append(node)
+        elif (node, x.slot) not in places:
             places.add((node, x.slot))
             found.append(x)
-        else:
-            stack.append(node)
-    while stack:
-        node = stack.pop()
-        for i in range(node.n_edges):
-            if node.edges[i].target == NULL:
-                continue
-            target = <Node>node.edges[i].target
-            if target.op is accumulate or target.sequence < since:
-                place = (target, node.edges[i].slot)
-                if place not in places and target not in own:
-                    places.add(place)
-                    found.append(stand_in(&node.edges[i]))
-            elif target not in seen:
-                seen.add(target)
-                stack.append(target)
+    reached(roots, since, mark, borders)
+    for node, i in borders:
+        place = (<Node>node.edges[i].target, node.edges[i].slot)
+        if place not in places:
+            places.add(place)
+            found.append(stand_in(&node.edges[i]))
     return tuple(found)
 
 
 cdef Tensor stand_in(Edge* edge):
-    """A tensor with the shape, dtype and history of what an edge goes to, without its values."""
-    cdef Py_ssize_t steps[MAX_NDIM]
+    """What `without_values` gives for the tensor that an edge goes to."""
     cdef Node target = <Node>edge.target
-    cdef Tensor one, x
-    cdef int d
     if target.op is accumulate:
         return <Tensor>target.saved[0].tensor
-    for d in range(edge.ndim):
+    return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
+
+
+def without_values(Tensor x):
+    """A tensor with the shape, dtype and history of `x`, but not its memory; a leaf is itself."""
+    if x.grad_node is None:
+        return x
+    return valueless(x.type, x.ndim_, x.dims, x.grad_node, x.slot)
+
+
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor one = new_scalar(dtype), x
+    cdef int d
+    for d in range(ndim):
         steps[d] = 0
-    one = new_scalar(edge.dtype)
-    x = over_storage(one.storage, one.data_pointer, edge.dtype, edge.ndim, edge_dims(edge), steps)
-    x.grad_node, x.slot = target, edge.slot
+    x = over_storage(one.storage, one.data_pointer, dtype, ndim, dims, steps)
+    x.grad_node, x.slot = node, slot
     return x

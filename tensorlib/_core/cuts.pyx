@@ -31,8 +31,8 @@ cdef dict cut_places(Sweep* sweep, cut):
                 places.setdefault(node, set()).add(0)
     unknown = sorted(names.difference(known))
     if unknown:
-        raise ValueError(f"backward: no_grad_set names {unknown[0]!r}, but no leaf of this graph has "
-                         f"this name; the named ones are {sorted(known)}")
+        raise ValueError(f"backward: no_grad_set names {unknown[0]!r}, but no leaf of this graph "
+                         f"has this name; the named ones are {sorted(known)}")
     return places
 
 

@@ -9,6 +9,7 @@ from tensorlib._core.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object, promote,
 )
+from tensorlib._core.flat cimport run_loop
 from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport Loop, find_loop
 from tensorlib._core.memory cimport LINE
@@ -18,7 +19,7 @@ from tensorlib._core.operands cimport number, operand, stand_in
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, same_shape
-from tensorlib._core.tile cimport MAX_INPUTS, Program, run_loop, run_program
+from tensorlib._core.tile cimport MAX_INPUTS, Program, run_program
 
 from tensorlib._core.memory import OutOfMemoryError
 
@@ -55,7 +56,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
 
 
 cdef int result_dtype(Op op, PyObject** args) except -1:
-    """The promoted dtype: tensors with dims decide within a category, then 0-d ones, then numbers."""
+    """The promoted dtype: within a category tensors with dims decide, then 0-d ones and numbers."""
     cdef int decided[3]
     cdef int i, rank
     cdef Tensor x
@@ -106,7 +107,8 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
     for i in op.boolean_inputs:
         if (<Tensor>args[i]).type != BOOL:
             raise RuntimeError(
-                f"{op.name}: {op.arguments[i]} must be a bool tensor, got {(<Tensor>args[i]).dtype}")
+                f"{op.name}: {op.arguments[i]} must be a bool tensor, got "
+                f"{(<Tensor>args[i]).dtype}")
     if op.to_float and KIND[dtype] != FLOAT_KIND:
         dtype = default_float()
     dtype = compute_dtype(dtype)
@@ -203,8 +205,8 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     cdef int dtype = output_dtype(op, program, promoted)
     if KIND[dtype] > KIND[out.type]:
         raise RuntimeError(
-            f"{op.name}: result type {dtype_object(dtype)} can't be cast to the desired output type "
-            f"{out.dtype}")
+            f"{op.name}: result type {dtype_object(dtype)} can't be cast to the desired output "
+            f"type {out.dtype}")
     for i in range(op.n_args):
         x = <Tensor>args[i]
         if may_overlap(x, out):

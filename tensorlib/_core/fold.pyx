@@ -159,7 +159,7 @@ cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
             break
     if extra < 0:
         raise RuntimeError(
-            f"backward: the gradient rule of {name} returned shape {tuple(g.shape)}, which does not "
+            f"backward: the gradient rule of {name} returned shape {tuple(g.shape)}, which doesn't "
             f"reduce to the input's {tuple([dims[d] for d in range(ndim)])}")
     if n == 0:
         return new_view(g, ndim, dims, g.steps, g.data_pointer)

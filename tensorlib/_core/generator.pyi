@@ -2,7 +2,8 @@
 
 from builtins import int as _int, str as _str
 from typing import TypeAlias
-from tensorlib._core.tensor import Tensor, device as _device
+from tensorlib._core.tensor import Tensor
+from tensorlib._core.device import device as _device
 
 _Device: TypeAlias = _device | _str
 

@@ -10,8 +10,8 @@ from tensorlib._core.dtypes cimport UINT8
 from tensorlib._core.tensor cimport Tensor, new_tensor
 
 from tensorlib._core.numbers import OutOfRangeError
-from tensorlib._core.tensor import CPU
-from tensorlib._core.tensor import device as device_type
+from tensorlib._core.device import CPU
+from tensorlib._core.device import device as device_type
 
 cdef enum:
     STATE_BYTES = 16

@@ -12,18 +12,21 @@ import warnings
 
 from tensorlib._core.node cimport (
     ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,
-    gradient_edge, hook_node, recorded_at,
+    gradient_edge, hook_node,
 )
-from tensorlib._core.tensor cimport Tensor, same_shape
+from tensorlib._core.saved cimport recorded_at
+from tensorlib._core.tensor cimport Tensor, same_shape, watch_tensor
 
 
 def add_hook(Tensor x, hook):
     """Has `hook` called with the gradient of `x`; returns its handle."""
+    watch_tensor(x)
     return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
 
 
 def add_accumulated_hook(Tensor leaf, hook):
     """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    watch_tensor(leaf)
     return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
 
 
@@ -64,7 +67,7 @@ cdef int put_grad(PyObject** place, object value) except -1:
 
 
 cdef int run_tensor_hooks(Node node) except -1:
-    """Calls the hooks of tensors; a result takes the gradient's place. Those of retain_grad last."""
+    """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
     cdef PyObject** place
     for kind in (ON_TENSOR, RETAINS):
         for slot, hook in hooks_of(node.hooks, kind):
@@ -113,7 +116,7 @@ cdef int run_accumulated_hooks(object hooks, object leaf) except -1:
 
 
 cdef list run_after_hooks(Node node, list grads, object g):
-    """The gradients of the inputs after the hooks that run after the node; they may replace them."""
+    """The gradients of the inputs after the hooks that run after the node and may replace them."""
     cdef tuple arrived = g if isinstance(g, tuple) else (g,)
     for _, hook in hooks_of(node.hooks, AFTER):
         changed = hook(tuple(grads), arrived)
@@ -151,5 +154,5 @@ cdef str told(Node node, str role):
     frames = node.notes.get("traceback_") if node.notes else None
     if frames:
         return f"Traceback of forward call that {role}:\n" + "".join(frames)
-    return ("No forward pass information is available: enable detect_anomaly during the forward pass "
-            "too.")
+    return ("No forward pass information is available: enable detect_anomaly during the forward "
+            "pass too.")

@@ -171,6 +171,12 @@ cdef Tensor basic_view(Tensor x, object key):
 cdef class Index:
     """A parsed index expression."""
 
+    @property
+    def tensors(self):
+        """What it holds of positions and masks, copies that are its own."""
+        held = [self.mask, *(self.positions or ())]
+        return tuple([x for x in held if x is not None])
+
 
 cpdef Index parse(Tensor x, object key):
     """The parsed key; positions and masks are checked and copied, the view is made when applied.

@@ -6,10 +6,12 @@ from tensorlib._core.fold cimport sum_to
 from tensorlib._core.node cimport mode
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
 from tensorlib._core.tensor cimport (
-    ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage, set_base,
+    ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage,
 )
+from tensorlib._core.views cimport set_base
 
-cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps, char* data):
+cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                    char* data):
     """A tensor over the storage of `x` that knows what it is a view of."""
     cdef Tensor view = new_view(x, ndim, dims, steps, data)
     set_base(view, x)
@@ -263,7 +265,8 @@ def diagonal(Tensor x, Py_ssize_t offset, int dim1, int dim2):
     length = (min(x.dims[dim1], x.dims[dim2] - offset) if offset >= 0
               else min(x.dims[dim1] + offset, x.dims[dim2]))
     if length > 0:
-        data += (offset * x.steps[dim2] if offset >= 0 else -offset * x.steps[dim1]) * ITEMSIZE[x.type]
+        data += ITEMSIZE[x.type] * (
+            offset * x.steps[dim2] if offset >= 0 else -offset * x.steps[dim1])
     for d in range(x.ndim_):
         if d != dim1 and d != dim2:
             dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
@@ -274,7 +277,8 @@ def diagonal(Tensor x, Py_ssize_t offset, int dim1, int dim2):
 
 # ---- a view's place in its base ------------------------------------------------------------------
 # `place` is (sizes, strides, offset of the view, strides, offset of the base), in elements of the
-# storage. The functions lay the base's values out as the storage has them, in a buffer of its extent.
+# storage. The functions lay the base's values out as the storage has them, in a buffer that spans
+# all of them.
 
 cdef Tensor strided_part(Tensor buffer, Py_ssize_t first, sizes, strides, Py_ssize_t offset):
     """The buffer's elements at these strides; `first` is the storage element it begins with."""
@@ -420,7 +424,7 @@ def zeros_like(Tensor x):
 
 
 def cat(tuple tensors, dim):
-    """The tensors joined along `dim`, as a new tensor. Vectors of no elements join with anything."""
+    """The tensors joined along `dim`: a new tensor. Vectors of no elements join with anything."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t start = 0
     cdef int along, d, dtype

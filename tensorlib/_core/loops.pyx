@@ -8,7 +8,9 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
-from tensorlib._core.dtypes cimport BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype
+from tensorlib._core.dtypes cimport (
+    BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype,
+)
 from tensorlib._core.ufunc cimport PyUFuncObject, ufunc_loop
 
 from tensorlib import _kernels
@@ -150,16 +152,19 @@ cdef int fill_from_kernels(object rows) except -1:
     return 0
 
 
-cdef dict CODES = {np.dtype(code).num: from_numpy_dtype(code) for code in "?Bbhilqfd"}   # by type number
+# by type number
+cdef dict CODES = {np.dtype(code).num: from_numpy_dtype(code) for code in "?Bbhilqfd"}
 
 
 def loop_dtypes(name):
     """Names of the dtypes for which the loop `name` exists, with the dtype of its result."""
     cdef int dtype
+    cdef Loop* loop
     cdef dict found = {}
     for dtype in range(N_DTYPES):
-        if find_loop(loop_id(name), dtype).run != NULL:
-            found[dtype_object(dtype).name] = dtype_object(find_loop(loop_id(name), dtype).result).name
+        loop = find_loop(loop_id(name), dtype)
+        if loop.run != NULL:
+            found[dtype_object(dtype).name] = dtype_object(loop.result).name
     return found
 
 

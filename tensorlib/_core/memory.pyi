@@ -12,8 +12,7 @@ def reset_peak() -> None:
     """Sets the peak of `stats()` to what is in use now."""
 
 def set_cache_limit(nbytes: _int) -> None:
-    """Bounds the bytes of freed memory that are kept for reuse (a quarter of the machine's at
-    first)."""
+    """Bounds the bytes of freed memory kept for reuse (a quarter of the machine's at first)."""
 
 def stats() -> dict[_str, _int]:
     """Figures of the allocator as a dict; sizes in bytes, of whole blocks."""

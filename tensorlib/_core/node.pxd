@@ -9,7 +9,7 @@ cdef enum:
     N_INLINE = 2
     OUTPUT = 24          # the place of the first output in a mask of kept values
 
-# One input of the forward operation: where its gradient goes, and what that gradient must look like.
+# One input of the forward operation: where its gradient goes, and what that must look like.
 cdef struct Edge:
     PyObject* target     # Node, owned; NULL where no gradient is needed
     int slot             # which output of the target
@@ -35,6 +35,7 @@ cdef class Node:
     cdef int64_t mark              # the last walk that came by (paths.pyx)
     cdef bint released             # the saved values were let go by a sweep
     cdef bint packs                # its values are saved through hooks
+    cdef bint watched              # the garbage collector looks after it
     cdef Edge* edges
     cdef Saved* saved
     cdef Edge inline_edges[N_INLINE]
@@ -42,8 +43,10 @@ cdef class Node:
     # the state of one sweep
     cdef int64_t sweep
     cdef int pending               # dependents that have not reported
+    cdef int cursor                # the next edge to follow
     cdef bint needed
     cdef bint displaced            # an outer sweep will come by as well
+    cdef bint is_target            # its gradients are asked for
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad
 
@@ -75,19 +78,11 @@ cdef Mode* mode() noexcept nogil
 cdef int64_t sequence_now() noexcept
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
-cdef int keep(Node node, int i, Tensor x) except -1
-cdef void release_saved(Node node) noexcept
-cdef void forget_unpacked(Node node)
 cdef void watch(Node node) noexcept
-cdef str recorded_at(Node node)
 cdef object hook_node(Node node, HookKind kind, int slot, object hook)
 cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cdef Node gradient_edge(Tensor x)
-cdef int check_not_released(Node node) except -1
-cdef Tensor saved_at(Node node, int i, int bit)
-cdef tuple saved_facts(Node node, int bit)
-cdef Tensor saved_value(Node node, int bit, bint as_recorded)
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
     return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]

@@ -10,13 +10,12 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
-import os
 import traceback
 
 from tensorlib._core.dtypes cimport dtype_object
-from tensorlib._core.memory cimport first_version, untracked
+from tensorlib._core.memory cimport first_version
 from tensorlib._core.shape cimport make_size
-from tensorlib._core.tensor cimport Tensor, alias, requires_grad
+from tensorlib._core.tensor cimport Tensor, alias, requires_grad, watch_tensor
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -41,7 +40,6 @@ cdef extern from * nogil:
     static void* thread_mode_address(void) { return &thread_mode; }
     """
     void* thread_mode_address()
-    int __builtin_popcount(unsigned int bits)
 
 
 cdef Mode* mode() noexcept nogil:
@@ -74,7 +72,7 @@ def recorded_so_far():
 
 
 @cython.final
-@cython.freelist(1024)
+@cython.freelist(65536)
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
 
@@ -126,6 +124,7 @@ cdef class Node:
     @property
     def metadata(self):
         """A dict for notes of the user's."""
+        watch(self)
         if self.notes is None:
             self.notes = {}
         return self.notes
@@ -239,12 +238,18 @@ cdef void bury(Node node) noexcept:
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
 # points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
-# whose `.grad` has a graph (create_graph) can point back to it, and so can hooks.
+# whose `.grad` has a graph (create_graph) can point back to it, and so can hooks and what a
+# `Function` keeps: these nodes are watched, and those that are built on them.
 
 cdef void watch(Node node) noexcept:
-    """Shows a node to the garbage collector."""
+    """Shows a node and what it saves to the garbage collector, and all that will be built on it."""
+    cdef int i
+    node.watched = True
     if not PyObject_GC_IsTracked(node):
         PyObject_GC_Track(node)
+    for i in range(node.n_saved):
+        if not node.packs:
+            watch_tensor(<Tensor>node.saved[i].tensor)
 
 
 cdef traverseproc traverse_fields = type_slots.tp_traverse
@@ -284,6 +289,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     cdef Node node = Node.__new__(Node)
     cdef int i
     cdef int watched = mode().watched
+    node.watched = watched != 0
     if not watched:
         PyObject_GC_UnTrack(node)
     elif watched & TRACED and op is not accumulate:
@@ -332,169 +338,8 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
         target = gradient_edge(x)
         Py_INCREF(target)
         edge.target = <PyObject*>target
+        node.watched |= (<Node>target).watched
     return 0
-
-
-cdef int keep(Node node, int bit, Tensor x) except -1:
-    """Saves a value. Bits must come in ascending order."""
-    cdef Saved* saved = &node.saved[node.n_saved]
-    cdef object value = x
-    if untracked(x.storage):
-        raise RuntimeError(
-            f"{node.op.name}: inference tensors cannot be saved for backward; to work around you can "
-            "make a clone() to get a normal tensor and use it in autograd")
-    if node.packs:
-        value = packed_value(node, x)
-    Py_INCREF(value)
-    saved.tensor = <PyObject*>value
-    saved.version = x.storage.version
-    node.n_saved += 1
-    node.kept |= <unsigned int>1 << bit
-    return 0
-
-
-# ---- values saved through hooks ------------------------------------------------------------------
-
-@cython.final
-cdef class Packed:
-    """What stands for a saved value that `pack` made something else of."""
-    cdef object content, unpack, shape, unpacked
-    cdef int type
-
-
-cdef Packed packed_value(Node node, Tensor x):
-    cdef Packed packed = Packed.__new__(Packed)
-    cdef Tensor given = alias(x)
-    cdef bint before = mode().grad
-    cdef int64_t version = x.storage.version
-    pack, packed.unpack = <object>mode().packing
-    packed.shape, packed.type = make_size(x.ndim_, x.dims), x.type
-    mode().grad = False
-    try:
-        packed.content = pack(given)
-    finally:
-        mode().grad = before
-    if x.storage.version != version:
-        raise RuntimeError(
-            f"{node.op.name}: a saved tensor pack hook is modifying its input in place; tensors "
-            "provided as input to pack hook can not be modified by in-place operations")
-    return packed
-
-
-cdef Tensor unpacked_value(Node node, Packed packed):
-    """The saved value as its hook gives it back: kept until the node has run."""
-    cdef Tensor x
-    if packed.unpacked is None:
-        value = packed.unpack(packed.content)
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"backward: output of saved tensor unpack_hook expected to be a Tensor but got "
-                f"result of type {type(value).__name__} (a value of {node.op.name})")
-        x = <Tensor>value
-        if x.type != packed.type or make_size(x.ndim_, x.dims) != packed.shape:
-            raise RuntimeError(
-                f"backward: unpack_hook returned a tensor of shape {tuple(x.shape)} and {x.dtype} for "
-                f"a value of {node.op.name} of shape {tuple(packed.shape)}")
-        packed.unpacked = alias(x)
-    return <Tensor>packed.unpacked
-
-
-cdef void forget_unpacked(Node node):
-    """Lets go of what the hooks gave back to a node that has run and keeps its values."""
-    cdef int i
-    for i in range(node.n_saved):
-        (<Packed>node.saved[i].tensor).unpacked = None
-
-
-cdef void release_saved(Node node) noexcept:
-    cdef int i, n = node.n_saved
-    node.n_saved = 0
-    if n:
-        node.released = True
-    for i in range(n):
-        Py_DECREF(<object>node.saved[i].tensor)
-
-
-cdef str HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-
-
-cdef str recorded_at(Node node):
-    """The line at which a node was recorded; nothing unless anomaly detection was on."""
-    frames = node.notes.get("traceback_", ()) if node.notes else ()
-    for frame in reversed(frames):
-        if HERE not in frame:
-            return f" (recorded at {' '.join(frame.split())})"
-    return ""
-
-
-cdef int check_not_released(Node node) except -1:
-    if node.released:
-        raise RuntimeError(
-            f"backward: the values that {node.name()} saved were released by the first backward "
-            "through it. To go through the graph a second time, call the first backward with "
-            "retain_graph=True")
-    return 0
-
-
-cdef Tensor saved_at(Node node, int i, int bit):
-    """The i-th saved value, checked to be what it was. `bit` (or -1) says which it is."""
-    cdef Saved* saved = &node.saved[i]
-    cdef Tensor x
-    if node.packs:
-        return unpacked_value(node, <Packed>saved.tensor)
-    x = <Tensor>saved.tensor
-    if x.storage.version != saved.version:
-        which = (f"saved tensor {i}" if bit < 0 else "its output" if bit >= OUTPUT
-                 else f"input {bit}")
-        raise RuntimeError(
-            f"backward: one of the variables needed for gradient computation has been modified by "
-            f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
-            f"version {x.storage.version} but was saved at version {saved.version}"
-            f"{recorded_at(node)}. Use the out-of-place form of the later operation, or clone() the "
-            "value first")
-    return x
-
-
-cdef int saved_place(Node node, int bit) noexcept:
-    """Where among the saved values the input (by its number) or output (OUTPUT) stands."""
-    return __builtin_popcount(node.kept & ((<unsigned int>1 << bit) - 1))
-
-
-cdef tuple saved_facts(Node node, int bit):
-    """Shape and dtype of a saved value, which hold also where it was overwritten."""
-    cdef object value = <object>node.saved[saved_place(node, bit)].tensor
-    if node.packs:
-        return (<Packed>value).shape, dtype_object((<Packed>value).type)
-    return (<Tensor>value).shape, (<Tensor>value).dtype
-
-
-cdef Tensor saved_value(Node node, int bit, bint as_recorded):
-    """The saved input (by its number) or output (OUTPUT), checked to be what it was.
-
-    With `as_recorded` the value is linked to the graph as it was when the operation ran, so that
-    the gradient can itself be differentiated.
-    """
-    cdef Tensor x, linked
-    cdef Edge* edge
-    cdef int i
-    check_not_released(node)
-    i = saved_place(node, bit)
-    x = saved_at(node, i, bit)
-    if not as_recorded:
-        return x
-    if bit >= OUTPUT:
-        linked = alias(x)
-        linked.grad_node = node
-        linked.slot = bit - OUTPUT
-        return linked
-    edge = &node.edges[bit]
-    if edge.target != NULL and x.grad_node is not <object>edge.target and not (
-            x.accumulator == <void*>edge.target):
-        linked = alias(x)
-        linked.grad_node = <object>edge.target
-        linked.slot = edge.slot
-        return linked
-    return x
 
 
 cdef Node accumulator_of(Tensor leaf):
@@ -508,6 +353,8 @@ cdef Node accumulator_of(Tensor leaf):
     node.n_saved = 1
     node.hooks = leaf.hooks
     leaf.accumulator = <void*>node
+    if node.hooks is not None:
+        watch(node)
     return node
 
 

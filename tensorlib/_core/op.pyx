@@ -50,7 +50,8 @@ cdef class Op:
             raise ValueError(f"ops: an operation named {name!r} exists already")
         self.name = name
         self.doc = doc
-        self.node_name = "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
+        parts = name.split("_")
+        self.node_name = "".join(part[:1].upper() + part[1:] for part in parts) + "Backward"
         self.arguments = tuple(arguments)
         self.attributes = tuple(attributes)
         self.defaults = tuple(defaults)
@@ -104,7 +105,8 @@ cdef class Op:
         if argument is None:
             self.rules = [rule] * self.n_args
         elif argument not in self.arguments:
-            raise ValueError(f"{self.name}: has no argument {argument!r}; it takes {self.arguments}")
+            raise ValueError(
+                f"{self.name}: has no argument {argument!r}; it takes {self.arguments}")
         else:
             self.rules[self.arguments.index(argument)] = rule
 
@@ -149,7 +151,7 @@ cdef class Op:
 
     @property
     def needs(self):
-        """What its gradient needs: names of inputs, of outputs, and `grad_OUTPUT` for each output."""
+        """What its gradient needs: names of inputs and outputs, `grad_OUTPUT` for each output."""
         return needed(self)
 
     @property

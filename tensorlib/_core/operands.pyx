@@ -116,7 +116,7 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     return None
 
 
-# ---- arguments in general -------------------------------------------------------------------------
+# ---- arguments in general ------------------------------------------------------------------------
 
 cdef tuple tuple_of(Op op, object tensors):
     try:
@@ -156,8 +156,8 @@ cdef tuple convert_arguments(Op op, tuple args):
 # ---- values that stand for tensors ---------------------------------------------------------------
 
 # A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
-# has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them. It
-# is looked for where an operation would otherwise refuse its arguments, so Tensors never pay for it.
+# has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
+# It is looked for where an operation would otherwise refuse its arguments, so Tensors never pay.
 
 cdef bint stands_in(object value):
     """Whether the value has its own way to do operations."""
@@ -173,12 +173,53 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
     return NotImplemented
 
 
-cdef int refuse_shared_write(Op op, tuple args) except -1:
+cdef int refuse_shared_write(str name, tuple args) except -1:
     """Raises RuntimeError if a value that stands for many tensors is to be written to one."""
     for value in args:
         if stands_in(value):
             raise RuntimeError(
-                f"{op.name}: vmap: a tensor that all examples of a batch share can't be written in "
-                "place or by out= with a value that differs between them; use the form that returns "
-                "a new tensor")
+                f"{name}: vmap: a tensor that all examples of a batch share can't be written in "
+                "place or by out= with a value that differs between them; use the form that "
+                "returns a new tensor")
     return 0
+
+
+# ---- arguments of element-wise operations --------------------------------------------------------
+
+cdef list as_tensors(Op op, tuple args):
+    """The arguments of an operation that writes to a tensor, as tensors."""
+    cdef list tensors = operands_of(op, args)
+    if tensors is not None:
+        return tensors
+    refuse_shared_write(op.name, args)
+    return refused(op, args)
+
+
+cdef object refused(Op op, tuple args):
+    """What a value among the arguments makes of the operation. Raises: TypeError if none does."""
+    done = stand_in(op, args, None)
+    if done is not NotImplemented:
+        return done
+    for i, value in enumerate(args):
+        if operand(op, value, None) is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
+                            f"{type(value).__name__}")
+
+
+cdef list operands_of(Op op, tuple args):
+    """The arguments of an element-wise operation as tensors; numbers take a partner's dtype.
+
+    None where an argument can't be one.
+    """
+    cdef Tensor partner = None, x
+    cdef list tensors = []
+    for i, value in enumerate(args):
+        if isinstance(value, Tensor) and i not in op.boolean_inputs:
+            partner = <Tensor>value
+            break
+    for i, value in enumerate(args):
+        x = operand(op, value, None if i in op.boolean_inputs else partner)
+        if x is None:
+            return None
+        tensors.append(x)
+    return tensors

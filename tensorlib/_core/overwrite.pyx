@@ -2,12 +2,15 @@
 
 from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.creation cimport fill_number, plain_number
+from tensorlib._core.dtypes cimport KIND
+from tensorlib._core.inplace cimport check_may_change, check_writable, forget, replaced_by
 from tensorlib._core.memory cimport untracked
-from tensorlib._core.node cimport mode
-from tensorlib._core.operands cimport operand, stands_in
-from tensorlib._core.operators cimport check_writable, forget, replaced_by
+from tensorlib._core.node cimport mode, set_history
+from tensorlib._core.operands cimport operand, refuse_shared_write
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
-from tensorlib._core.tensor cimport Tensor, alias, new_scalar, requires_grad
+from tensorlib._core.tensor cimport (
+    Tensor, alias, new_scalar, replace, requires_grad, same_shape,
+)
 
 cdef int overwritten(Tensor x, Tensor source) except -1:
     """Notes that the elements of `x` are those of `source` now, or (None) constants.
@@ -47,10 +50,8 @@ def copy_(Tensor self, src, non_blocking=False):
     Gradient: goes to `src`; the old elements get zero. Raises: RuntimeError, TypeError.
     """
     cdef Tensor source = operand(None, src, None)
-    if source is None and stands_in(src):
-        raise RuntimeError("copy_: vmap: a tensor that all examples of a batch share can't be "
-                           "written with a value that differs between them")
     if source is None:
+        refuse_shared_write("copy_", (src,))
         raise TypeError(f"copy_: src must be a Tensor or a number, not {type(src).__name__}")
     write("copy_", self, source)
     return self
@@ -89,3 +90,40 @@ cdef int write_number(str name, Tensor x, object value) except -1:
         fill_number(name, one, value)
         copy_into(x, one)
     return overwritten(x, None)
+
+
+def write_result(str name, Tensor x, given):
+    """`x`, after the result of an operation on it was written over its elements.
+
+    Raises: RuntimeError for a result of another shape, or of a dtype that can't be cast.
+    """
+    cdef Tensor result
+    refuse_shared_write(name, (given,))
+    result = given
+    if not same_shape(x, result):
+        raise RuntimeError(f"{name}: output with shape {tuple(x.shape)} doesn't match the result's "
+                           f"{tuple(result.shape)}")
+    if KIND[result.type] > KIND[x.type]:
+        raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
+                           f"output type {x.dtype}")
+    write(name, x, result)
+    return x
+
+
+def take_layout(str name, Tensor x, view_of, tuple args):
+    """`x`, after it took on the layout of `view_of(x, *args)`, and its place in the graph.
+
+    Its elements stay where they are. What was saved of it before is noticed as overwritten.
+    """
+    cdef Tensor view
+    check_may_change(name, x, mode().grad)
+    x.storage.version += 1
+    try:
+        view = view_of(x, *args)
+    except BaseException:
+        x.storage.version -= 1
+        raise
+    replace(x, view)
+    if view.grad_node is not None:
+        set_history(x, view.grad_node, view.slot)
+    return x

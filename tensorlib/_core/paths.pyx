@@ -9,30 +9,33 @@ from libc.stdint cimport int64_t
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.memory cimport next_epoch
 from tensorlib._core.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, saved_facts, saved_value, sequence_now,
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, sequence_now,
 )
 from tensorlib._core.rules cimport zeros_for
+from tensorlib._core.saved cimport saved_facts, saved_value
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor
 
 from tensorlib._core.node import _accumulate_op
 
 cdef object accumulate = _accumulate_op
-cdef int64_t next_mark = 1
+cdef int64_t last_mark = 0
 
 
 # ---- where a transform runs its function ---------------------------------------------------------
 
-def enter_transform(bint complete):
+def enter_transform(bint complete, bint guarded=True):
     """Has this thread record as a transform needs it; returns what `leave_transform` takes.
 
-    complete: nodes keep what forward mode needs. Tensors from before may not be written in place.
+    complete: nodes keep what forward mode needs. guarded: tensors from before may not be written in
+    place.
     """
     cdef Mode* now = mode()
     cdef tuple before = (now.grad, now.complete, now.epoch)
     now.grad = True
     now.complete = now.complete or complete
-    now.epoch = next_epoch()
+    if guarded:
+        now.epoch = next_epoch()
     return before
 
 
@@ -54,58 +57,31 @@ def gradient_place(Tensor x):
 
 # ---- walks ---------------------------------------------------------------------------------------
 
-def leads_outside(list roots, list inputs, int64_t since):
-    """Whether tensors `roots` depend on a recorded tensor from before `since` or a leaf.
+cdef int64_t new_mark() noexcept:
+    """A mark above all that nodes bear; the next one is this walk's too."""
+    global last_mark
+    last_mark += 2
+    return last_mark
 
-    The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
+
+cdef bint is_outside(Node node, int64_t since) noexcept:
+    """Whether a node stands for a leaf or was recorded before `since`."""
+    return node.op is accumulate or node.sequence < since
+
+
+cdef list reached(list roots, int64_t since, int64_t mark, list borders):
+    """The nodes that `roots` lead to, themselves included, which get the mark.
+
+    The walk goes neither to nodes that bear the mark or a later one, nor outside: the edges that
+    lead there, as (node, number of the edge), are added to `borders`.
     """
-    global next_mark
-    cdef list stack = []
+    cdef list found = [], stack = []
     cdef Node node, target
-    cdef int64_t mark = next_mark
     cdef int i
-    next_mark += 2
-    for node in inputs:
-        node.mark = mark
     for node in roots:
-        if node.mark == mark:
-            continue
-        if node.op is accumulate or node.sequence < since:
-            return True
-        node.mark = mark
-        stack.append(node)
-    while stack:
-        node = stack.pop()
-        for i in range(node.n_edges):
-            if node.edges[i].target == NULL:
-                continue
-            target = <Node>node.edges[i].target
-            if target.mark == mark:
-                continue
-            if target.op is accumulate or target.sequence < since:
-                return True
-            target.mark = mark
-            stack.append(target)
-    return False
-
-
-def nodes_between(list inputs, list roots, int64_t since):
-    """The nodes, oldest first, through which nodes `roots` depend on nodes `inputs`.
-
-    Those are left out themselves. None was recorded before `since`.
-    """
-    global next_mark
-    cdef list stack = [], seen = [], path = []
-    cdef Node node, target
-    cdef int64_t mark = next_mark, useful = next_mark + 1
-    cdef int i
-    next_mark += 2
-    for node in inputs:
-        node.mark = useful
-    for node in roots:
-        if node.mark < mark and node.sequence >= since:
+        if node.mark < mark:
             node.mark = mark
-            seen.append(node)
+            found.append(node)
             stack.append(node)
     while stack:
         node = stack.pop()
@@ -113,12 +89,49 @@ def nodes_between(list inputs, list roots, int64_t since):
             if node.edges[i].target == NULL:
                 continue
             target = <Node>node.edges[i].target
-            if target.mark < mark and target.sequence >= since:
-                target.mark = mark
-                seen.append(target)
-                stack.append(target)
-    seen.sort(key=age)
-    for node in seen:
+            if target.mark >= mark:
+                continue
+            if is_outside(target, since):
+                borders.append((node, i))
+                continue
+            target.mark = mark
+            found.append(target)
+            stack.append(target)
+    return found
+
+
+def leads_outside(list roots, list inputs, int64_t since):
+    """Whether nodes `roots` depend on a node from before `since` or a leaf.
+
+    The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
+    """
+    cdef list inner = [], borders = []
+    cdef Node node
+    cdef int64_t mark = new_mark()
+    for node in inputs:
+        node.mark = mark
+    for node in roots:
+        if node.mark != mark and is_outside(node, since):
+            return True
+        inner.append(node)
+    reached(inner, since, mark, borders)
+    return bool(borders)
+
+
+def nodes_between(list inputs, list roots, int64_t since):
+    """The nodes, oldest first, through which nodes `roots` depend on nodes `inputs`.
+
+    Those are left out themselves. None was recorded before `since`.
+    """
+    cdef list path = []
+    cdef Node node
+    cdef int64_t mark = new_mark(), useful = mark + 1
+    cdef int i
+    for node in inputs:
+        node.mark = useful
+    inner = reached([node for node in roots if not is_outside(node, since)], since, mark, [])
+    inner.sort(key=age)
+    for node in inner:
         for i in range(node.n_edges):
             if node.edges[i].target != NULL and (<Node>node.edges[i].target).mark == useful:
                 node.mark = useful

@@ -19,8 +19,8 @@ from tensorlib._core.dtypes cimport (
 )
 from tensorlib._core.generator cimport Generator, chosen
 from tensorlib._core.loops cimport find_cast
+from tensorlib._core.inplace cimport check_writable
 from tensorlib._core.node cimport mode
-from tensorlib._core.operators cimport check_writable
 from tensorlib._core.overwrite cimport overwritten
 from tensorlib._core.pool cimport parallel_for, range_fn
 from tensorlib._core.shape cimport MAX_NDIM, broadcast

@@ -7,9 +7,10 @@ the node is built; where nothing requires a gradient it costs a branch.
 from cpython.object cimport PyObject
 
 from tensorlib._core.dtypes cimport FLOAT_KIND, KIND
-from tensorlib._core.node cimport Node, OUTPUT, keep, mode, new_node, set_edge
+from tensorlib._core.node cimport Node, OUTPUT, mode, new_node, set_edge, watch
 from tensorlib._core.op cimport Op, Rule
-from tensorlib._core.tensor cimport Tensor, alias, requires_grad
+from tensorlib._core.saved cimport keep
+from tensorlib._core.tensor cimport Tensor, alias, requires_grad, watch_tensor
 
 from tensorlib._core.memory import OutOfMemoryError
 
@@ -75,6 +76,9 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
         if mask >> OUTPUT & 1:
             keep(node, OUTPUT, alias(out))
         out.grad_node = node
+        if node.watched:
+            watch(node)
+            watch_tensor(out)
         return 0
     for k in range(n_outputs):
         out = <Tensor>outputs[k]
@@ -83,6 +87,10 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
         if KIND[out.type] == FLOAT_KIND:
             out.grad_node = node
             out.slot = k
+            if node.watched:
+                watch_tensor(out)
+    if node.watched:
+        watch(node)
     return 0
 
 

@@ -28,7 +28,7 @@ from tensorlib._core.shape cimport MAX_NDIM, parse_dims, wrap_dim
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, requires_grad
 from tensorlib._core.tile cimport TileProgram, run_program
 
-from tensorlib._core.operators import store_out
+from tensorlib._core.outputs import store_out
 
 ctypedef fused number:
     int64_t

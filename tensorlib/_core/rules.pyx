@@ -1,4 +1,4 @@
-"""Running the gradient rules of one node: from the gradient of its outputs to those of its inputs."""
+"""Running the gradient rules of a node: from the gradient of its outputs to those of its inputs."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -7,14 +7,16 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from tensorlib._core.copies cimport cast, zero
 from tensorlib._core.dtypes cimport compute_dtype, dtype_object
 from tensorlib._core.elementwise cimport apply_binary
+from tensorlib._core.flat cimport run_loop
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
-from tensorlib._core.node cimport Edge, Node, edge_dims, saved_value
+from tensorlib._core.node cimport Edge, Node, edge_dims
 from tensorlib._core.op cimport (
     ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
 )
+from tensorlib._core.saved cimport saved_value
 from tensorlib._core.shape cimport MAX_NDIM, make_size
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tile cimport MAX_INPUTS, Program, run_loop, run_program
+from tensorlib._core.tile cimport MAX_INPUTS, Program, run_program
 
 from tensorlib._core.op import find
 
@@ -113,7 +115,7 @@ cdef Tensor spread_back(Node node, Edge* edge, Tensor g):
 
 
 cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
-    """g times the derivative, as one pass of tiles. The program's inputs are g and what it needs."""
+    """g times the derivative, in one pass of tiles. The program takes g and what it needs."""
     cdef PyObject* inputs[MAX_INPUTS]
     cdef char* pointers[3]
     cdef bint is_scalar[3]
@@ -177,9 +179,9 @@ cdef int check_reduces(Node node, int i, Tensor g) except -1:
             reduces = False
     if not reduces:
         raise WrongGradient(
-            f"backward: the gradient rule of {node.op.name} returned shape {tuple(g.shape)} for its "
-            f"argument {argument_name(<Op>node.op, i)}, which does not reduce to the argument's "
-            f"{tuple(make_size(edge.ndim, dims))}")
+            f"backward: the gradient rule of {node.op.name} returned shape {tuple(g.shape)} for "
+            f"its argument {argument_name(<Op>node.op, i)}, which does not reduce to the "
+            f"argument's {tuple(make_size(edge.ndim, dims))}")
     return 0
 
 

@@ -9,3 +9,4 @@ cdef int parse_dims(str name, object dim, int ndim, int* dims) except -1
 cdef void row_major(int ndim, const Py_ssize_t* dims, Py_ssize_t* strides) noexcept nogil
 cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const Py_ssize_t* b,
                    Py_ssize_t* dims) except -1
+cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil

@@ -72,7 +72,7 @@ cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
 
 
 cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
-    """Writes the sizes of an int, a sequence of ints, or the *args of a call; returns their number."""
+    """Writes the sizes of an int, a sequence of ints, or a call's *args; returns their number."""
     cdef int ndim = 0
     if isinstance(given, tuple) and len(given) == 1 and not PyIndex_Check(given[0]):
         given = given[0]
@@ -86,7 +86,8 @@ cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
         raise RuntimeError(f"{name}: at most {MAX_NDIM} dims are supported, got {len(given)}")
     for size in given:
         if not PyIndex_Check(size):
-            raise TypeError(f"{name}: expected sizes as ints, got {type(size).__name__} in {given!r}")
+            raise TypeError(
+                f"{name}: expected sizes as ints, got {type(size).__name__} in {given!r}")
         try:
             dims[ndim] = PyLong_AsSsize_t(PyNumber_Index(size))
         except OverflowError:
@@ -150,6 +151,20 @@ cdef void row_major(int ndim, const Py_ssize_t* dims, Py_ssize_t* strides) noexc
         strides[d] = stride
         if dims[d] > 1:
             stride *= dims[d]
+
+
+cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil:
+    """Whether elements with these steps lie in row-major order without gaps."""
+    cdef Py_ssize_t expected = 1
+    cdef bint packed = True
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        if dims[d] == 0:
+            return True
+        if dims[d] != 1:
+            packed = packed and steps[d] == expected
+            expected *= dims[d]
+    return packed
 
 
 cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const Py_ssize_t* b,

@@ -5,12 +5,13 @@ from cpython.object cimport PyObject
 from tensorlib._core.convert cimport from_data
 from tensorlib._core.copies cimport cast
 from tensorlib._core.indexing cimport Index, basic_view, parse, put, take
+from tensorlib._core.inplace cimport check_writable, rebase
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op
 from tensorlib._core.operands cimport stand_in, stands_in
-from tensorlib._core.operators cimport check_writable, rebase
 from tensorlib._core.recording cimport record
-from tensorlib._core.tensor cimport UNRECORDED, Tensor, alias, late, requires_grad, set_base
+from tensorlib._core.tensor cimport UNRECORDED, Tensor, alias, late, requires_grad
+from tensorlib._core.views cimport set_base
 
 from tensorlib._core.op import find
 

@@ -2,42 +2,40 @@
 
 One pass over the graph in reverse order of recording, iterative and on the calling thread. First
 each node counts how many nodes will report to it; then nodes run when all have reported, newest
-first. Gradients that meet are summed; a buffer that nobody else holds is added to in place.
+first. Gradients that meet are summed (sums.pyx).
 """
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, qsort, realloc
+from libc.stdlib cimport free, realloc
 
-from tensorlib._core.copies cimport packed_copy
 from tensorlib._core.cuts cimport count_again, cut_places
-from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.hooks cimport (
     check_nan, explain, run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
 )
-from tensorlib._core.loops cimport Loop, find_loop, loop_id
 from tensorlib._core.node cimport (
-    CHECKED, Edge, IN_SWEEP, Mode, Node, TRACED, forget_unpacked, grad_place, gradient_edge, mode,
-    release_saved, watch,
+    CHECKED, Edge, IN_SWEEP, Mode, Node, TRACED, grad_place, gradient_edge, mode, watch,
 )
 from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
-from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
-from tensorlib._core.tile cimport run_loop
+from tensorlib._core.saved cimport forget_unpacked, release_saved
+from tensorlib._core.sums cimport accumulate, add_to_place
+from tensorlib._core.tensor cimport Tensor
 from tensorlib._core.worklist cimport (
     Displaced, Nodes, PyThreadState, Sweep, leads_anywhere, leads_on, pop_ready, push, push_ready,
     start, stop,
 )
 
 from tensorlib._core.node import _accumulate_op
-from tensorlib._core.op import find
+
+cdef extern from * nogil:
+    void prefetch "__builtin_prefetch"(const void* memory)
 
 cdef extern from "Python.h":
-    Py_ssize_t Py_REFCNT(PyObject* value)
     PyThreadState* PyThreadState_Get()
 
-cdef object accumulate = _accumulate_op
+cdef object accumulate_op = _accumulate_op
 
 
 # ---- the state of a sweep ------------------------------------------------------------------------
@@ -70,50 +68,60 @@ cdef int enter(Sweep* sweep, Node node) except -1:
         sweep.displaced = grown
         kept = &grown[sweep.n_displaced]
         kept.node, kept.sweep, kept.pending = <PyObject*>node, node.sweep, node.pending
-        kept.needed, kept.grads, kept.inline_grad = node.needed, node.grads, node.inline_grad
+        kept.needed, kept.is_target = node.needed, node.is_target
+        kept.grads, kept.inline_grad = node.grads, node.inline_grad
         kept.displaced, node.displaced = node.displaced, True
         sweep.n_displaced += 1
     node.sweep = sweep.id
     node.pending = 0
     node.needed = True
+    node.is_target = False
     node.inline_grad = NULL
     node.grads = NULL
     if sweep.create_graph:
         watch(node)
-    Py_INCREF(node)
+    node.cursor = 0
+    return 0
+
+
+cdef int finish(Sweep* sweep, Node node) except -1:
+    """Notes a node whose edges have all been followed."""
     push(&sweep.visited, node)
+    Py_INCREF(node)
     return 0
 
 
 cdef int discover(Sweep* sweep, Node root) except -1:
-    """Reaches every node below a root and counts the dependents of each."""
+    """Reaches every node below a root and counts the dependents of each.
+
+    Depth first, so that each node comes into `visited` after all that it points to.
+    """
     cdef Nodes stack
     cdef Node node, target
-    cdef int i
+    cdef PyObject* next
     start(&stack)
     try:
         if root.sweep != sweep.id:
             enter(sweep, root)
             push(&stack, root)
         while stack.n:
-            stack.n -= 1
-            node = <Node>stack.items[stack.n]
-            for i in range(node.n_edges):
-                if node.edges[i].target == NULL:
-                    continue
-                target = <Node>node.edges[i].target
-                if target.sweep != sweep.id:
-                    enter(sweep, target)
-                    push(&stack, target)
-                target.pending += 1
+            node = <Node>stack.items[stack.n - 1]
+            if node.cursor == node.n_edges:
+                stack.n -= 1
+                finish(sweep, node)
+                continue
+            next = node.edges[node.cursor].target
+            node.cursor += 1
+            if next == NULL:
+                continue
+            target = <Node>next
+            if target.sweep != sweep.id:
+                enter(sweep, target)
+                push(&stack, target)
+            target.pending += 1
     finally:
         stop(&stack)
     return 0
-
-
-cdef int older(const void* a, const void* b) noexcept nogil:
-    cdef int64_t x = (<Node>(<PyObject**>a)[0]).sequence, y = (<Node>(<PyObject**>b)[0]).sequence
-    return (x > y) - (x < y)
 
 
 cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
@@ -123,14 +131,10 @@ cdef int keep_only_needed(Sweep* sweep, list targets) except -1:
     """
     cdef Node node
     cdef Py_ssize_t k
-    qsort(sweep.visited.items, sweep.visited.n, sizeof(PyObject*), older)
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
-        node.needed = targets is None and node.op is accumulate
-    for node in targets or ():
-        if node.sweep == sweep.id:
-            node.needed = True
-    # a node is younger than the nodes it points to, except leaves, which point nowhere
+        node.needed = node.is_target or targets is None and node.op is accumulate_op
+    # a node comes after those that it points to
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
         node.needed = node.needed or leads_anywhere(sweep, node)
@@ -150,7 +154,8 @@ cdef void leave(Sweep* sweep) noexcept:
     for k in range(sweep.n_displaced - 1, -1, -1):
         kept = &sweep.displaced[k]
         node = <Node>kept.node
-        node.sweep, node.pending, node.needed = kept.sweep, kept.pending, kept.needed
+        node.sweep, node.pending = kept.sweep, kept.pending
+        node.needed, node.is_target = kept.needed, kept.is_target
         node.grads, node.inline_grad = kept.grads, kept.inline_grad
         node.displaced = kept.displaced
     while link[0] != sweep:
@@ -176,67 +181,14 @@ cdef void drop_grads(Node node) noexcept:
 
 # ---- gradients on their way ----------------------------------------------------------------------
 
-cdef inline bint only_ours(PyObject* g) noexcept:
-    """Whether a gradient held once here has a buffer that nobody else can see."""
-    cdef Tensor x = <Tensor>g
-    return (x.packed and x.storage.capacity != 0
-            and Py_REFCNT(<PyObject*>x.storage) == 1)
-
-
-cdef int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
+cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
     """Adds `g` to the gradient of one output of a node."""
     cdef PyObject** place = grad_place(node, slot)
-    cdef object total
-    if place[0] == NULL:
-        Py_INCREF(g)
-        place[0] = <PyObject*>g
-        return 0
-    if (not sweep.create_graph and Py_REFCNT(place[0]) == 1 and only_ours(place[0])
-            and add_in_place(<PyObject*>place[0], g)):
-        return 0
-    total = apply_binary(<Op>ADD, <object>place[0], g)
-    Py_DECREF(<object>place[0])
-    Py_INCREF(total)
-    place[0] = <PyObject*>total
+    if place[0] != NULL:
+        return add_to_place(place, g, sweep.create_graph)
+    Py_INCREF(g)
+    place[0] = <PyObject*>g
     return 0
-
-
-cdef bint add_in_place(PyObject* total, Tensor g) except -1:
-    """total += g where both are plain buffers of one dtype; False where they are not."""
-    cdef Tensor x = <Tensor>total
-    cdef Loop* loop = find_loop(ADD_LOOP, x.type)
-    cdef char* inputs[2]
-    cdef bint is_scalar[2]
-    if loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g):
-        return False
-    inputs[0], inputs[1] = x.data_pointer, g.data_pointer
-    is_scalar[0] = is_scalar[1] = False
-    run_loop(loop, inputs, is_scalar, x.data_pointer, x.numel_)
-    x.storage.version += 1
-    return True
-
-
-cdef object ADD = None
-cdef int ADD_LOOP = loop_id("add")
-
-
-cdef int accumulate_leaf(Sweep* sweep, Node node) except -1:
-    """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad."""
-    cdef Tensor leaf = <Tensor>node.saved[0].tensor
-    cdef PyObject* g = node.inline_grad
-    if g == NULL:
-        return 0
-    if leaf.gradient is None and Py_REFCNT(g) == 1 and only_ours(g):
-        leaf.gradient = <Tensor>g
-        return 0
-    return add_gradient(leaf, <Tensor>g, sweep.create_graph)
-
-
-cdef bint add_to_grad(Tensor gradient, Tensor g) except -1:
-    """In place, so that whoever holds `.grad` sees it grow, as in PyTorch."""
-    if requires_grad(gradient) or not gradient.packed or not gradient.storage.writable:
-        return False
-    return add_in_place(<PyObject*>gradient, g)
 
 
 # ---- running a node -----------------------------------------------------------------------------
@@ -369,10 +321,13 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
             for node in targets:
                 if node.sweep != sweep.id:
                     enter(&sweep, node)
+                    finish(&sweep, node)
         for x in roots:
             discover(&sweep, gradient_edge(x))
-        if inputs is not None and not accumulate_grads:
-            found = [None] * len(targets)
+        if inputs is not None:
+            found = None if accumulate_grads else [None] * len(targets)
+            for node in targets:
+                node.is_target = node.sweep == sweep.id
         if cut:
             cut_nodes = cut_places(&sweep, cut)
             sweep.cut = <PyObject*>cut_nodes
@@ -395,15 +350,6 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
         current.grad, current.watched = grad_before, watched_before
         leave(&sweep)
     return None if found is None else tuple(found)
-
-
-cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
-    """x.grad += g, where `g` may be shared with others."""
-    if x.gradient is None:
-        x.gradient = g if create_graph else packed_copy(g, g.type)
-    elif create_graph or not add_to_grad(<Tensor>x.gradient, g):
-        x.gradient = apply_binary(<Op>ADD, x.gradient, g)
-    return 0
 
 
 cdef Sweep* own_sweep() noexcept:
@@ -436,21 +382,52 @@ def is_reached(Node node):
     return node.sweep != 0 and node.sweep == current_sweep() and node.needed
 
 
+cdef enum:
+    AHEAD = 8                      # nodes
+    LINE = 64                      # bytes
+
+# A graph beyond the caches: measured on 100,000 operations, this takes a fifth off the sweep.
+cdef inline void fetch_ahead(Sweep* sweep, Py_ssize_t k) noexcept:
+    """Has the caches fetch what is used soon: nodes run nearly in the reverse order of visits."""
+    cdef char* memory = <char*>sweep.visited.items[k]
+    cdef Node node = <Node>sweep.visited.items[k + AHEAD // 2]
+    cdef Tensor x
+    cdef int i
+    for i in range(4):
+        prefetch(memory + i * LINE)
+    for i in range(node.n_saved):
+        memory = <char*>node.saved[i].tensor
+        prefetch(memory)
+        prefetch(memory + LINE)
+        prefetch(memory + 3 * LINE)
+    node = <Node>sweep.visited.items[k + AHEAD // 4 * 3]
+    if node.packs:
+        return
+    for i in range(node.n_saved):
+        x = <Tensor>node.saved[i].tensor
+        prefetch(<char*><PyObject*>x.storage)
+        prefetch(x.data_pointer)
+
+
 cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:
     """Runs nodes until none is ready."""
     cdef Node node
     cdef bint closely = sweep.watched or sweep.cut != NULL
+    cdef Py_ssize_t left = sweep.visited.n
     while sweep.ready.n:
+        left -= 1
+        if left > AHEAD:
+            fetch_ahead(sweep, left - AHEAD)
         node = pop_ready(&sweep.ready)
         if node.hooks is not None:
             run_tensor_hooks(node)
-        if found is not None:
+        if node.is_target and found is not None:
             capture(node, inputs, targets, found)
         # nothing is wanted beyond the node of an input
         if not node.needed or targets is not None and node.n_edges and (
-                shallow and node in targets or not leads_anywhere(sweep, node)):
+                shallow and node.is_target or not leads_anywhere(sweep, node)):
             drop_grads(node)
-        elif node.op is accumulate:
+        elif node.op is accumulate_op:
             if found is None:
                 reach_leaf(sweep, node)
             drop_grads(node)
@@ -471,10 +448,10 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallo
 cdef int reach_leaf(Sweep* sweep, Node node) except -1:
     """Accumulates into a leaf, with its hooks."""
     if node.hooks is None or node.inline_grad == NULL:
-        return accumulate_leaf(sweep, node)
+        return accumulate(node, sweep.create_graph)
     run_before_hooks(node)
     g = outgoing(node)
-    accumulate_leaf(sweep, node)
+    accumulate(node, sweep.create_graph)
     run_accumulated_hooks(node.hooks, node.variable)
     run_after_hooks(node, [], g)
     return 0
@@ -489,9 +466,3 @@ cdef int capture(Node node, tuple inputs, list targets, list found) except -1:
             g = grad_place(node, (<Tensor>inputs[k]).slot)[0]
             found[k] = None if g == NULL else <object>g
     return 0
-
-
-def connect_sweep():
-    """Finds the operation by which gradients are summed."""
-    global ADD
-    ADD = find("add")

@@ -8,8 +8,8 @@ from tensorlib._core.creation import Format
 from tensorlib._core.dtypes import dtype as _dtype
 from tensorlib._core.generator import Generator
 from tensorlib._core.shape import Size
+from tensorlib._core.device import device as _device
 
-_device = device
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | type
@@ -98,21 +98,43 @@ class Tensor:
         """Sum of the elements of both, with broadcasting."""
     def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """In-place form of `add`."""
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
+        """input + value * tensor1 / tensor2, with broadcasting."""
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
+        """In-place form of `addcdiv`."""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
+        """input + value * tensor1 * tensor2, with broadcasting."""
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
+        """In-place form of `addcmul`."""
     def addmm(
         self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
         None = None
     ) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0."""
+    def addmm_(
+        self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """In-place form of `addmm`."""
     def addmv(
         self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None
         = None
     ) -> Tensor:
         """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
+    def addmv_(
+        self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None
+        = None
+    ) -> Tensor:
+        """In-place form of `addmv`."""
     def all(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """Whether every element is true (not zero), of all or over `dim` (an int or several)."""
+    def allclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
+        """Whether `isclose` holds for all elements, as a bool."""
     def amax(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -180,6 +202,11 @@ class Tensor:
         | None = None
     ) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+        | None = None
+    ) -> Tensor:
+        """In-place form of `baddbmm`."""
     def bernoulli(
         self, p: _Number | Tensor | None = None, *, generator: Generator | None = None, out: Tensor
         | None = None
@@ -244,8 +271,12 @@ class Tensor:
         """In-place form of `clamp`."""
     def clamp_max(self, max: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Each element, or `max` where that is smaller."""
+    def clamp_max_(self, max: Tensor | _Number) -> Tensor:
+        """In-place form of `clamp_max`."""
     def clamp_min(self, min: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Each element, or `min` where that is larger."""
+    def clamp_min_(self, min: Tensor | _Number) -> Tensor:
+        """In-place form of `clamp_min`."""
     def clip(
         self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out:
         Tensor | None = None
@@ -277,6 +308,8 @@ class Tensor:
         """The tensor itself: it is on the CPU."""
     def cumsum(self, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
         """The sums of each element and those before it along `dim`."""
+    def cumsum_(self, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+        """In-place form of `cumsum`."""
     @property
     def data(self) -> Tensor: ...
     @data.setter
@@ -323,6 +356,8 @@ class Tensor:
         """Whether the elements of both are equal, as bool."""
     def eq_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `eq`."""
+    def equal(self, other: Tensor) -> _bool:
+        """Whether both have one shape and the same elements, as a bool."""
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """The error function of each element."""
     def erf_(self) -> Tensor:
@@ -398,13 +433,31 @@ class Tensor:
         """In-place form of `gt`."""
     def half(self) -> Tensor:
         """The elements as float16."""
+    def index_add(
+        self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
+    ) -> Tensor:
+        """A copy of `input` with alpha * `source` added at the positions of `index`, a vector."""
+    def index_add_(
+        self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
+    ) -> Tensor:
+        """In-place form of `index_add`."""
+    def index_copy(self, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
+        """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
+    def index_copy_(self, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
+        """In-place form of `index_copy`."""
+    def index_fill(self, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
+        """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a
+        vector."""
+    def index_fill_(self, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
+        """In-place form of `index_fill`."""
     def index_select(self, dim: _Sizes, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Sums of products over the last dim of both."""
     def int(self) -> Tensor:
         """The elements as int32."""
-    def is_complex(self) -> _bool: ...
+    def is_complex(self) -> _bool:
+        """False: no dtype is complex."""
     def is_contiguous(self) -> _bool:
         """Whether the elements lie in row-major order without gaps."""
     @property
@@ -415,6 +468,11 @@ class Tensor:
         """Whether this tensor was made in inference mode."""
     @property
     def is_leaf(self) -> _bool: ...
+    def isclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor:
+        """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN
+        only with `equal_nan`."""
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is neither infinite nor NaN, as bool."""
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
@@ -429,6 +487,10 @@ class Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `le`."""
+    def lerp(self, end: Tensor, weight: Any) -> Tensor:
+        """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
+    def lerp_(self, end: Tensor, weight: Any) -> Tensor:
+        """In-place form of `lerp`."""
     def less(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are smaller than those of `other`, as bool."""
     def less_(self, other: Tensor | _Number) -> Tensor:
@@ -485,6 +547,8 @@ class Tensor:
     def mT(self) -> Tensor: ...
     def masked_fill(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """A copy of `input` with `value` where the mask holds."""
+    def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
+        """In-place form of `masked_fill`."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, as a vector; both broadcast."""
     def matmul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -675,6 +739,14 @@ class Tensor:
         """In-place form of `rsqrt`."""
     def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """other - alpha * input."""
+    def scatter(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+        """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
+    def scatter_(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+        """In-place form of `scatter`."""
+    def scatter_add(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
+        """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
+    def scatter_add_(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
+        """In-place form of `scatter_add`."""
     @property
     def shape(self) -> Size: ...
     def short(self) -> Tensor:
@@ -713,6 +785,8 @@ class Tensor:
     def squeeze(self, dim: _Sizes | None = None) -> Tensor:
         """`input` without its dims of size 1, or without those of `dim` that have size 1, as a
         view."""
+    def squeeze_(self, dim: _Sizes | None = None) -> Tensor:
+        """This tensor, after it lost its dims of size 1, or those of `dim`."""
     def std(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
@@ -750,10 +824,16 @@ class Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
+    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+        """This tensor, after two of its dims were exchanged."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
+        """This tensor, after two of its dims were exchanged."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; vectors stay."""
+    def t_(self) -> Tensor:
+        """This tensor, after it was transposed."""
     def take_along_dim(self, indices: Tensor, dim: _Sizes) -> Tensor:
         """`gather` with broadcasting of the other dims."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
@@ -774,10 +854,16 @@ class Tensor:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
+        """This tensor, after two of its dims were exchanged."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangles of matrices, with zeros above `diagonal`."""
+    def tril_(self, diagonal: _int = 0) -> Tensor:
+        """In-place form of `tril`."""
     def triu(self, diagonal: _int = 0) -> Tensor:
         """The upper triangles of matrices, with zeros below `diagonal`."""
+    def triu_(self, diagonal: _int = 0) -> Tensor:
+        """In-place form of `triu`."""
     def true_divide(
         self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
     ) -> Tensor:
@@ -803,6 +889,8 @@ class Tensor:
         """This tensor, after its elements became uniform in [from, to)."""
     def unsqueeze(self, dim: _Sizes) -> Tensor:
         """`input` with a dim of size 1 put in at `dim`, as a view."""
+    def unsqueeze_(self, dim: _Sizes) -> Tensor:
+        """This tensor, after it got a dim of size 1 at `dim`."""
     def var(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
@@ -826,8 +914,3 @@ class Tensor:
         """`input` where the condition holds, else `other`, with broadcasting."""
     def zero_(self) -> Tensor:
         """This tensor, after all its elements became zero."""
-
-class device:
-    type: _str
-    index: _int | None
-    def __init__(self, type: _device | _str = 'cpu', index: _int | None = None) -> None: ...

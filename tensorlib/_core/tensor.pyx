@@ -2,7 +2,8 @@
 
 The type's body holds what must be fast or must be a slot: layout, properties and operators. The
 operators call through the table `late`, which the ops floor fills when it is imported; the other
-methods are compiled functions that the floors above attach to the type.
+methods are compiled functions that are attached to the type, by `properties.pyx` and by the floors
+above.
 """
 
 cimport cython
@@ -11,13 +12,17 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
 
-from tensorlib._core.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object
-from tensorlib._core.memory cimport Storage, allocate, borrow, first_version, untracked
-from tensorlib._core.shape cimport make_size, row_major, wrap_dim
+from tensorlib._core.dtypes cimport (
+    FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
+)
+from tensorlib._core.memory cimport Storage, allocate, first_version, untracked
+from tensorlib._core.shape cimport is_packed, make_size, row_major, wrap_dim
+from tensorlib._core.views cimport forget_views, unlink_view
 
 from tensorlib._core.memory import OutOfMemoryError
 
 cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(object value)
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
@@ -28,35 +33,7 @@ cdef Late late_table
 late = &late_table
 
 
-class device:
-    """Where a tensor lives. There is one: `device("cpu")`."""
-
-    __slots__ = ("type", "index")
-
-    def __init__(self, type="cpu", index=None):
-        name = type.type if isinstance(type, device) else type
-        if name not in ("cpu", "cpu:0"):
-            raise RuntimeError(f"device: tensorlib runs on 'cpu', got {type!r}")
-        self.type = "cpu"
-        self.index = index
-
-    def __repr__(self):
-        return "device(type='cpu')"
-
-    def __str__(self):
-        return "cpu"
-
-    def __eq__(self, other):
-        return isinstance(other, device)
-
-    def __hash__(self):
-        return hash("cpu")
-
-
-CPU = device()
-
-
-@cython.freelist(1024)
+@cython.freelist(65536)
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
 
@@ -120,55 +97,14 @@ cdef class Tensor:
         """The number of elements."""
         return self.numel_
 
-    def nelement(self):
-        """The number of elements."""
-        return self.numel_
-
-    def element_size(self):
-        """Bytes of one element."""
-        return ITEMSIZE[self.type]
-
-    @property
-    def itemsize(self):
-        """Bytes of one element."""
-        return ITEMSIZE[self.type]
-
-    @property
-    def nbytes(self):
-        """Bytes of all elements."""
-        return self.numel_ * ITEMSIZE[self.type]
-
     @property
     def dtype(self):
         """The type of the elements."""
         return dtype_object(self.type)
 
-    @property
-    def device(self):
-        return CPU
-
-    @property
-    def is_cuda(self):
-        return False
-
-    def is_floating_point(self):
-        """Whether the dtype is a floating one."""
-        return KIND[self.type] == FLOAT_KIND
-
-    def is_complex(self):
-        return False
-
     def is_contiguous(self):
         """Whether the elements lie in row-major order without gaps."""
         return self.packed
-
-    def data_ptr(self):
-        """Address of the first element."""
-        return <size_t>self.data_pointer
-
-    def storage_offset(self):
-        """Elements between the start of the storage and the first element."""
-        return (self.data_pointer - self.storage.data) // ITEMSIZE[self.type]
 
     # ---- place in the graph -----------------------------------------------------------------
 
@@ -181,37 +117,10 @@ cdef class Tensor:
     def requires_grad(self, bint value):
         set_requires_grad(self, value)
 
-    def requires_grad_(self, bint requires_grad=True):
-        """This tensor, after its `requires_grad` is set. Raises: RuntimeError for integer dtypes."""
-        set_requires_grad(self, requires_grad)
-        return self
-
-    @property
-    def name(self):
-        """A name of the user's, or None: `no_grad_set` knows leaves by it."""
-        return self.label
-
-    @name.setter
-    def name(self, str value):
-        self.label = value
-
-    def is_inference(self):
-        """Whether this tensor was made in inference mode."""
-        return untracked(self.storage)
-
     @property
     def is_leaf(self):
         """Whether no recorded operation made this tensor."""
         return self.grad_node is None
-
-    @property
-    def grad_fn(self):
-        """The node of the operation that made this tensor, or None for a leaf."""
-        return self.grad_node
-
-    @property
-    def output_nr(self):
-        return self.slot
 
     @property
     def grad(self):
@@ -237,49 +146,9 @@ cdef class Tensor:
     def grad(self):
         self.gradient = None
 
-    @property
-    def retains_grad(self):
-        return self.keeps_grad
-
     def detach(self):
         """A view of the same elements, outside the graph."""
         return alias(self)
-
-    def detach_(self):
-        """This tensor, cut from its graph. Raises: RuntimeError for a view."""
-        if self.base_ is not None:
-            raise RuntimeError(
-                "detach_: can't detach views in-place; use detach() instead")
-        self.grad_node = None
-        self.slot = 0
-        self.wants_grad = False
-        self.keeps_grad = False
-        return self
-
-    @property
-    def data(self):
-        """A view of the same elements, outside the graph, whose writes no version counts."""
-        cdef Tensor x = alias(self)
-        cdef Storage storage = self.storage
-        x.storage = borrow(storage.data, storage.nbytes, storage.writable, storage)
-        return x
-
-    @data.setter
-    def data(self, Tensor value not None):
-        if value.type != self.type and requires_grad(self):
-            raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")
-        replace(self, value)
-
-    @property
-    def _version(self):
-        """How often the storage was written in place. Raises: RuntimeError for inference tensors."""
-        if untracked(self.storage):
-            raise RuntimeError("_version: inference tensors do not track version counter")
-        return self.storage.version
-
-    @property
-    def _base(self):
-        return self.base_
 
     # ---- operators --------------------------------------------------------------------------
 
@@ -486,8 +355,8 @@ cdef int set_requires_grad(Tensor x, bint value) except -1:
             f"requires_grad: only floating-point tensors can require gradients, got {x.dtype}")
     if value and untracked(x.storage) and first_version()[0] == 0:
         raise RuntimeError(
-            "requires_grad: setting requires_grad=True on inference tensor outside InferenceMode is "
-            "not allowed; clone() it first")
+            "requires_grad: setting requires_grad=True on inference tensor outside InferenceMode "
+            "is not allowed; clone() it first")
     if not value and x.grad_node is not None:
         raise RuntimeError(
             "requires_grad: can't be turned off on a tensor that an operation made; "
@@ -518,6 +387,7 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
     cdef Tensor x = Tensor.__new__(Tensor)
     cdef Py_ssize_t numel = 1
     cdef int d
+    PyObject_GC_UnTrack(x)
     set_layout_room(x, ndim)
     for d in range(ndim - 1, -1, -1):
         x.dims[d] = dims[d]
@@ -549,6 +419,7 @@ cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
     """A tensor over memory of `storage` whose layout is known to lie inside it."""
     cdef Tensor x = Tensor.__new__(Tensor)
     cdef int d
+    PyObject_GC_UnTrack(x)
     set_layout_room(x, ndim)
     x.numel_ = 1
     for d in range(ndim):
@@ -573,29 +444,6 @@ cdef Tensor alias(Tensor x):
     return over_storage(x.storage, x.data_pointer, x.type, x.ndim_, x.dims, x.steps)
 
 
-cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil:
-    cdef Py_ssize_t expected = 1
-    cdef bint packed = True
-    cdef int d
-    for d in range(ndim - 1, -1, -1):
-        if dims[d] == 0:
-            return True
-        if dims[d] != 1:
-            packed = packed and steps[d] == expected
-            expected *= dims[d]
-    return packed
-
-
-cdef bint same_shape(Tensor a, Tensor b) noexcept:
-    cdef int d
-    if a.ndim_ != b.ndim_:
-        return False
-    for d in range(a.ndim_):
-        if a.dims[d] != b.dims[d]:
-            return False
-    return True
-
-
 cdef void replace(Tensor x, Tensor other):
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
     cdef int d
@@ -613,12 +461,13 @@ cdef void replace(Tensor x, Tensor other):
     x.data_pointer = other.data_pointer
 
 
-# `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes an
-# empty tensor. Compiled code calls the function behind the slot and sets every field itself.
+# `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
+# an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
 
 ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
 
 cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(object value)
     struct TypeWithNew "_typeobject":
         newfunc tp_new
 
@@ -638,36 +487,6 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
 
 
 (<TypeWithNew*><PyObject*>Tensor).tp_new = new_empty
-
-
-# ---- views of a tensor ------------------------------------------------------------------------
-
-cdef void set_base(Tensor view, Tensor x) noexcept:
-    """Notes that `view` looks at `x`, or at what `x` itself is a view of."""
-    cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
-    view.base_ = base
-    view.origin = x.origin
-    view.next_view = base.first_view
-    view.view_link = &base.first_view
-    if view.next_view != NULL:
-        (<Tensor>view.next_view).view_link = &view.next_view
-    base.first_view = <PyObject*>view
-
-
-cdef void unlink_view(Tensor view) noexcept:
-    view.view_link[0] = view.next_view
-    if view.next_view != NULL:
-        (<Tensor>view.next_view).view_link = view.view_link
-    view.view_link = NULL
-
-
-cdef void forget_views(Tensor base) noexcept:
-    """Empties the list of a dying tensor, whose views can outlive it when a cycle is collected."""
-    cdef PyObject* view = base.first_view
-    while view != NULL:
-        (<Tensor>view).view_link = NULL
-        view = (<Tensor>view).next_view
-    base.first_view = NULL
 
 
 def attach(str name, object function):

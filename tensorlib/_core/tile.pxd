@@ -9,6 +9,9 @@ cdef enum:
     MAX_CONSTANTS = 5
     MAX_STEPS = 14
     MAX_SLOTS = MAX_INPUTS + MAX_CONSTANTS + MAX_STEPS
+    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
+    GRAIN = 32768            # elements of one parallel chunk
+    RELEASE_GIL = 16384      # elements from which on the GIL is released
 
 # One loop over a tile: slots are numbered inputs first, then constants, then results of the steps.
 cdef struct Step:
@@ -34,5 +37,3 @@ cdef class TileProgram:
     cdef int compile(self, int dtype) except -1
 
 cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1
-cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
-                  Py_ssize_t n) except -1

@@ -20,11 +20,8 @@ from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor
 
 cdef enum:
-    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
-    GRAIN = 32768            # elements of one parallel chunk
     ROWS = 16                # of a transposition in one chunk, at least
-    RELEASE_GIL = 16384      # elements from which on the GIL is released
 
 
 cdef struct Operand:
@@ -358,7 +355,8 @@ cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, c
                      Py_ssize_t count) noexcept nogil:
     """One row over and over, from its element `first` on, by copies that double in length."""
     cdef Py_ssize_t size = ITEMSIZE[operand.dtype], done = min(row - first, count), length
-    find_gather(operand.dtype)(operand.data + first * operand.steps[1], operand.steps[1], pieces, done)
+    find_gather(operand.dtype)(
+        operand.data + first * operand.steps[1], operand.steps[1], pieces, done)
     if done < count:
         length = min(first, count - done)
         find_gather(operand.dtype)(operand.data, operand.steps[1], pieces + done * size, length)
@@ -456,57 +454,3 @@ cdef void splat(double value, int dtype, char* room, Py_ssize_t n) noexcept nogi
     else:
         find_cast(FLOAT64, dtype)(<char*>&value, room, 1)
         find_gather(dtype)(room, 0, room, n)
-
-
-# ---- the flat case -------------------------------------------------------------------------------
-
-cdef struct Flat:
-    const Loop* loop
-    char* inputs[3]
-    char* output
-    bint is_scalar[3]
-    bint has_scalar
-
-
-cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
-                  Py_ssize_t n) except -1:
-    """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
-    cdef Flat flat
-    cdef int i
-    flat.loop = loop
-    flat.output = output
-    flat.has_scalar = False
-    for i in range(loop.arity):
-        flat.inputs[i] = inputs[i]
-        flat.is_scalar[i] = is_scalar[i]
-        flat.has_scalar |= is_scalar[i]
-    if n < RELEASE_GIL:
-        run_flat(&flat, 0, n)
-    else:
-        with nogil:
-            parallel_for(run_flat, &flat, n, GRAIN)
-    return 0
-
-
-cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Flat* flat = <Flat*>context
-    cdef const Loop* loop = flat.loop
-    cdef char splats[3 * TILE * 8]
-    cdef char* pointers[3]
-    cdef Py_ssize_t count = end - begin
-    cdef int i
-    for i in range(loop.arity):
-        pointers[i] = flat.inputs[i] + begin * loop.input_size
-    if flat.has_scalar:
-        count = min(count, <Py_ssize_t>TILE)
-        for i in range(loop.arity):
-            if flat.is_scalar[i]:
-                pointers[i] = splats + i * TILE * 8
-                find_gather(loop.input_dtype)(flat.inputs[i], 0, pointers[i], count)
-    while begin < end:
-        count = min(count, end - begin)
-        call_loop(loop, pointers, flat.output + begin * loop.output_size, count)
-        for i in range(loop.arity):
-            if not flat.is_scalar[i]:
-                pointers[i] += count * loop.input_size
-        begin += count

@@ -5,7 +5,8 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef void (*ufunc_loop "PyUFuncGenericFunction")(
-        char** args, const Py_ssize_t* dimensions, const Py_ssize_t* steps, void* data) noexcept nogil
+        char** args, const Py_ssize_t* dimensions, const Py_ssize_t* steps,
+        void* data) noexcept nogil
     ctypedef struct PyUFuncObject:
         int nin
         int nout

@@ -94,6 +94,7 @@ cdef struct Displaced:
     int pending
     bint needed
     bint displaced
+    bint is_target
     PyObject** grads
     PyObject* inline_grad
 

@@ -29,6 +29,7 @@ from tensorlib._kernels.cpu import supported_levels
 
 
 def _choose_level():
+    """The instruction set whose kernels are imported."""
     usable = supported_levels()
     asked = os.environ.get("TENSORLIB_ISA")
     if not asked:

@@ -1,9 +1,9 @@
 /* float16 to and from float32 by the processor's own conversion, where the level has one.
 
-   gcc 12 does not vectorise the bit arithmetic as well: 65,536 elements to float16 take 8.1 us by it
-   and 2.5 us by these. Each function converts as many elements as fill whole registers and returns
-   their number; the plain code in cast.pyx does the rest, and all of them on other levels. The tests
-   of casts run on every level. */
+   gcc 12 does not vectorise the bit arithmetic as well: 65,536 elements to float16 take 8.1 us by
+   it and 2.5 us by these. Each function converts as many elements as fill whole registers and
+   returns their number; the plain code in cast.pyx does the rest, and all of them on other levels.
+   The tests of casts run on every level. */
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* y := a @ b for row-major b and y of a fixed number of columns, in the compiler's vector types.
 
    Plain loops over a row of 8 floats are not vectorised by gcc 12 (100 ns for 8x8, where these take
-   20). A row must fit one register: gcc 12 sends wider ones through memory. The tests hold the results
-   equal to those of the BLAS. */
+   20). A row must fit one register: gcc 12 sends wider ones through memory. The tests hold the
+   results equal to those of the BLAS. */
 #pragma once
 
 #define SMALL_PRODUCT(name, T, columns)                                                          \

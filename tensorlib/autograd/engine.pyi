@@ -13,7 +13,7 @@ def backward_all(
 
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: _bool | None = None,
-    create_graph: _bool = False, allow_unused: Any = None, is_grads_batched: _bool = False,
-    materialize_grads: _bool = False, *, no_grad_set: Any = None
+    create_graph: _bool = False, only_inputs: _bool = True, allow_unused: Any = None,
+    is_grads_batched: _bool = False, materialize_grads: _bool = False, *, no_grad_set: Any = None
 ) -> tuple[Tensor, ...]:
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`."""

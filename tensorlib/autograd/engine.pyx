@@ -72,7 +72,7 @@ cdef tuple as_tensors(str name, object given):
 
 
 cdef Tensor at_edge(str name, object edge):
-    """What stands for the input whose gradient is computed at `edge`: the leaf, or no real tensor."""
+    """What stands for the input whose gradient is computed at `edge`: the leaf, or a mere mark."""
     cdef Node node = edge.node
     cdef Tensor x
     if not 0 <= edge.output_nr < node.n_outputs:
@@ -105,7 +105,7 @@ cdef tuple as_inputs(str name, object given):
 
 
 cdef tuple as_kept(object given):
-    """The inputs of backward, of which those that are no leaves keep their gradients from now on."""
+    """The inputs of backward; those that are no leaves keep their gradients from now on."""
     cdef tuple tensors = as_inputs("backward", given)
     for x in tensors:
         x.retain_grad()
@@ -152,6 +152,14 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
                  as_cut("backward", no_grad_set))
 
 
+cdef bint has_none(tuple found) noexcept:
+    """Whether one of the gradients is None: `None in found` would compare the tensors with it."""
+    for g in found:
+        if g is None:
+            return True
+    return False
+
+
 cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
     """The gradients, zeros for inputs in the `no_grad_set`."""
     tensors = [id(x) for x in cut if isinstance(x, Tensor)]
@@ -160,13 +168,14 @@ cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
-         allow_unused=None, bint is_grads_batched=False, bint materialize_grads=False, *,
-         no_grad_set=None):
+         only_inputs=True, allow_unused=None, bint is_grads_batched=False,
+         bint materialize_grads=False, *, no_grad_set=None):
     """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`.
 
     A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
     error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
     `no_grad_set`, tensors or names of leaves, are taken as zero. An input may be a `GradientEdge`.
+    `only_inputs` is taken for PyTorch's sake and changes nothing.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)
@@ -183,11 +192,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
                          create_graph if retain_graph is None else retain_graph, create_graph,
                          wanted, False, cut)
-    if None not in found:
+    if not has_none(found):
         return found
     if cut:
         found = zeros_where_cut(found, wanted, cut)
-        if None not in found:
+        if not has_none(found):
             return found
     if materialize_grads:
         if any(g is None and isinstance(x, GradientEdge) for x, g in zip(inputs, found)):
@@ -197,6 +206,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     if not allow_unused:
         raise RuntimeError(
             "grad: one of the differentiated Tensors (number "
-            f"{[g is None for g in found].index(True)}) appears to not have been used in the graph; "
-            "set allow_unused=True if this is the desired behavior")
+            f"{[g is None for g in found].index(True)}) appears to not have been used in the "
+            "graph; set allow_unused=True if this is the desired behavior")
     return found

@@ -5,7 +5,6 @@ need, and tangents can be pushed through it any number of times.
 """
 
 from tensorlib._core import paths
-from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.autograd.tangent import check_derivative, tangent_of
 
@@ -43,11 +42,12 @@ class NodeCall:
 class Path:
     """The part of a graph through which outputs depend on inputs: the derivative, still linear.
 
-    `inputs` and `outputs` are tensors; no node from before number `since` is looked at.
+    It goes from `starts`, each a node and the number of one of its outputs, to the tensors
+    `outputs`; no node from before number `since` is looked at.
     """
 
-    def __init__(self, inputs, outputs, since):
-        self.starts = [paths.gradient_place(x) for x in inputs]
+    def __init__(self, starts, outputs, since):
+        self.starts = starts
         self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
         nodes = paths.nodes_between(
             [node for node, _ in self.starts], [end[0] for end in self.ends if end], since)
@@ -66,12 +66,11 @@ class Path:
                 if any(tangent is not None for tangent in given):
                     check_derivative(call.op)
                     out = tangent_of(call, given)
-                    for k, tangent in enumerate((out,) if isinstance(out, Tensor) else out):
+                    for k, tangent in enumerate(out if isinstance(out, tuple) else (out,)):
                         known[call.node, k] = tangent
                 for edge in freed:
                     known.pop(edge, None)
         return [known.get(end) for end in self.ends]
-
 
     def independent_outputs(self):
         """The numbers of the outputs that depend on no input."""

@@ -4,6 +4,7 @@ import functools
 
 from tensorlib._core.custom import (
     custom_node,
+    is_complete,
     mark_written,
     payload_of,
     rewrite_history,
@@ -16,6 +17,9 @@ from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
 from tensorlib.ops.declare import FUNCTIONS
 
+NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "
+          "forward mode AD.")
+
 
 class FunctionCtx:
     """What the forward of a `Function` leaves for its backward. Other attributes are the user's."""
@@ -24,19 +28,15 @@ class FunctionCtx:
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
         self._to_save = self._for_forward = self._dirty = self._fixed = ()
-        self._node = None            # while the backward runs
+        self._node = self._layout = None       # of what is read, while a rule of the user runs
 
     def save_for_backward(self, *tensors):
         """Keeps tensors (or None) for the backward: where one is overwritten, that is an error."""
-        for i, x in enumerate(tensors):
-            if x is not None and not isinstance(x, Tensor):
-                raise TypeError("save_for_backward can only save variables, but argument "
-                                f"{i} is of type {type(x).__name__}")
-        self._to_save = tensors
+        self._to_save = checked_saved("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors):
-        """Keeps tensors (or None) for `jvp`."""
-        self._for_forward = tensors
+        """Keeps tensors (or None) for `jvp`, where their values are checked in the same way."""
+        self._for_forward = checked_saved("save_for_forward", tensors)
 
     def mark_dirty(self, *tensors):
         """Notes inputs that the forward wrote into. Each must be returned."""
@@ -52,7 +52,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        """What was saved, in order. In the backward each is checked to be what it was."""
+        """What was saved, in order. In `backward` and `jvp` each is checked to be what it was."""
         if self._node is None:
             return self._to_save
         kept, restored = saved_tensors(self._node), []
@@ -65,7 +65,17 @@ class FunctionCtx:
         return tuple(restored)
 
 
+def checked_saved(name, tensors):
+    """Tensors (or None) that a forward saves. Raises TypeError for something else."""
+    for i, x in enumerate(tensors):
+        if x is not None and not isinstance(x, Tensor):
+            raise TypeError(f"{name} can only save variables, but argument {i} is of type "
+                            f"{type(x).__name__}")
+    return tensors
+
+
 def checked_tensors(name, tensors):
+    """Tensors that a forward marks. Raises RuntimeError for something else."""
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
             raise RuntimeError(f"{name}: takes Tensors, but argument {i} is {type(x).__name__}")
@@ -128,9 +138,7 @@ class Function:
     @staticmethod
     def jvp(ctx, *tangents):
         """The tangents of the outputs from those of the inputs."""
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD.")
+        raise NotImplementedError(NO_JVP)
 
     @classmethod
     def apply(cls, *args):
@@ -168,15 +176,13 @@ def recorded(cls, ctx, args, outputs):
     ctx._shapes = [(x.shape, x.dtype) if isinstance(x, Tensor) else None for x in outputs]
     ctx._places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
     ctx._n_args = len(args)
-    saved, ctx._layout = [], []
-    for x in ctx._to_save:
-        slot = slots.get(id(x)) if id(x) not in given or id(x) in dirty else None
-        ctx._layout.append((None if x is None else len(saved), slot))
-        if x is not None:
-            saved.append(x if slot is None else x.detach())
+    own = {key: k for key, k in slots.items() if key not in given or key in dirty}
+    saved = []
+    ctx._backward_layout = laid_out(ctx._to_save, own, saved)
+    ctx._jvp_layout = laid_out(ctx._for_forward if is_complete() else (), own, saved)
     tensors = tuple(args[i] for i in ctx._places)
     node = custom_node(cls._op, tensors, tuple(saved), len(outputs), ctx)
-    ctx._to_save = ctx._dirty = ()
+    ctx._to_save = ctx._for_forward = ctx._dirty = ()
     for k, x in enumerate(returned):
         if id(outputs[k]) in dirty:
             rewrite_history(node, k, x)
@@ -184,6 +190,20 @@ def recorded(cls, ctx, args, outputs):
             set_history(node, k, x)
     ctx._fixed = ()
     return returned
+
+
+def laid_out(tensors, own, saved):
+    """Where each of the tensors stands in `saved`, which gets them, and which output it is.
+
+    An output, which `own` numbers, is saved without its history: the node would keep itself alive.
+    """
+    layout = []
+    for x in tensors:
+        slot = own.get(id(x))
+        layout.append((None if x is None else len(saved), slot))
+        if x is not None:
+            saved.append(x if slot is None else x.detach())
+    return layout
 
 
 # ---- what the node runs --------------------------------------------------------------------------
@@ -199,7 +219,7 @@ def run_backward(cls, node, g):
             for x, like in zip(gs, ctx._shapes))
     wanted = dict(zip(ctx._places, wanted_inputs(node)))
     ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
-    ctx._node = node
+    ctx._node, ctx._layout = node, ctx._backward_layout
     try:
         rule = cls.backward if cls.backward is not Function.backward else cls.vjp
         grads = rule(ctx, *gs)
@@ -222,16 +242,44 @@ def in_places(cls, ctx, grads):
     return tuple(grads[i] for i in ctx._places)
 
 
-def run_jvp(cls, node, tangents):
+def run_jvp(cls, call, tangents):
     """The tangents of the outputs, a tuple, from those (or None) of the tensors given."""
-    ctx = payload_of(node)
+    if cls.jvp is Function.jvp:
+        raise NotImplementedError(f"{cls.__name__}: {NO_JVP}")
+    ctx = payload_of(call.node)
+    if ctx.materialize_grads:
+        tangents = tuple(
+            call.zeros(i) if x is None and call.input_facts(i)[1].is_floating_point else x
+            for i, x in enumerate(tangents))
     by_place = dict(zip(ctx._places, tangents))
-    before, ctx._node, ctx._to_save = ctx._node, None, ctx._for_forward
+    ctx._node, ctx._layout = call.node, ctx._jvp_layout
     try:
         moved = cls.jvp(ctx, *[by_place.get(i) for i in range(ctx._n_args)])
     finally:
-        ctx._node, ctx._to_save = before, ()
-    return moved if isinstance(moved, tuple) else (moved,)
+        ctx._node = None
+    moved = moved if isinstance(moved, tuple) else (moved,)
+    if len(moved) != len(ctx._shapes):
+        raise RuntimeError(
+            f"{cls.__name__}'s jvp returned an invalid number of forward gradients (expected "
+            f"{len(ctx._shapes)} but got {len(moved)})")
+    return tuple(map(functools.partial(tangent_like, cls), range(len(moved)), moved, ctx._shapes))
+
+
+def tangent_like(cls, k, tangent, like):
+    """A tangent that a user's jvp returned, in the dtype of output `k`.
+
+    Raises: RuntimeError for something else than a Tensor (or None) of the output's shape.
+    """
+    if tangent is None:
+        return None
+    if not isinstance(tangent, Tensor):
+        raise RuntimeError(f"{cls.__name__}'s jvp: expected a Tensor or None for output {k}, got "
+                           f"{type(tangent).__name__}")
+    if like is None or tangent.shape != like[0]:
+        expected = "None" if like is None else f"a tangent of shape {tuple(like[0])}"
+        raise RuntimeError(f"{cls.__name__}'s jvp: expected {expected} for output {k}, got one of "
+                           f"shape {tuple(tangent.shape)}")
+    return tangent if tangent.dtype == like[1] else tangent.to(like[1])
 
 
 # ---- once_differentiable -------------------------------------------------------------------------
@@ -262,6 +310,7 @@ def once_differentiable(function):
 
 
 def _refuse(node, g):
+    """Raises: RuntimeError, always."""
     raise RuntimeError(
         "trying to differentiate twice a function that was marked with @once_differentiable")
 

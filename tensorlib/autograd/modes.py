@@ -20,6 +20,7 @@ class _Mode:
         _set_grad_enabled(self.before)
 
     def fresh(self):
+        """A mode like this one, for one more call of the decorated function."""
         return type(self)()
 
     def __call__(self, function):
@@ -104,6 +105,7 @@ class set_grad_enabled(_Mode):
         return super().__call__(function)
 
     def fresh(self):
+        """A mode like this one, which takes effect at once."""
         return set_grad_enabled(self.enabled)
 
 
@@ -139,6 +141,7 @@ class inference_mode(_Mode):
         _set_grad_enabled(grad)
 
     def fresh(self):
+        """A mode like this one."""
         return inference_mode(self.mode)
 
 

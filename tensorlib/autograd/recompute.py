@@ -35,6 +35,7 @@ class _Input:
         self.kept = x if self.hooks is None else hooks[0](x.detach())
 
     def restored(self):
+        """The tensor again, cut from the graph."""
         if self.hooks is None:
             if self.version is not None and self.kept._version != self.version:
                 raise RuntimeError(
@@ -63,6 +64,7 @@ class _Segment:
         self.places = []
 
     def pack(self, x):
+        """The place of one more value that the first run saves."""
         place = _Place(self, x)
         self.places.append(weakref.ref(place))
         return place

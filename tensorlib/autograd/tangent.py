@@ -8,8 +8,6 @@ A rule sees one run of an operation: `Call`, which holds arguments and results, 
 a node kept of them (forward.py).
 """
 
-import functools
-
 from tensorlib._core.layout import zeros, zeros_like
 from tensorlib._core.op import find
 from tensorlib._core.tensor import Tensor
@@ -48,30 +46,6 @@ class Call:
         return zeros_like(self.inputs[i])
 
 
-def jvp_of(op, args, kwargs, tangents):
-    """The output of operation `op` and its tangent, both made of operations that can be recorded.
-
-    `args` are the operation's tensors (or their sequence) and then its attributes, `tangents` a
-    tangent or None for each of the tensors. With several outputs the tangent is a tuple too.
-
-    Raises: RuntimeError for an operation without a derivative or rule, NotImplementedError for a
-    function that is made of operations, which have rules of their own.
-
-    >>> x = tensorlib.tensor([0.0, 1.0])
-    >>> out, tangent = jvp_of(find("square"), (x,), {}, (tensorlib.ones(2),))
-    >>> tangent
-    tensor([0., 2.])
-    """
-    if op.linearity == "composite":
-        raise NotImplementedError(f"jvp: {op.name} is made of operations; differentiate those")
-    tensors = len(args[0]) if op.variadic else len(op.arguments)
-    check_derivative(op)
-    if len(tangents) != tensors:
-        raise ValueError(f"jvp_of: {op.name} got {tensors} tensors but {len(tangents)} tangents")
-    call = Call(op, args, kwargs)
-    return call.result, tangent_of(call, tangents)
-
-
 def tangent_of(call, tangents):
     """The tangent of what a call gave: a Tensor, or a tuple where the operation gives several."""
     return RULES[call.op.linearity](call, tangents)
@@ -85,12 +59,6 @@ def check_derivative(op):
         raise RuntimeError(
             f"jvp: {op.name} has no forward-mode rule; declare it linear or multilinear, or add "
             f"@{op.name}.jvp")
-
-
-def rule_of(op):
-    """The forward-mode rule of an operation, `jvp_of` of it; None where it has none."""
-    known = op.differentiable and op.linearity in RULES
-    return functools.partial(jvp_of, op) if known else None
 
 
 def linear_tangent(call, tangents):
@@ -134,8 +102,13 @@ def declared_tangent(call, tangents):
         known[name] if name in known else valued(call, name) for name in op.tangent_names])
 
 
+def function_tangent(call, tangents):
+    """What the user's `jvp` of an `autograd.Function` gives: a tuple, with None for no tangent."""
+    return call.op.tangent_rule(call, tangents)
+
+
 RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
-         "deriv": elementwise_tangent, "jvp": declared_tangent}
+         "deriv": elementwise_tangent, "jvp": declared_tangent, "function": function_tangent}
 
 
 def valued(call, name):

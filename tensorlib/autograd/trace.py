@@ -1,10 +1,12 @@
 """One run of a function that is differentiated: what every functional transform begins with."""
 
+import itertools
+
 from tensorlib._core import paths
 from tensorlib._core.layout import zeros_like
 from tensorlib.autograd.engine import grad
 from tensorlib.autograd.forward import Path
-from tensorlib.autograd.modes import is_grad_enabled, set_grad_enabled
+from tensorlib.autograd.modes import is_grad_enabled
 
 
 class Trace:
@@ -19,7 +21,7 @@ class Trace:
         self.recording = is_grad_enabled()
         self.complete = complete
         self.since = paths.sequence()
-        self.linked = self.recording and any(x.requires_grad for x in tensors)
+        self.linked = self.recording and True in [x.requires_grad for x in tensors]
         self.inputs = [
             x.view(x.shape) if self.recording and x.requires_grad else x.detach().requires_grad_()
             for x in tensors]
@@ -52,19 +54,20 @@ class Trace:
 
     def gradients(self, gradients, retain_graph):
         """The gradients of the inputs from those of the outputs; None where there is none."""
-        reached = [(x, g) for x, g in zip(self.outputs, gradients)
-                   if x.requires_grad and g is not None]
-        if not reached:
-            return [None] * len(self.inputs)
+        outputs = self.outputs
+        reached = [x.requires_grad and g is not None for x, g in zip(outputs, gradients)]
         create_graph = self.needs_graph(gradients)
-        outputs, gradients = zip(*reached)
-        with set_grad_enabled(create_graph):
-            return list(grad(outputs, self.inputs, gradients, retain_graph or create_graph,
-                             create_graph, allow_unused=True))
+        if False in reached:
+            outputs = list(itertools.compress(outputs, reached))
+            gradients = list(itertools.compress(gradients, reached))
+        if not outputs:
+            return [None] * len(self.inputs)
+        return grad(outputs, self.inputs, gradients, retain_graph or create_graph, create_graph,
+                    allow_unused=True)
 
     def path(self):
         """The graph between inputs and outputs, for `push`."""
-        return Path(self.inputs, self.outputs, self.since)
+        return Path([paths.gradient_place(x) for x in self.inputs], self.outputs, self.since)
 
     def push(self, path, tangents):
         """The tangents of the outputs from those of the inputs; zeros where they depend on none."""
@@ -81,4 +84,4 @@ class Trace:
     def needs_graph(self, directions):
         """Whether derivatives in these directions will themselves be differentiated."""
         return is_grad_enabled() and (
-            self.linked or any(x is not None and x.requires_grad for x in directions))
+            self.linked or True in [x is not None and x.requires_grad for x in directions])

@@ -14,6 +14,8 @@ def places_of(name, argnums, count):
 
     Raises: RuntimeError where it names none, one twice or one that is not there.
     """
+    if type(argnums) is int and 0 <= argnums < count:
+        return (argnums,), True
     single = isinstance(argnums, int) and not isinstance(argnums, bool)
     if not single and not isinstance(argnums, (tuple, list)):
         raise RuntimeError(f"{name}: argnums must be int or a tuple of int, got "
@@ -57,25 +59,27 @@ class Run:
 
     def __init__(self, name, function, args, kwargs, places, has_aux, complete=False):
         self.name = name
-        tensors, self.inputs = checked_inputs(name, tuple(args[place] for place in places))
+        tensors, self.inputs = checked_inputs(name, tuple([args[place] for place in places]))
         with traced(tensors, complete) as self.trace:
             args = list(args)
             for place, x in zip(places, unflatten(self.inputs, self.trace.inputs)):
                 args[place] = x
             result = function(*args, **kwargs)
-        aux = None
-        if has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise RuntimeError(f"{name}: output of function should be a tuple (output, aux) if "
-                                   "has_aux is True")
-            result, aux = result
+        self.has_aux = has_aux
+        if not has_aux:
+            outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
+            self.outputs = self.trace.finish(outputs)
+            return
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise RuntimeError(f"{name}: output of function should be a tuple (output, aux) if "
+                               "has_aux is True")
+        result, aux = result
         outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
         beside, aux_structure = flatten(aux, f"{name}: what comes with the output")
         self.outputs = self.trace.finish(outputs, [x for x in beside if isinstance(x, Tensor)])
         if not self.trace.linked:
             beside = [x.detach() if isinstance(x, Tensor) else x for x in beside]
         self.aux = unflatten(aux_structure, beside)
-        self.has_aux = has_aux
 
     def value(self):
         """What the function returned, without what was for the graph alone."""

@@ -79,15 +79,19 @@ class Batched:
     requires_grad = property(lambda self: self.value.requires_grad)
 
     def dim(self):
+        """The number of dims of an example."""
         return self.ndim
 
     def size(self, dim=None):
+        """The sizes of an example, or that of one dim."""
         return self.shape if dim is None else self.shape[dim]
 
     def numel(self):
+        """The number of elements of an example."""
         return self.shape.numel()
 
     def is_floating_point(self):
+        """Whether the dtype is a floating one."""
         return self.value.is_floating_point()
 
     def like(self):
@@ -113,6 +117,7 @@ class Batched:
             "flow: its truth differs between the examples of the batch; use where")
 
     def item(self):
+        """Raises: RuntimeError, since the examples have different numbers."""
         raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor: its number "
                            "differs between the examples of the batch")
 
@@ -126,28 +131,35 @@ class Batched:
     # ---- others of its kind
 
     def detach(self):
+        """The same examples, outside the graph."""
         return Batched(self.value.detach(), self.level)
 
     def new_zeros(self, *size, **options):
+        """Zeros of the given shape for each example."""
         return self._new(self.value.new_zeros, size, options)
 
     def new_ones(self, *size, **options):
+        """Ones of the given shape for each example."""
         return self._new(self.value.new_ones, size, options)
 
     def new_empty(self, *size, **options):
+        """Uninitialised elements of the given shape for each example."""
         return self._new(self.value.new_empty, size, options)
 
     def new_full(self, size, fill_value, **options):
+        """A number in the given shape for each example."""
         return Batched(self.value.new_full((self.level.size, *size), fill_value, **options),
                        self.level)
 
     def _new(self, make, size, options):
+        """What a `new_` method of Tensor makes, with the dim of the batch in front."""
         size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
         return Batched(make((self.level.size, *size), **options), self.level)
 
     # ---- in place
 
     def copy_(self, src):
+        """This value, after `src` was written over each example."""
         if isinstance(src, Tensor) and src.ndim > self.ndim:
             raise RuntimeError(f"copy_: shape {tuple(src.shape)} does not expand to "
                                f"{tuple(self.shape)}")
@@ -155,9 +167,11 @@ class Batched:
         return self
 
     def fill_(self, value):
+        """This value, after all its elements became `value`."""
         return self.copy_(value)
 
     def zero_(self):
+        """This value, after all its elements became zero."""
         self.value.zero_()
         return self
 
@@ -256,18 +270,22 @@ class BatchedTrace:
     linked = property(lambda self: self.trace.linked)
 
     def finish(self, outputs, beside=()):
+        """As `Trace.finish`, of examples."""
         found = self.trace.finish([self.lowered(x) for x in outputs],
                                   [self.lowered(x) for x in beside])
         self.outputs = self.raised(self.trace.outputs)
         return self.raised(found)
 
     def pull(self, gradients, retain_graph):
+        """As `Trace.pull`, of examples."""
         return self.raised(self.trace.pull([self.lowered(g) for g in gradients], retain_graph))
 
     def path(self):
+        """As `Trace.path`."""
         return self.trace.path()
 
     def push(self, path, tangents):
+        """As `Trace.push`, of examples."""
         return self.raised(self.trace.push(path, [self.lowered(t) for t in tangents]))
 
 
@@ -280,6 +298,7 @@ def traced(tensors, complete):
 # ---- methods and operators -----------------------------------------------------------------------
 
 def _inplace(function):
+    """The method that writes what a function gives into the value itself."""
     def method(self, *args, **kwargs):
         result = function(self, *args, **kwargs)
         if result.level is not self.level:
@@ -293,6 +312,7 @@ def _inplace(function):
 
 
 def _operator(function, reflected):
+    """The method of a binary operator, or of its reflected form."""
     if reflected:
         return lambda self, other: function(other, self)
     return lambda self, other: function(self, other)
@@ -312,6 +332,7 @@ def _attach_methods():
 
 
 def _attach_operators():
+    """Python's operators, as the operations they stand for."""
     named = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div",
              "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul",
              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",

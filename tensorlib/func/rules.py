@@ -62,6 +62,7 @@ def common_dtype(op, tensors):
 @rule("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "logsumexp", "var",
       "std", "count_nonzero", "max", "min")
 def reduction(op, level, tensors, attributes):
+    """Over dims of each example, or over all of its elements."""
     (x,), dim = tensors, attributes["dim"]
     keepdim = attributes.get("keepdim", False)
     whole = dim is None or (dim == () and op.name not in ("any", "all"))
@@ -85,6 +86,7 @@ def check_dims(name, dim, ndim):
 
 @rule("softmax", "log_softmax", "cumsum")
 def along(op, level, tensors, attributes):
+    """Along one dim of each example."""
     x, = tensors
     dim = check_dims(op.name, attributes["dim"], x.ndim)
     out = op.function(aligned(x, max(x.ndim, 1)), **{**attributes, "dim": dim})
@@ -98,6 +100,7 @@ PRODUCT_DIMS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3)}
 
 @rule("matmul", "mm", "mv", "dot", "bmm")
 def product(op, level, tensors, attributes):
+    """One product of matrices where a side is shared, else a batch of products."""
     a, b = tensors
     if (a.ndim, b.ndim) != PRODUCT_DIMS.get(op.name, (a.ndim, b.ndim)):
         raise RuntimeError(f"{op.name}: expects tensors of {PRODUCT_DIMS[op.name][0]} and "
@@ -125,6 +128,7 @@ def product(op, level, tensors, attributes):
 
 @rule("view", "reshape")
 def reshaped(op, level, tensors, attributes):
+    """The elements of each example under other sizes."""
     x, = tensors
     shape = list(attributes["shape"])
     if shape.count(-1) == 1:
@@ -138,12 +142,14 @@ def reshaped(op, level, tensors, attributes):
 
 @rule("expand")
 def expanded(op, level, tensors, attributes):
+    """Each example repeated along its dims of size 1."""
     x, shape = tensors[0], tuple(attributes["shape"])
     return op.function(aligned(x, len(shape)), (level.size, *shape))
 
 
 @rule("sum_to_size")
 def summed(op, level, tensors, attributes):
+    """Each example summed to the sizes."""
     x, size = tensors[0], tuple(attributes["size"])
     padded = (1,) * (x.ndim - len(size)) + size
     return op.function(x.value, (level.size, *padded)).reshape((level.size, *size))
@@ -151,6 +157,7 @@ def summed(op, level, tensors, attributes):
 
 @rule("transpose")
 def transposed(op, level, tensors, attributes):
+    """Two dims of each example exchanged."""
     x, = tensors
     dims = [check_dims(op.name, attributes[name], x.ndim) if x.ndim else None
             for name in ("dim0", "dim1")]
@@ -159,12 +166,14 @@ def transposed(op, level, tensors, attributes):
 
 @rule("permute")
 def permuted(op, level, tensors, attributes):
+    """The dims of each example in another order."""
     x, = tensors
     return op.function(x.value, (0, *check_dims(op.name, tuple(attributes["dims"]), x.ndim)))
 
 
 @rule("t")
 def flipped(op, level, tensors, attributes):
+    """The transpose of each example."""
     x, = tensors
     if x.ndim > 2:
         raise RuntimeError(f"t: expects a tensor with at most 2 dims, got {x.ndim}")
@@ -173,6 +182,7 @@ def flipped(op, level, tensors, attributes):
 
 @rule("squeeze")
 def squeezed(op, level, tensors, attributes):
+    """Each example without its dims of size 1."""
     x, dim = tensors[0], attributes["dim"]
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     return op.function(x.value, check_dims(op.name, tuple(dims), x.ndim))
@@ -180,12 +190,14 @@ def squeezed(op, level, tensors, attributes):
 
 @rule("unsqueeze")
 def unsqueezed(op, level, tensors, attributes):
+    """Each example with a dim of size 1 put in."""
     x, = tensors
     return op.function(x.value, check_dims(op.name, attributes["dim"], x.ndim + 1))
 
 
 @rule("narrow")
 def narrowed(op, level, tensors, attributes):
+    """A range of one dim of each example."""
     x, = tensors
     dim = check_dims(op.name, attributes["dim"], x.ndim)
     return op.function(x.value, dim, attributes["start"], attributes["length"])
@@ -193,6 +205,7 @@ def narrowed(op, level, tensors, attributes):
 
 @rule("diagonal")
 def diagonals(op, level, tensors, attributes):
+    """The diagonal of each example."""
     x, = tensors
     dims = [check_dims(op.name, attributes[name], x.ndim) for name in ("dim1", "dim2")]
     return op.function(x.value, attributes["offset"], *dims)
@@ -200,6 +213,7 @@ def diagonals(op, level, tensors, attributes):
 
 @rule("cat")
 def joined(op, level, tensors, attributes):
+    """The parts of each example joined."""
     parts = tensors[0]
     dim = check_dims(op.name, attributes["dim"], parts[0].ndim)
     return cat([spread(x, level) for x in parts], dim)
@@ -207,6 +221,7 @@ def joined(op, level, tensors, attributes):
 
 @rule("tril", "triu")
 def triangle(op, level, tensors, attributes):
+    """The triangle of each example."""
     x, = tensors
     if x.ndim < 2:
         raise RuntimeError(f"{op.name}: expects a tensor with at least 2 dims, got {x.ndim}")
@@ -215,6 +230,7 @@ def triangle(op, level, tensors, attributes):
 
 @rule("to", "clone", "contiguous")
 def as_it_is(op, level, tensors, attributes):
+    """The batch does as one tensor."""
     return op.function(tensors[0].value, **attributes)
 
 

@@ -17,7 +17,7 @@ class Structure:
         self.kind = kind
         self.keys = tuple(keys)
         self.children = tuple(children)
-        self.count = sum(child.count for child in children) if kind is not None else 1
+        self.count = sum([child.count for child in children]) if kind is not None else 1
 
     def __eq__(self, other):
         if not isinstance(other, Structure) or self.kind is not other.kind:
@@ -46,6 +46,7 @@ class Structure:
 
 LEAF = Structure(None)
 NOTHING = Structure(type(None))
+ONE = Structure(tuple, (), (LEAF,))         # of one argument, which is what transforms mostly get
 
 
 def flatten(container, what="flatten: the container"):
@@ -55,6 +56,8 @@ def flatten(container, what="flatten: the container"):
     """
     if isinstance(container, Tensor):
         return [container], LEAF
+    if type(container) is tuple and len(container) == 1 and isinstance(container[0], Tensor):
+        return [container[0]], ONE
     leaves = []
     try:
         return leaves, _collect(container, leaves)
@@ -63,6 +66,7 @@ def flatten(container, what="flatten: the container"):
 
 
 def _collect(value, leaves):
+    """The structure of a value, whose leaves are added to `leaves`."""
     if value is None:
         return NOTHING
     if isinstance(value, dict):
@@ -75,10 +79,13 @@ def _collect(value, leaves):
 
 def unflatten(structure, leaves):
     """The container of this structure with these leaves."""
-    return leaves[0] if structure is LEAF else _build(structure, iter(leaves))
+    if structure is LEAF:
+        return leaves[0]
+    return (leaves[0],) if structure is ONE else _build(structure, iter(leaves))
 
 
 def _build(structure, leaves):
+    """The container of this structure with the next of the leaves."""
     kind = structure.kind
     if kind is None:
         return next(leaves)
@@ -109,6 +116,7 @@ def _order(found, structure):
 
 
 def _arranged(places, structure):
+    """The leaves of a container in the order of a structure that equals its own."""
     if structure.kind is dict:
         return {k: _arranged(places[k], c) for k, c in zip(structure.keys, structure.children)}
     if structure.children:

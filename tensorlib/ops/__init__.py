@@ -9,12 +9,14 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    rebasing,
     creation,
     random,
     linalg,
     reductions,
     softmax,
     indexing,
+    scattering,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.compose import compose

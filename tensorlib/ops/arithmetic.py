@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tensorlib.ops.declare import alias, elementwise, publish
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import alias, composite, elementwise, in_place, publish
 from tensorlib.ops.samples import pairs
 
 inf, nan = float("inf"), float("nan")
@@ -274,6 +275,56 @@ def rsub(input, other, *, alpha=1):
 
 
 publish("rsub", rsub, rsub.__doc__)
+
+
+def triples(low=-3.0, **keywords):
+    """Samples of three real tensors that broadcast, without and with keywords."""
+    def generate(rng):
+        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,))):
+            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), {}
+            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), keywords
+    return generate
+
+
+def no_integers(name, input):
+    """Raises RuntimeError for a tensor that is not floating."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
+
+
+@composite(reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
+           tolerance="product", samples=triples(value=2))
+def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
+    """input + value * tensor1 * tensor2, with broadcasting. Raises: RuntimeError for integers."""
+    no_integers("addcmul", input)
+    product = mul(tensor1, tensor2)
+    return add(input, product if value == 1 else mul(product, value))
+
+
+@composite(reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
+           tolerance="product", samples=triples(low=0.5, value=2))
+def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
+    """input + value * tensor1 / tensor2, with broadcasting. Raises: RuntimeError for integers."""
+    no_integers("addcdiv", input)
+    quotient = div(tensor1, tensor2)
+    return add(input, quotient if value == 1 else mul(quotient, value))
+
+
+@composite(reference=lambda x, end, weight: x + weight * (end - x), takes="floating",
+           tolerance="product", samples=triples())
+def lerp(input, end: Tensor, weight):
+    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
+
+    Raises: RuntimeError for integers or tensors of different dtypes.
+    """
+    no_integers("lerp", input)
+    if end.dtype != input.dtype:
+        raise RuntimeError(f"lerp: expected dtype {input.dtype} for end, got {end.dtype}")
+    return add(input, mul(sub(end, input), weight))
+
+
+for _name in ("addcmul", "addcdiv", "lerp"):
+    in_place(_name)
 
 for _name, _function in {
     "subtract": sub, "multiply": mul, "divide": div, "true_divide": div, "arctan2": atan2,

@@ -2,7 +2,8 @@
 
 from tensorlib._core import layout
 from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.tensor import Tensor, device
+from tensorlib._core.device import device
+from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import EDGES, maximum, minimum
 from tensorlib.ops.declare import alias, elementwise, publish
 from tensorlib.ops.samples import booleans, integers, pairs, triples
@@ -225,8 +226,85 @@ def clamp_max(input, max, *, out=None):
     return clamp(input, max=max, out=out)
 
 
+def clamp_min_(self, min):
+    """In-place form of `clamp_min`."""
+    return clamp_(self, min=min)
+
+
+def clamp_max_(self, max):
+    """In-place form of `clamp_max`."""
+    return clamp_(self, max=max)
+
+
 for _function in (clamp_min, clamp_max):
     publish(_function.__name__, _function, _function.__doc__)
+for _function in (clamp_min_, clamp_max_):
+    publish(_function.__name__, _function, _function.__doc__, public=False)
+
+
+# ---- predicates of whole tensors -----------------------------------------------------------------
+
+def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN only
+    with `equal_nan`.
+
+    Raises: RuntimeError for different dtypes or tolerances below zero.
+    """
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}")
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if not bound >= 0:
+            raise RuntimeError(f"isclose: {name} must be greater than or equal to zero, but got "
+                               f"{bound}")
+    input, other = input.detach(), other.detach()
+    close = input == other
+    if input.is_floating_point() or input.dtype != BY_NAME["bool"] and (rtol or atol):
+        near = (input - other).abs() <= rtol * other.abs() + atol
+        close = close.logical_or(near.logical_and(other.isfinite()))
+    if equal_nan and input.is_floating_point():
+        close = close.logical_or(input.isnan().logical_and(other.isnan()))
+    return close
+
+
+def allclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether `isclose` holds for all elements, as a bool. Raises: RuntimeError."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def equal(input, other: Tensor):
+    """Whether both have one shape and the same elements, as a bool."""
+    return input.shape == other.shape and bool((input == other).all())
+
+
+def is_tensor(obj):
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def detach(input):
+    """A view of the same elements, outside the graph."""
+    return input.detach()
+
+
+def is_complex(input):
+    """False: no dtype is complex."""
+    return input.is_complex()
+
+
+def is_floating_point(input):
+    """Whether the dtype is a floating one."""
+    return input.is_floating_point()
+
+
+def numel(input):
+    """The number of elements."""
+    return input.numel()
+
+
+for _function in (isclose, allclose, equal):
+    publish(_function.__name__, _function, _function.__doc__)
+for _function in (is_tensor, detach, is_complex, is_floating_point, numel):
+    publish(_function.__name__, _function, _function.__doc__, method=False)
 
 for _name, _function in {
     "not_equal": ne, "less": lt, "less_equal": le, "greater": gt,

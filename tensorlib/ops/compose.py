@@ -10,9 +10,11 @@ from tensorlib._core.custom import (
     is_retained,
     linked_alias,
     payload_of,
+    runs_in_parts,
     set_history,
     sweep_inside,
     wanted_inputs,
+    without_values,
 )
 from tensorlib._core.node import is_grad_enabled, recorded_so_far
 from tensorlib._core.op import Op
@@ -26,13 +28,19 @@ ARGUMENT.add_rule("input", lambda g: g, constant=1)
 
 
 class Inside:
-    """The graph in a node: its inputs and outputs, until it is released."""
+    """The graph in a node, until it is released: where it begins and ends.
 
-    __slots__ = ("inputs", "outputs")
+    `inputs` and `outputs` are tensors without values (None where no gradient passes), so that only
+    what the nodes inside save is kept alive; `names` are what the function calls its inputs, of
+    which those that it took from around it have none.
+    """
 
-    def __init__(self, inputs, outputs):
-        self.inputs = inputs
-        self.outputs = outputs
+    __slots__ = ("inputs", "names", "outputs")
+
+    def __init__(self, inputs, names, outputs):
+        self.inputs = tuple(without_values(x) if x.requires_grad else None for x in inputs)
+        self.outputs = tuple(without_values(x) if x.requires_grad else None for x in outputs)
+        self.names = names
 
 
 def compose(name: str, fun: Callable[..., Any]) -> Op:
@@ -63,34 +71,47 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 
 def run(op, *args, **kwargs):
-    """Runs a composed operation, its graph inside one node."""
-    if not is_grad_enabled():
-        return op.forward(*args, **kwargs)
-    given = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-    versions = [x._version for x in given]
+    """Runs a composed operation: its graph inside one node, or its parts where these are needed."""
+    values = (*args, *kwargs.values())
+    if not is_grad_enabled() or runs_in_parts(values):
+        result = op.forward(*args, **kwargs)
+        tensors_of(op, result)
+        return result
+    names = (*(op.arguments + op.attributes)[:len(args)], *kwargs)
+    versions = [x._version for x in values if isinstance(x, Tensor)]
     since = recorded_so_far()
-    own = {id(x): linked_alias(ARGUMENT, x) for x in given if x.requires_grad}
-    result = op.forward(*[own.get(id(x), x) for x in args],
-                        **{key: own.get(id(x), x) for key, x in kwargs.items()})
-    if [x._version for x in given] != versions:
+    # one for each place: a tensor that is given twice gets two gradients, which are summed outside
+    linked = [linked_alias(ARGUMENT, x) if isinstance(x, Tensor) and x.requires_grad else x
+              for x in values]
+    result = op.forward(*linked[:len(args)], **dict(zip(kwargs, linked[len(args):])))
+    if [x._version for x in values if isinstance(x, Tensor)] != versions:
         raise RuntimeError(f"{op.name}: it wrote into one of its tensors; a composed operation "
                            "leaves them as they are: use the out-of-place form")
+    outputs = tensors_of(op, result)
+    roots = tuple(x for x in outputs if x.requires_grad)
+    if not roots or runs_in_parts(outputs):
+        return result
+    given = {name: x for name, x in zip(names, linked) if isinstance(x, Tensor)}
+    own = tuple(x for x in given.values() if x.requires_grad)
+    outside = captured(roots, own, since)
+    inside = Inside((*given.values(), *outside), tuple(given), outputs)
+    node = custom_node(op, (*[x for x in values if isinstance(x, Tensor)], *outside), (),
+                       len(outputs), inside)
+    shown = [x.detach() if x.requires_grad else x for x in outputs]
+    for slot, (x, inner) in enumerate(zip(shown, outputs)):
+        if inner.requires_grad:
+            set_history(node, slot, x)
+    return type(result)(shown) if isinstance(result, (tuple, list)) else shown[0]
+
+
+def tensors_of(op, result):
+    """The Tensors that a composed operation returned. Raises TypeError for something else."""
     outputs = result if isinstance(result, (tuple, list)) else (result,)
     for x in outputs:
         if not isinstance(x, Tensor):
             raise TypeError(f"{op.name}: a composed operation returns Tensors, got "
                             f"{type(x).__name__}")
-    roots = tuple(x for x in outputs if x.requires_grad)
-    if not roots:
-        return result
-    outside = captured(roots, tuple(own.values()), since)
-    inputs = tuple(own.get(id(x), x) for x in given) + outside
-    node = custom_node(op, (*given, *outside), (), len(outputs), Inside(inputs, tuple(outputs)))
-    shown = [x.detach() if x.requires_grad or id(x) in own else x for x in outputs]
-    for slot, (x, inner) in enumerate(zip(shown, outputs)):
-        if inner.requires_grad:
-            set_history(node, slot, x)
-    return type(result)(shown) if isinstance(result, (tuple, list)) else shown[0]
+    return outputs
 
 
 def inner_gradients(node, g):
@@ -101,10 +122,8 @@ def inner_gradients(node, g):
             f"backward: the graph inside {node.name()} was released by the first backward through "
             "it. To go through it a second time, call the first backward with retain_graph=True")
     roots = [(x, grad) for x, grad in zip(inside.outputs, g if isinstance(g, tuple) else (g,))
-             if grad is not None and x.requires_grad]
-    # a tensor that was given twice has two places here, and one gradient
-    wanted = {id(inside.inputs[i]): i for i, is_wanted in enumerate(wanted_inputs(node))
-              if is_wanted}.values()
+             if grad is not None and x is not None]
+    wanted = [i for i, is_wanted in enumerate(wanted_inputs(node)) if is_wanted]
     retained = is_retained(node)
     found = sweep_inside(tuple(x for x, _ in roots), tuple(grad for _, grad in roots),
                          tuple(inside.inputs[i] for i in wanted), retained)

@@ -7,7 +7,7 @@ from tensorlib._core.arrays import from_numpy, frombuffer
 from tensorlib._core.dtypes import set_default_dtype
 from tensorlib._core.layout import to_dtype
 from tensorlib._core.tensor import Tensor
-from tensorlib.ops.declare import op, publish
+from tensorlib.ops.declare import in_place, op, publish
 from tensorlib.ops.samples import given, given_pairs
 
 for _function in (
@@ -76,8 +76,12 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
 
 
 def _indices(pair, dtype, device):
+    """A pair of arrays of positions as a tensor of two rows."""
     return convert.asarray(np.stack(pair).astype(np.int64), dtype=dtype, device=device)
 
+
+for _name in ("tril", "triu"):
+    in_place(_name)
 
 for _function in (tril_indices, triu_indices):
     publish(_function.__name__, _function, _function.__doc__, method=False)

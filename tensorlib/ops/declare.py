@@ -17,6 +17,7 @@ from tensorlib._core.operators import (
     make_nary,
     make_unary,
 )
+from tensorlib._core.overwrite import write_result
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.trace import trace
@@ -52,6 +53,20 @@ def alias(name, function, method=True):
             attach(name + "_", inplace)
 
 
+def in_place(name):
+    """Publishes the method `NAME_` of a function that is not element-wise, and returns it.
+
+    It writes what the function gives over the elements of its first tensor.
+    """
+    def method(self, *args, **kwargs):
+        if "out" in kwargs:
+            raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
+        return write_result(name + "_", self, FUNCTIONS[name](self, *args, **kwargs))
+    method.__wrapped__ = FUNCTIONS[name]
+    FUNCTIONS[name].inplace = method
+    return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
+
+
 def check_tensors():
     """Puts the functions and methods in Python behind a check that tensors are Tensors.
 
@@ -85,6 +100,7 @@ def _tensor_places(function):
 
 
 def _parameters(function):
+    """The names of a function's parameters."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -178,6 +194,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
 
 def _defaults(function):
+    """The defaults of a function's parameters, by name."""
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     defaults = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
@@ -185,6 +202,7 @@ def _defaults(function):
 
 
 def _record(name, forward, run, linear, multilinear, view, differentiable, outputs, testing):
+    """The Op of a forward function, whose annotations say which parameters are tensors."""
     annotations = forward.__annotations__
     parameters = _parameters(forward)
     arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
@@ -202,7 +220,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
               outputs=("out",), **testing):
     """Declares a function made of operations; its gradient is theirs.
 
-    Parameters without a default are its tensors, the rest are attributes.
+    Parameters without a default are its tensors, or one annotated `Tensors` a sequence of them; the
+    rest are attributes.
     """
     def decorate(function):
         name = function.__name__
@@ -211,7 +230,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         attributes = [p for p in _parameters(function) if p in defaults]
         record = Op(
             name, function.__doc__, arguments, attributes, [defaults[a] for a in attributes],
-            outputs, forward=function, differentiable=differentiable, linearity="composite",
+            outputs, forward=function, variadic=Tensors in function.__annotations__.values(),
+            differentiable=differentiable, linearity="composite",
             testing={"reference": reference, "samples": samples, **testing})
         publish(name, function, function.__doc__, method, public)
         function.op = record
@@ -221,4 +241,4 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
 
 
 __all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise", "find",
-           "op", "publish"]
+           "in_place", "op", "publish"]

@@ -129,7 +129,7 @@ def index_select(input, dim, index: Tensor):
     return input[(slice(None),) * dim + (index.reshape(-1),)]
 
 
-def _along(name, dim, index, shape):
+def along(name, dim, index, shape):
     """The key that picks, along `dim`, the position that `index` holds at each of its places."""
     if index.ndim != len(shape):
         raise RuntimeError(
@@ -159,7 +159,7 @@ def gather(input, dim, index: Tensor):
     dim = wrap("gather", dim, input.ndim)
     if input.ndim == 0:
         return input.reshape(1)[index.reshape(-1)].reshape(index.shape)
-    return input[_along("gather", dim, index, input.shape)]
+    return input[along("gather", dim, index, input.shape)]
 
 
 def take_along_dim(input, indices: Tensor, dim):

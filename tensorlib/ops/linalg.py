@@ -3,10 +3,11 @@
 import numpy as np
 
 from tensorlib._core import product
-from tensorlib._core.operators import make_product, store_out
+from tensorlib._core.operators import make_product
+from tensorlib._core.outputs import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import mul
-from tensorlib.ops.declare import alias, composite, op
+from tensorlib.ops.declare import alias, composite, in_place, op
 from tensorlib.ops.samples import products
 
 MATRICES = (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((2, 0), (0, 4)), ((0, 3), (3, 2)))
@@ -186,3 +187,5 @@ def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1, out=None)
 
 
 alias("ger", outer)
+for _name in ("addmm", "addmv", "baddbmm"):
+    in_place(_name)

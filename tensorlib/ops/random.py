@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core import creation, random
 from tensorlib._core.convert import asarray
 from tensorlib._core.generator import default_generator
-from tensorlib._core.operators import store_out
+from tensorlib._core.outputs import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import publish
 
@@ -80,6 +80,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 
 def _any(condition):
+    """Whether a condition on a number, or on some element of a tensor, holds."""
     return condition.numpy().any() if isinstance(condition, Tensor) else condition
 
 
@@ -118,6 +119,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
 
 def _uniform(shape, generator):
+    """An array of random numbers in [0, 1)."""
     return random.rand(shape, generator=generator, dtype=float).numpy()
 
 

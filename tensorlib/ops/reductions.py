@@ -6,11 +6,11 @@ import numpy as np
 
 from tensorlib._core import layout, reducing
 from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.operators import store_out
+from tensorlib._core.outputs import store_out
 from tensorlib._core.reducing import make_reduction, spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
-from tensorlib.ops.declare import composite, op, publish
+from tensorlib.ops.declare import composite, in_place, op, publish
 from tensorlib.ops.samples import given
 from tensorlib.ops.shaping import cat
 
@@ -136,6 +136,9 @@ def cumsum(input: Tensor, dim, dtype=None):
 @cumsum.vjp("input")
 def cumsum_vjp(g, dim):
     return backwards(backwards(g, dim).cumsum(dim), dim)
+
+
+in_place("cumsum")
 
 
 def backwards(x, dim):

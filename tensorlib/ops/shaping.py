@@ -5,11 +5,13 @@ from operator import index
 import numpy as np
 
 from tensorlib._core import layout
-from tensorlib._core.operators import make_sized, store_out
+from tensorlib._core.operators import make_sized
+from tensorlib._core.outputs import store_out
+from tensorlib._core.overwrite import take_layout
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, composite, op, publish
-from tensorlib.ops.samples import given, given_pairs, given_sequences
+from tensorlib.ops.samples import given, given_sequences
 
 # ---- sizes ---------------------------------------------------------------------------------------
 
@@ -180,6 +182,34 @@ def unsqueeze_vjp(g, input_shape):
     return g.reshape(input_shape)
 
 
+# ---- the same in place ---------------------------------------------------------------------------
+# The tensor takes on the layout of a view of itself. Its elements stay where they are, so that its
+# base and its views know nothing of it.
+
+def transpose_(self, dim0, dim1):
+    """This tensor, after two of its dims were exchanged. Raises: IndexError, RuntimeError."""
+    return take_layout("transpose_", self, transpose, (dim0, dim1))
+
+
+def t_(self):
+    """This tensor, after it was transposed. Raises: RuntimeError above 2 dims."""
+    return take_layout("t_", self, t, ())
+
+
+def squeeze_(self, dim=None):
+    """This tensor, after it lost its dims of size 1, or those of `dim`. Raises: IndexError."""
+    return take_layout("squeeze_", self, squeeze, (dim,))
+
+
+def unsqueeze_(self, dim):
+    """This tensor, after it got a dim of size 1 at `dim`. Raises: IndexError."""
+    return take_layout("unsqueeze_", self, unsqueeze, (dim,))
+
+
+for _function in (transpose_, t_, squeeze_, unsqueeze_):
+    publish(_function.__name__, _function, _function.__doc__, public=False)
+
+
 # ---- parts ---------------------------------------------------------------------------------------
 
 @op(linear=True, view=True, reference=lambda x, dim, start, length: np.take(
@@ -231,89 +261,6 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
     """`base` with `values` put on its diagonal: in place on a view of a fresh tensor."""
     base.diagonal(offset, dim1, dim2).copy_(values)
     return base
-
-
-# ---- views of a tensor that was written in place -------------------------------------------------
-# `place` is where a view lies in its base: sizes, strides and offset of the view, strides and
-# offset of the base, in elements of the storage.
-
-# A base of sizes (2, 3), itself transposed in storage, and its second column; a base of sizes (4,)
-# and its even elements in reverse.
-PLACES = (((2, 3), (2,), ((2,), (1,), 4, (1, 2), 2)), ((4,), (2,), ((2,), (-2,), 2, (1,), 0)))
-
-
-def viewed(x, place):
-    """The reference of `as_strided`."""
-    return storage_of(x, place)[positions_in(place)]
-
-
-def spread(values, shape, place):
-    """The reference of `spread_view`."""
-    return scattered(np.zeros(shape, values.dtype), values, place)
-
-
-def scattered(x, values, place):
-    """The reference of `view_scatter`."""
-    room = storage_of(x, place)
-    room[positions_in(place)] = values
-    return room[positions_of(x.shape, place[3], place[4])]
-
-
-def storage_of(x, place):
-    """The reference's view of a storage."""
-    room = np.zeros(10, x.dtype)
-    room[positions_of(x.shape, place[3], place[4])] = x
-    return room
-
-
-def positions_in(place):
-    """The reference's positions of a view."""
-    return positions_of(*place[:3])
-
-
-def positions_of(sizes, strides, offset):
-    """Where in the storage each element lies."""
-    return offset + sum(np.indices(sizes)[d] * stride for d, stride in enumerate(strides))
-
-
-@op(linear=True, public=False, method=False, reference=viewed,
-    samples=given(*((base, place) for base, _, place in PLACES)))
-def as_strided(input: Tensor, place):
-    """The elements of `input`, a base or a copy of one, where a view of the base lies."""
-    return layout.take_view(input, place)
-
-
-@as_strided.vjp("input")
-def as_strided_vjp(g, input_shape, place):
-    return spread_view(g, input_shape, place)
-
-
-@op(linear=True, public=False, method=False, reference=spread,
-    samples=given(*((view, base, place) for base, view, place in PLACES)))
-def spread_view(input: Tensor, shape, place):
-    """Zeros of a base's shape with `input` added where a view lies: `as_strided` transposed."""
-    return layout.spread_view(input, shape, place)
-
-
-@spread_view.vjp("input")
-def spread_view_vjp(g, place):
-    return as_strided(g, place)
-
-
-@op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES))
-def view_scatter(input: Tensor, value: Tensor, place):
-    """`input`, a base or a copy of one, with `value` put where a view lies."""
-    return layout.scatter_view(input, value, place)
-
-
-@view_scatter.vjp("input")
-def view_scatter_vjp_input(g, value_shape, place):
-    return view_scatter(g, g.new_zeros(value_shape), place)
-
-
-@view_scatter.vjp("value")
-def view_scatter_vjp_value(g, place):
-    return as_strided(g, place)
 
 
 # ---- copies --------------------------------------------------------------------------------------
@@ -377,7 +324,7 @@ cat.op = _cat.op
 
 @composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
            samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors, all of one shape, joined along a new dim.
 
     Raises: RuntimeError for no tensors or shapes that differ, IndexError.

@@ -14,14 +14,17 @@ ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0,
 
 
 def log_of_sums(x, dim, keepdim=False):
+    """The reference of `logsumexp`."""
     return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
 
 
 def summed(x, dim):
+    """The sums over a dim that stays; a 0-d array is its own."""
     return x.sum(dim, keepdims=True) if x.ndim else x
 
 
 def normalised(x, dim):
+    """The reference of `softmax`."""
     return np.exp(x) / summed(np.exp(x), dim)
 
 

@@ -20,6 +20,7 @@ class Symbol:
         self.ref = ref
 
     def apply(self, loop, *operands):
+        """The symbol of one more step, by a loop on these symbols and numbers."""
         refs = tuple(x.ref if isinstance(x, Symbol) else ("constant", float(x)) for x in operands)
         self.steps.append((loop, refs))
         return Symbol(self.steps, ("step", len(self.steps) - 1))

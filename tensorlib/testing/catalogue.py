@@ -69,14 +69,15 @@ class Sample:
         """The sample with function(position, array) in the place of each array."""
         places = iter(range(1000))
 
+        def one(value):
+            held = isinstance(value, (np.ndarray, np.generic, tl.Tensor))
+            return function(next(places), value) if held else value
+
         def convert(value):
-            if isinstance(value, (np.ndarray, np.generic, tl.Tensor)):
-                return function(next(places), value)
-            if isinstance(value, tuple) and any(isinstance(x, np.ndarray) for x in value):
-                return tuple(convert(x) for x in value)
-            if isinstance(value, tuple) and any(isinstance(x, tl.Tensor) for x in value):
-                return tuple(convert(x) for x in value)
-            return value
+            if isinstance(value, tuple) and any(
+                    isinstance(x, (np.ndarray, tl.Tensor)) for x in value):
+                return tuple(one(x) for x in value)
+            return one(value)
 
         return Sample(tuple(convert(x) for x in self.args),
                       {name: convert(x) for name, x in self.kwargs.items()})
@@ -264,3 +265,32 @@ def differentiable_samples(op, largest=24):
     if not found:
         raise AssertionError(f"{op.name}: none of its samples can be differentiated")
     return found
+
+
+# ---- what the graph keeps ------------------------------------------------------------------------
+
+def names_in_rules(op, wanted):
+    """What the gradient rules of the arguments at the places `wanted` name, each once."""
+    rules = [op.rules[0 if op.variadic else place] for place in wanted]
+    return list(dict.fromkeys(name for rule in rules if rule is not None for name in rule.names))
+
+
+def kept_names(op, wanted):
+    """The inputs and outputs whose values the gradients of the arguments at `wanted` need."""
+    values = op.outputs if op.variadic else (*op.arguments, *op.outputs)
+    return [name for name in values if name in names_in_rules(op, wanted)]
+
+
+def facts_named(op):
+    """What the gradient needs beside values: attributes, and shapes or dtypes of inputs."""
+    everything = range(len(op.rules))
+    values = {"g", *kept_names(op, everything)}
+    return [name for name in names_in_rules(op, everything) if name not in values]
+
+
+def kept_bytes(op, sample, wanted):
+    """How many bytes the gradients of the arguments at `wanted` keep alive, as the record says."""
+    with tl.no_grad():
+        results = outputs(call(op, sample))
+    known = dict(zip((*op.arguments, *op.outputs), (*sample.arrays[:len(op.arguments)], *results)))
+    return sum(known[name].nbytes for name in kept_names(op, wanted))

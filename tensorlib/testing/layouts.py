@@ -6,17 +6,20 @@ GAP = 99            # lies between the elements of a strided layout
 
 
 def strided(array):
+    """A copy with gaps between its elements."""
     spread = np.full((*array.shape, 2), GAP).astype(array.dtype)
     spread[..., 0] = array
     return spread[..., 0]
 
 
 def reversed_dims(array):
+    """A copy with negative strides."""
     flip = (slice(None, None, -1),) * array.ndim
     return array[flip].copy()[flip]
 
 
 def transposed(array):
+    """A copy whose dims lie in reverse order in memory."""
     return array.T.copy().T
 
 
@@ -28,6 +31,7 @@ def shifted(array):
 
 
 def read_only(array):
+    """The array, after it was made read-only."""
     array = np.asarray(array)
     array.flags.writeable = False
     return array

@@ -1,12 +1,14 @@
 """`autograd.Function`: operations with a forward and a backward of one's own."""
 
 import gc
+import math
 import weakref
 
 import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib import func
 from tensorlib.autograd import Function
 from tensorlib.autograd.function import once_differentiable
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
@@ -281,26 +283,126 @@ def test_once_differentiable():
 
 # ---- forward mode --------------------------------------------------------------------------------
 
+class ScaledProduct(Function):
+    """x * y * k, with a forward-mode rule that uses an input and the output."""
+
+    @staticmethod
+    def forward(ctx, x, y, k):
+        out = x * y * k
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(y, out)
+        ctx.k = k
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y * ctx.k, g * x * ctx.k, None
+
+    @staticmethod
+    def jvp(ctx, dx, dy, dk):
+        assert dk is None
+        y, out = ctx.saved_tensors
+        return dx * y * ctx.k + dy * out / y
+
+
 def test_jvp_gets_tangents_and_what_was_saved_for_it():
-    class Mul(Square):
+    x, y, dx, dy = (tl.tensor([v], dtype=tl.float64) for v in (3.0, 2.0, 1.0, 5.0))
+    out, moved = func.jvp(lambda x, y: ScaledProduct.apply(x, y, 4), (x, y), (dx, dy))
+    assert out.tolist() == [24.0] and moved.tolist() == [1 * 2 * 4 + 5 * 3 * 4]
+    _, moved = func.jvp(lambda x: ScaledProduct.apply(x, y, 4).sin(), (x,), (dx,))
+    assert moved.item() == pytest.approx(8 * math.cos(24.0))
+
+
+def test_forward_mode_through_a_function_agrees_with_reverse_mode():
+    """To second order, in every nesting."""
+    def f(x):
+        return ScaledProduct.apply(x.exp(), x.sin() + 2, 3)
+
+    def plain(x):
+        return x.exp() * (x.sin() + 2) * 3
+
+    x = tl.tensor([0.3, -0.7, 1.1], dtype=tl.float64)
+    ones = tl.ones_like(x)
+    for first, other in ((func.jacfwd, func.jacrev), (func.jacrev, func.jacfwd),
+                         (func.jacfwd, func.jacfwd)):
+        assert_close(first(f)(x), other(plain)(x), rtol=1e-12, atol=1e-12)
+        assert_close(first(other(f))(x), first(other(plain))(x), rtol=1e-12, atol=1e-12)
+    _, jvp_fn = func.linearize(f, x)
+    assert_close(jvp_fn(2 * ones), jvp_fn(ones) * 2)
+    assert_close(jvp_fn(ones), func.jvp(plain, (x,), (ones,))[1])
+
+
+def test_forward_mode_with_several_outputs_and_without_tangents():
+    class Pair(Function):
         @staticmethod
-        def forward(ctx, x, k):
-            ctx.save_for_backward(x)
-            ctx.save_for_forward(x)
-            ctx.k = k
-            return x * x * k
+        def forward(ctx, x, y, n):
+            ctx.set_materialize_grads(False)
+            ctx.mark_non_differentiable(n)
+            return x * 2, y * 3, n + 0
 
         @staticmethod
-        def jvp(ctx, dx, dk):
-            assert dk is None
-            return 2 * ctx.saved_tensors[0] * dx * ctx.k
+        def jvp(ctx, dx, dy, dn):
+            assert dy is None and dn is None
+            return 2 * dx, None, None
 
-    x = leaf(3.0)
-    node = Mul.apply(x, 2).grad_fn
-    (moved,) = Mul._op.tangent_rule(node, (tl.tensor([1.0], dtype=tl.float64),))
-    assert moved.tolist() == [12.0]
-    with pytest.raises(NotImplementedError, match="jvp"):
-        Exp._op.tangent_rule(Exp.apply(x).grad_fn, (None,))
+    x, y, n = tl.ones(2), tl.ones(3), tl.arange(2)
+    outs, moved = func.jvp(lambda x: Pair.apply(x, y, n), (x,), (tl.ones(2),))
+    assert [t.tolist() for t in moved] == [[2.0, 2.0], [0.0, 0.0, 0.0], [0, 0]]
+
+    class Zeros(Pair):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            return x * 2, y * 3
+
+        @staticmethod
+        def jvp(ctx, dx, dy, dn):
+            assert dn is None and dy.tolist() == [0.0, 0.0, 0.0]
+            return 2 * dx, dy
+
+    _, moved = func.jvp(lambda x: Zeros.apply(x, y, n), (x,), (tl.ones(2),))
+    assert [t.tolist() for t in moved] == [[2.0, 2.0], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("result, message", [
+    (lambda dx: (dx, dx), r"Bad's jvp returned an invalid number of forward gradients "
+                          r"\(expected 1 but got 2\)"),
+    (lambda dx: 3.0, "Bad's jvp: expected a Tensor or None for output 0, got float"),
+    (lambda dx: dx.sum(), r"expected a tangent of shape \(2,\) for output 0, got .* shape \(\)"),
+])
+def test_what_a_jvp_returns_is_checked(result, message):
+    class Bad(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, dx):
+            return result(dx)
+
+    with pytest.raises(RuntimeError, match=message):
+        func.jvp(Bad.apply, (tl.ones(2),), (tl.ones(2),))
+
+
+def test_a_tangent_is_brought_to_the_outputs_dtype():
+    class Wide(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, dx):
+            return dx.double() * 2
+
+    _, moved = func.jvp(Wide.apply, (tl.ones(2),), (tl.ones(2),))
+    assert moved.dtype == tl.float32 and moved.tolist() == [2.0, 2.0]
+
+
+def test_a_function_without_jvp_says_so_where_a_tangent_reaches_it():
+    x = tl.ones(2)
+    assert func.jvp(lambda y: Exp.apply(x) + y, (x,), (x,))[1].tolist() == [1.0, 1.0]
+    with pytest.raises(NotImplementedError, match="Exp: .*implement the jvp function"):
+        func.jvp(Exp.apply, (x,), (x,))
 
 
 # ---- bad rules -----------------------------------------------------------------------------------

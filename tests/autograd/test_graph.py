@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 import tensorlib as tl
+from tensorlib._core.custom import payload_of
 from tensorlib.testing import assert_close
 
 
@@ -209,8 +210,67 @@ def hook_in_a_cycle():
     return weakref.ref(y)
 
 
-@pytest.mark.parametrize("make", [leaf_in_a_cycle, hook_in_a_cycle])
+def hook_on_a_leaf_with_a_later_result():
+    x, later = tl.ones(2, requires_grad=True), []
+    x.register_hook(lambda g: later and None)
+    later.append((x * 2).exp().sin())
+    return weakref.ref(later[0])
+
+
+def hook_of_a_node():
+    y = tl.ones(2, requires_grad=True) * 2
+    y.grad_fn.register_hook(lambda grads, arrived: y and None)
+    return weakref.ref(y)
+
+
+def metadata_of_a_node():
+    y = tl.ones(2, requires_grad=True) * 2
+    y.grad_fn.metadata["output"] = y
+    return weakref.ref(y)
+
+
+class KeepsItsOutput(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.out, ctx.later = x * 2, []
+        return ctx.out
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+def context_with_an_output():
+    return weakref.ref(KeepsItsOutput.apply(tl.ones(2, requires_grad=True)))
+
+
+def context_with_a_later_result():
+    y = KeepsItsOutput.apply(tl.ones(2, requires_grad=True))
+    z = y.exp().sin()
+    payload_of(y.grad_fn).later.append(z)
+    return weakref.ref(z)
+
+
+def retained_gradient_with_a_graph():
+    y = tl.ones(2, requires_grad=True) * 2
+    y.retain_grad()
+    (y * y).exp().sum().backward(create_graph=True)
+    return weakref.ref(y)
+
+
+@pytest.mark.parametrize("make", [
+    leaf_in_a_cycle, hook_in_a_cycle, hook_on_a_leaf_with_a_later_result, hook_of_a_node,
+    metadata_of_a_node, context_with_an_output, context_with_a_later_result,
+    retained_gradient_with_a_graph])
 def test_cycles_are_collected(make):
     dead = make()
     gc.collect()
     assert dead() is None
+
+
+def test_what_is_in_no_cycle_costs_the_collector_nothing():
+    x = tl.ones(2, requires_grad=True)
+    y = (x * 2).exp()
+    assert not gc.is_tracked(x) and not gc.is_tracked(y)
+    y.register_hook(lambda g: None)
+    assert gc.is_tracked(y) and gc.is_tracked(y * 2) and gc.is_tracked(y.grad_fn)

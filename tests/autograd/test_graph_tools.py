@@ -122,7 +122,7 @@ def test_a_hook_on_all_in_a_sweep_inside_a_sweep():
     firsts = []
     register_multi_grad_hook((c, b), lambda g: firsts.append(g.item()), mode="any")
     c.sum().backward(retain_graph=True)
-    assert calls == [[40.0, 10.0], [12.0, 3.0]] * 2 and firsts == [1.0, 10.0]
+    assert calls == [[40.0, 10.0], [12.0, 3.0]] * 2 and firsts == [10.0, 1.0]
 
 
 def test_a_hook_that_raises_in_one_sweep_is_ready_for_the_next():
@@ -194,6 +194,46 @@ def test_save_on_cpu_changes_nothing():
     assert y.grad_fn.saved_values["input"].data_ptr() == x.data_ptr()
     y.backward()
     assert x.grad.item() == 4.0
+
+
+@pytest.mark.parametrize("leaf", [False, True])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_an_argument_of_a_checkpoint_written_over_is_noticed(leaf, by_name):
+    """The second run would see other values than the first."""
+    x = tl.ones(3, requires_grad=True)
+    w = tl.tensor([1.0, 2.0, 3.0], requires_grad=leaf)
+    function = lambda x, w: (x * w).sin()           # noqa: E731
+    y = checkpoint(function, x, w=w) if by_name else checkpoint(function, x, w)
+    with tl.no_grad():
+        w.mul_(2)
+    with pytest.raises(RuntimeError, match="argument " + ("'w'" if by_name else "1")):
+        y.sum().backward()
+    assert x.grad is None
+    checkpoint(function, x, w).sum().backward()
+    assert_close(x.grad, (w * w.cos()).detach())
+    z = checkpoint(lambda x: x.mul_(2).sin(), x * 1)
+    with pytest.raises(RuntimeError, match="argument 0"):
+        z.sum().backward()
+
+
+def test_forward_mode_passes_checkpoints_and_saved_values():
+    """What forward mode needs is computed again as it was recorded, and passes the hooks."""
+    def network(x, w):
+        return (x * w).tanh() * x.sin()
+
+    def kept_as_lists(x, w):
+        with saved_tensors_hooks(lambda x: (x.tolist(), x.dtype),
+                                 lambda kept: tl.tensor(kept[0], dtype=kept[1])):
+            return network(x, w)
+
+    x, w = tl.tensor([0.5, -0.2]), tl.tensor([1.0, 3.0])
+    wanted = tl.func.jvp(network, (x, w), (w, x))
+    for function in (lambda x, w: checkpoint(network, x, w), kept_as_lists):
+        found = tl.func.jvp(function, (x, w), (w, x))
+        assert_close(found[0], wanted[0])
+        assert_close(found[1], wanted[1])
+        assert_close(tl.func.hessian(lambda x: function(x, w).sum())(x),
+                     tl.func.hessian(lambda x: network(x, w).sum())(x))
 
 
 @pytest.mark.parametrize("as_list", [False, True])

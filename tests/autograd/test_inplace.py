@@ -472,8 +472,7 @@ def through_another_view(y):
     "write", [through_a_view, through_the_base, through_out, through_another_view])
 @pytest.mark.parametrize(
     "save, name",
-    [(lambda y: y * y, "mul"), (lambda y: y[:2].sin(), "sin"), (lambda y: y / y[1].clone(), "div")],
-)
+    [(lambda y: y * y, "mul"), (lambda y: y[:2].sin(), "sin"), (lambda y: y / y[1].clone(), "div")])
 def test_a_saved_value_written_over_is_noticed(write, save, name):
     y = leaf(4) * 1
     loss = save(y).sum()

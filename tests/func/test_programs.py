@@ -5,7 +5,7 @@ from math import isfinite
 
 import pytest
 from hypothesis import assume, given
-from program_steps import CUTS, HOOKS, NO_FORWARD
+from program_steps import CUTS, HOOKS
 from programs import DIRECTIONS, LEAVES, Machine, Step, programs, weighted_sum
 
 import tensorlib as tl
@@ -62,7 +62,7 @@ def test_gradients_equal_finite_differences(program):
         assert_close(leaf.grad, g) if g is not None else None
 
 
-@given(programs(without=HOOKS | NO_FORWARD))
+@given(programs(without=HOOKS))
 @overwritten_values_refused()
 def test_both_modes_agree(program):
     function = running(program)
@@ -78,7 +78,7 @@ def test_both_modes_agree(program):
     assert_close(found[1], by_y, equal_nan=True)
 
 
-@given(programs(max_steps=7, without=HOOKS | NO_FORWARD))
+@given(programs(max_steps=7, without=HOOKS))
 @overwritten_values_refused()
 def test_second_derivatives_agree(program):
     function = running(program)

@@ -140,6 +140,68 @@ def test_the_gradient_goes_through_the_in_place_form(op):
             same(a, b)
 
 
+def written_whole(op):
+    """Its in-place form writes its result over its first tensor."""
+    return not op.elementwise and hasattr(op.function, "inplace")
+
+
+@operations("inplace", written_whole)
+def test_a_result_written_over_the_first_tensor(op):
+    """Values, the version, and gradients as those of the plain form."""
+    for sample in samples(op):
+        tensors, wanted = leaves(op, sample)
+        if not keeps_shape_and_dtype(op, tensors):
+            continue
+        plain = call(op, tensors)
+        g = tl.tensor(np.random.default_rng(3).uniform(-1, 1, tuple(plain.shape)))
+        x = tensors.arrays[0] * 1
+        others, before = tensors.args[1:], x._version
+        assert op.function.inplace(x, *others, **tensors.kwargs) is x
+        assert x._version > before
+        same(x, plain)
+        for a, b in zip(tl.autograd.grad(x, wanted, g), tl.autograd.grad(plain, wanted, g)):
+            same(a, b)
+
+
+@operations("inplace", written_whole)
+def test_a_result_written_over_a_view(op):
+    """The base has it, with its gradient; a value saved before is noticed as overwritten."""
+    for sample in samples(op):
+        tensors, wanted = leaves(op, sample)
+        if not keeps_shape_and_dtype(op, tensors):
+            continue
+        first = tensors.arrays[0]
+        base = tl.stack([first * 1, first * 2])
+        saved = base.square()
+        op.function.inplace(base[0], *tensors.args[1:], **tensors.kwargs)
+        plain = tl.stack([call(op, tensors), first * 2])
+        same(base, plain)
+        g = tl.tensor(np.random.default_rng(3).uniform(-1, 1, tuple(plain.shape)))
+        for a, b in zip(tl.autograd.grad(base, wanted, g), tl.autograd.grad(plain, wanted, g)):
+            same(a, b)
+        with pytest.raises(RuntimeError, match="inplace operation"):
+            saved.sum().backward()
+
+
+@operations("inplace", written_whole)
+def test_a_result_is_not_written_over_a_leaf_or_what_cannot_be_written(op):
+    """The tensor stays as it was."""
+    tensors, _ = leaves(op, samples(op)[0])
+    if not keeps_shape_and_dtype(op, tensors):
+        with pytest.raises(RuntimeError, match=f"{op.name}_: output with shape"):
+            op.function.inplace(tensors.arrays[0] * 1, *tensors.args[1:], **tensors.kwargs)
+        return
+    first, others = tensors.arrays[0], tensors.args[1:]
+    old = first.detach().clone()
+    with pytest.raises(RuntimeError, match=f"{op.name}_: a leaf Variable"):
+        op.function.inplace(first, *others, **tensors.kwargs)
+    with pytest.raises(RuntimeError, match=f"{op.name}_: .*read-only"):
+        read_only = old.numpy().copy()
+        read_only.flags.writeable = False
+        op.function.inplace(tl.from_numpy(read_only), *others, **tensors.kwargs)
+    same(first.detach(), old)
+
+
 @operations("inplace", writable_first)
 def test_in_place_refuses_what_it_cannot_write(op):
     sample = in_dtype(op, samples(op)[1], "float64" if "bool" not in str(op.testing.get("takes"))

@@ -9,7 +9,7 @@ from catalogue import operations
 from process import run_python
 
 import tensorlib as tl
-from tensorlib import ops
+from tensorlib import func, ops
 from tensorlib._core.custom import sweep_inside
 from tensorlib.ops.calls import flat
 from tensorlib.ops.samples import pairs, reals
@@ -378,25 +378,36 @@ def test_composed_operations_equal_what_they_are_made_of():
     assert gradcheck(net, (x, w)) and gradgradcheck(net, (x, w))
 
 
-def test_a_tensor_given_to_a_composed_operation_twice_gets_one_gradient():
+def test_forward_mode_goes_through_the_parts():
     net, plain = nested()
-    x = real(3, 3)
-    for f in (lambda x: net(x, x)[0], lambda x: net(x, w=x)[1]):
-        assert gradcheck(f, (x,)) and gradgradcheck(f, (x,))
+    x, w = real(3, 3).detach(), real(3, 3, seed=1).detach()
+    moves = (real(3, 3, seed=2).detach(), real(3, 3, seed=3).detach())
+    for wanted in (func.jvp(plain, (x, w), moves), net.tangent((x, w), {}, moves)):
+        for a, b in zip(func.jvp(net, (x, w), moves), wanted):
+            for one, other in zip(a, b):
+                assert_close(one, other)
+    alone = net.tangent((x, w), {}, (moves[0], None))[1]
+    assert_close(alone[0], func.jvp(lambda x: plain(x, w)[0], (x,), moves[:1])[1])
+
+    def scalar(f):
+        return lambda x: f(x, w)[0].sin().sum()
+    for first, second in ((func.jacfwd, func.jacrev), (func.jacrev, func.jacfwd)):
+        assert_close(first(second(scalar(net)))(x), first(second(scalar(plain)))(x))
 
 
-def test_a_second_derivative_through_what_nested_operations_saved():
-    """The graph inside is reached by its own operation and by what its gradient is made of."""
-    net, _ = nested()
-    x, w = real(3, 3), real(3, 3, seed=1)
-    y = net(x, w)[0].sum()
-    y.backward(retain_graph=True)
-    (g,) = tl.autograd.grad(y, x, create_graph=True)
-    wanted = tl.autograd.grad(g.sum(), (x, w), retain_graph=True)
-    for a, b in zip(wanted, tl.autograd.grad(g.sum(), (x, w))):
+def test_composed_operations_of_a_batch():
+    net, plain = nested()
+    xs, w = real(4, 3, 3).detach(), real(3, 3, seed=1).detach()
+    for f, g in ((net, plain), (lambda x, w: net(w, w), lambda x, w: plain(w, w))):
+        found = func.vmap(lambda x: f(x, w)[0])(xs)
+        assert_close(found, func.vmap(lambda x: g(x, w)[0])(xs))
+    found = func.vmap(func.grad(lambda x, w: net(x, w)[0].sum(), (0, 1)), (0, None))(xs, w)
+    wanted = func.vmap(func.grad(lambda x, w: plain(x, w)[0].sum(), (0, 1)), (0, None))(xs, w)
+    for a, b in zip(found, wanted):
         assert_close(a, b)
-    with pytest.raises(RuntimeError, match="released"):
-        g.sum().backward()
+    batch = func.vmap(lambda x, w: net(x, w)[0].sum(), (0, None))
+    assert_close(func.grad(lambda w: batch(xs, w).sum())(w),
+                 func.grad(lambda w: sum(plain(x, w)[0].sum() for x in xs))(w))
 
 
 def test_tensors_taken_from_around_are_summed():
@@ -410,6 +421,14 @@ def test_tensors_taken_from_around_are_summed():
         assert_close(a, b)
     again = ops.compose(fresh(), lambda x: (x @ w).tanh() @ (w * 2))
     assert gradgradcheck(lambda x, w: again(x), (x, w))
+
+
+def test_a_tensor_given_twice_to_a_composed_operation_has_the_sum_of_both_gradients():
+    product = ops.compose(fresh(), lambda a, b: a * b.exp())
+    x = real(2)
+    product(x, b=x).sum().backward()
+    assert_close(x.grad, ((1 + x) * x.exp()).detach())
+    assert gradgradcheck(lambda x: product(b=x, a=x), (x,))
 
 
 def test_a_composed_graph_is_released_and_retained():
@@ -444,6 +463,20 @@ def test_composed_operations_without_a_graph():
     same = ops.compose(fresh(), lambda x: x)
     same(x).sum().backward()
     assert_close(x.grad, tl.ones_like(x))
+
+
+def test_transforms_go_through_composed_operations():
+    net, plain = nested()
+    x, w = (real(3, 3, seed=i).detach() for i in range(2))
+    for transformed in (
+            lambda f: func.jvp(f, (x, w), (w, x)),
+            lambda f: func.linearize(f, x, w)[1](w, x),
+            lambda f: func.grad(lambda x: f(x, w)[0].sum())(x),
+            lambda f: func.hessian(lambda x: f(x, w)[0].sum())(x),
+            lambda f: func.vmap(f, (0, None))(x.expand(2, 3, 3), w),
+            lambda f: func.vmap(func.grad(lambda x: f(x, w)[1].sum()))(x.expand(2, 3, 3)),
+            lambda f: func.grad(lambda w: func.vmap(lambda x: f(x, w)[0])(x[None]).sum())(w)):
+        assert_close(transformed(net), transformed(plain))
 
 
 def test_bad_composed_operations():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.autograd.tangent import jvp_of
+from tensorlib.autograd.jvp import jvp_of
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
 
 inf, nan = math.inf, math.nan

@@ -32,6 +32,7 @@ def show_config(mode="stdout"):
 
 
 def _config():
+    """The sections, each a dict of what it says."""
     blas = blas_info()
     return {
         "versions": {
@@ -52,6 +53,7 @@ def _config():
 
 
 def _text(value):
+    """One value as it is printed."""
     if isinstance(value, list):
         return ", ".join(value)
     return f"{value:,}" if isinstance(value, int) else str(value)

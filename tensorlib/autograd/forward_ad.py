@@ -1,0 +1,149 @@
+"""Dual tensors under PyTorch's names: forward mode between `make_dual` and `unpack_dual`.
+
+Within a `dual_level` operations are recorded with what forward mode needs, and a tangent is pushed
+through the graph where it is asked for. So tangents do not pass `no_grad`, values that the level
+computes are kept until it ends, and `backward` within it needs `retain_graph=True`. `func.jvp` and
+`func.linearize` do the same for functions, and are what new code should use.
+"""
+
+import threading
+from typing import NamedTuple
+
+from tensorlib._core import paths
+from tensorlib._core.custom import linked_alias
+from tensorlib._core.op import Op
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.forward import Path
+
+# What links a dual tensor to its primal.
+DUAL = Op("dual", "A primal with its tangent.", ("primal",), linearity="linear", registered=False)
+DUAL.add_rule("primal", lambda g: g, constant=1)
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns. The tangent is None where there is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class Level:
+    """The dual tensors made since a level was entered."""
+
+    def __init__(self):
+        self.since = paths.sequence()
+        self.before = paths.enter_transform(True, guarded=False)
+        self.nodes, self.tangents = [], []
+        self.linked = False          # whether a primal requires grad
+
+    def add(self, primal, tangent):
+        """A dual tensor of the primal."""
+        self.linked = self.linked or primal.requires_grad
+        start = primal if primal.requires_grad else primal.detach().requires_grad_()
+        dual = linked_alias(DUAL, start)
+        self.nodes.append(dual.grad_fn)
+        self.tangents.append(tangent)
+        return dual
+
+    def unpack(self, tensor):
+        """The primal and the tangent of a tensor."""
+        if not tensor.requires_grad or not self.nodes:
+            return UnpackedDualTensor(tensor, None)
+        linked = self.linked or paths.leads_outside(
+            [paths.gradient_place(tensor)[0]], self.nodes, self.since)
+        path = Path([(node, 0) for node in self.nodes], [tensor], self.since)
+        (tangent,) = path.push(self.tangents, linked or any(t.requires_grad for t in self.tangents))
+        return UnpackedDualTensor(tensor if linked else tensor.detach(), tangent)
+
+
+class _Current(threading.local):
+    level = None
+
+
+_current = _Current()
+
+
+def enter_dual_level():
+    """Begins a level in which tensors have tangents; returns its number, which is 0.
+
+    Raises: RuntimeError within a level.
+    """
+    if _current.level is not None:
+        raise RuntimeError("enter_dual_level: Nested forward mode AD is not supported at the "
+                           "moment; func.jvp can be nested")
+    _current.level = Level()
+    return 0
+
+
+def exit_dual_level(*, level=None):
+    """Ends the level: its tensors have no tangents any more.
+
+    Raises: RuntimeError outside of a level.
+    """
+    paths.leave_transform(checked_level("exit_dual_level", level).before)
+    _current.level = None
+
+
+class dual_level:
+    """`with dual_level():` tensors have tangents, from `make_dual` to `unpack_dual`.
+
+    >>> from tensorlib.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(tensorlib.tensor([1.0, 2.0]), tensorlib.tensor([1.0, 0.0]))
+    ...     y, dy = forward_ad.unpack_dual(x * x)
+    >>> y, dy
+    (tensor([1., 4.]), tensor([2., 0.]))
+    """
+
+    def __enter__(self):
+        return enter_dual_level()
+
+    def __exit__(self, *error):
+        exit_dual_level()
+
+
+def make_dual(tensor, tangent, *, level=None):
+    """A tensor that shares the memory of `tensor` and has `tangent`, of its shape and dtype.
+
+    Raises: TypeError for what is no Tensor, ValueError for one that is not floating, RuntimeError
+    for another shape or dtype, for a tensor that has a tangent, and outside of a level.
+    """
+    for name, x in (("tensor", tensor), ("tangent", tangent)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"make_dual: {name} must be a Tensor, got {type(x).__name__}")
+        if not x.is_floating_point():
+            raise ValueError(f"make_dual: Expected {name} to be floating point, but got: {x.dtype}")
+    current = checked_level("make_dual", level)
+    if (tensor.shape, tensor.dtype) != (tangent.shape, tangent.dtype):
+        raise RuntimeError(
+            f"make_dual: the tensor is of shape {tuple(tensor.shape)} and {tensor.dtype}, but its "
+            f"tangent of shape {tuple(tangent.shape)} and {tangent.dtype}")
+    if current.unpack(tensor).tangent is not None:
+        raise RuntimeError("make_dual: Making a dual Tensor based on a Tensor that already has a "
+                           "forward gradient at the same level is not supported")
+    return current.add(tensor, tangent)
+
+
+def unpack_dual(tensor, *, level=None):
+    """(primal, tangent) of a tensor: the tangent is None where it depends on no dual tensor.
+
+    Raises: TypeError for what is no Tensor.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"unpack_dual: tensor must be a Tensor, got {type(tensor).__name__}")
+    if _current.level is None:
+        return UnpackedDualTensor(tensor, None)
+    return checked_level("unpack_dual", level).unpack(tensor)
+
+
+def checked_level(name, level):
+    """The level that is current. Raises: RuntimeError where there is none, or not that one."""
+    if _current.level is None:
+        raise RuntimeError(f"{name}: no level exists, make sure to enter_dual_level() first")
+    if level not in (None, 0):
+        raise RuntimeError(f"{name}: level must be 0 or None, got {level!r}")
+    return _current.level
+
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
+           "unpack_dual"]

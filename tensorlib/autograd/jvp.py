@@ -1,0 +1,52 @@
+"""The forward-mode rule of one operation as a function: what `Op.tangent` is."""
+
+import functools
+
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.tangent import RULES, Call, check_derivative, tangent_of
+from tensorlib.autograd.trace import Trace
+
+
+def jvp_of(op, args, kwargs, tangents):
+    """The output of operation `op` and its tangent, both made of operations that can be recorded.
+
+    `args` are the operation's tensors (or their sequence) and then its attributes, `tangents` a
+    tangent or None for each of the tensors. With several outputs the tangent is a tuple too. What
+    is made of operations is differentiated by the rules of these.
+
+    Raises: RuntimeError for an operation without a derivative or rule.
+
+    >>> x = tensorlib.tensor([0.0, 1.0])
+    >>> out, tangent = jvp_of(find("square"), (x,), {}, (tensorlib.ones(2),))
+    >>> tangent
+    tensor([0., 2.])
+    """
+    tensors = args[0] if op.variadic else args[:len(op.arguments)]
+    if len(tangents) != len(tensors):
+        raise ValueError(
+            f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
+    if op.linearity == "composite":
+        return jvp_of_parts(op, list(tensors), args[len(args[:1] if op.variadic else tensors):],
+                            kwargs, tangents)
+    check_derivative(op)
+    call = Call(op, args, kwargs)
+    return call.result, tangent_of(call, tangents)
+
+
+def jvp_of_parts(op, tensors, attributes, kwargs, tangents):
+    """`jvp_of` for what is made of operations."""
+    moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
+    with Trace([tensors[i] for i in moving], complete=True) as trace:
+        for i, x in zip(moving, trace.inputs):
+            tensors[i] = x
+        out = op.function(*((tensors,) if op.variadic else tensors), *attributes, **kwargs)
+    several = not isinstance(out, Tensor)
+    outputs = trace.finish(list(out) if several else [out])
+    moved = trace.push(trace.path(), [tangents[i] for i in moving])
+    return (tuple(outputs), tuple(moved)) if several else (outputs[0], moved[0])
+
+
+def rule_of(op):
+    """The forward-mode rule of an operation, `jvp_of` of it; None where it has none."""
+    known = op.differentiable and (op.linearity in RULES or op.linearity == "composite")
+    return functools.partial(jvp_of, op) if known else None

@@ -1,0 +1,74 @@
+"""Going through a graph, by what its nodes say of themselves."""
+
+from tensorlib._core.custom import payload_of
+from tensorlib._core.indexing import Index
+from tensorlib._core.node import gradient_node
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.compose import Inside
+
+
+def roots_of(name, given):
+    """The tensors that a graph is looked at from. Raises: TypeError, ValueError, RuntimeError."""
+    if isinstance(given, Tensor):
+        given = (given,)
+    elif not isinstance(given, (tuple, list)):
+        raise TypeError(f"graph.{name}: expected Tensors, got {type(given).__name__}")
+    tensors = tuple(given)
+    if not tensors:
+        raise ValueError(f"graph.{name}: got no tensors")
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"graph.{name}: expected Tensors, got {type(x).__name__}")
+        if not x.requires_grad:
+            raise RuntimeError(f"graph.{name}: element {i} of tensors has no graph: "
+                               "it does not require grad")
+    return tensors
+
+
+def place_of(x):
+    """Where the gradient of a tensor goes: a node, and the number of one of its outputs."""
+    return gradient_node(x), x.output_nr
+
+
+def nodes_below(roots, border=frozenset()):
+    """Every node of a graph and its `next_functions`, each before those that it leads to.
+
+    The nodes of `border` are left out, and what lies behind them. Iterative, as graphs may be
+    millions of nodes deep: nodes are noted when all below them are.
+    """
+    edges, finished = {}, []
+    stack = [node for node in reversed(roots) if node not in border]
+    while stack:
+        node = stack.pop()
+        if node is None:                   # a mark: the node under it is done
+            finished.append(stack.pop())
+        elif node not in edges:
+            edges[node] = node.next_functions
+            stack += (node, None)
+            stack.extend(target for target, _ in edges[node]
+                         if target is not None and target not in edges and target not in border)
+    return {node: edges[node] for node in reversed(finished)}
+
+
+def kept_by(node):
+    """The names of what a node keeps, with the tensors of each: saved values, and positions."""
+    kept = {name: (x,) for name, x in node.saved_values.items()}
+    attributes = payload_of(node)
+    if isinstance(attributes, dict):
+        for name, value in attributes.items():
+            tensors = value.tensors if isinstance(value, Index) else (value,)
+            if tensors and isinstance(tensors[0], Tensor):
+                kept[name] = tensors
+    return kept
+
+
+def graph_inside(node):
+    """The graph in the node of a composed operation; None for other nodes, and once released."""
+    payload = payload_of(node)
+    return payload if isinstance(payload, Inside) and payload.outputs is not None else None
+
+
+def nodes_inside(inside):
+    """The `nodes_below` the outputs of a graph inside a node, down to its inputs."""
+    border = {gradient_node(x) for x in inside.inputs if x is not None}
+    return nodes_below([gradient_node(x) for x in inside.outputs if x is not None], border)

@@ -1,0 +1,91 @@
+"""Operations that record a write in place into a view: its base with the view put in, and each view
+as a part of that.
+
+`place` is where a view lies in its base: sizes, strides and offset of the view, strides and offset
+of the base, in elements of the storage.
+"""
+
+import numpy as np
+
+from tensorlib._core import layout
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import op
+from tensorlib.ops.samples import given, given_pairs
+
+# A base of sizes (2, 3), itself transposed in storage, and its second column; a base of sizes (4,)
+# and its even elements in reverse.
+PLACES = (((2, 3), (2,), ((2,), (1,), 4, (1, 2), 2)), ((4,), (2,), ((2,), (-2,), 2, (1,), 0)))
+
+
+def viewed(x, place):
+    """The reference of `as_strided`."""
+    return storage_of(x, place)[positions_in(place)]
+
+
+def spread(values, shape, place):
+    """The reference of `spread_view`."""
+    return scattered(np.zeros(shape, values.dtype), values, place)
+
+
+def scattered(x, values, place):
+    """The reference of `view_scatter`."""
+    room = storage_of(x, place)
+    room[positions_in(place)] = values
+    return room[positions_of(x.shape, place[3], place[4])]
+
+
+def storage_of(x, place):
+    """The reference's view of a storage."""
+    room = np.zeros(10, x.dtype)
+    room[positions_of(x.shape, place[3], place[4])] = x
+    return room
+
+
+def positions_in(place):
+    """The reference's positions of a view."""
+    return positions_of(*place[:3])
+
+
+def positions_of(sizes, strides, offset):
+    """Where in the storage each element lies."""
+    return offset + sum(np.indices(sizes)[d] * stride for d, stride in enumerate(strides))
+
+
+@op(linear=True, public=False, method=False, reference=viewed,
+    samples=given(*((base, place) for base, _, place in PLACES)))
+def as_strided(input: Tensor, place):
+    """The elements of `input`, a base or a copy of one, where a view of the base lies."""
+    return layout.take_view(input, place)
+
+
+@as_strided.vjp("input")
+def as_strided_vjp(g, input_shape, place):
+    return spread_view(g, input_shape, place)
+
+
+@op(linear=True, public=False, method=False, reference=spread,
+    samples=given(*((view, base, place) for base, view, place in PLACES)))
+def spread_view(input: Tensor, shape, place):
+    """Zeros of a base's shape with `input` added where a view lies: `as_strided` transposed."""
+    return layout.spread_view(input, shape, place)
+
+
+@spread_view.vjp("input")
+def spread_view_vjp(g, place):
+    return as_strided(g, place)
+
+
+@op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES))
+def view_scatter(input: Tensor, value: Tensor, place):
+    """`input`, a base or a copy of one, with `value` put where a view lies."""
+    return layout.scatter_view(input, value, place)
+
+
+@view_scatter.vjp("input")
+def view_scatter_vjp_input(g, value_shape, place):
+    return view_scatter(g, g.new_zeros(value_shape), place)
+
+
+@view_scatter.vjp("value")
+def view_scatter_vjp_value(g, place):
+    return as_strided(g, place)

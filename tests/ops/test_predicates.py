@@ -1,0 +1,58 @@
+"""What is asked of whole tensors: closeness, equality, kind."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+
+inf, nan = tl.inf, tl.nan
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
+def test_isclose_is_numpys(dtype, equal_nan):
+    values = [0, 1, -1, 100] + [inf, -inf, nan, 1 + 1e-6, 1e-9] * (dtype[0] == "f")
+    grid = np.array(values, dtype=dtype)
+    with np.errstate(all="ignore"):
+        expected = np.isclose(grid[:, None], grid, rtol=1e-5, equal_nan=equal_nan)
+    x = tl.from_numpy(grid)
+    assert np.array_equal(tl.isclose(x[:, None], x, equal_nan=equal_nan).numpy(), expected)
+    assert tl.allclose(x, x, equal_nan=True) and not x.allclose(x + 1, equal_nan=True)
+
+
+def test_isclose_of_bools():
+    x = tl.tensor([True, False])
+    assert tl.isclose(x, x.logical_not()).tolist() == [False, False]
+
+
+def test_isclose_is_outside_the_graph():
+    x = tl.ones(2, requires_grad=True)
+    assert not tl.isclose(x, x * 2).requires_grad
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda x: tl.isclose(x, x.double()), "isclose: .*did not match"),
+    (lambda x: tl.allclose(x, x, rtol=-1), "isclose: rtol must be"),
+    (lambda x: tl.isclose(x, x, atol=nan), "isclose: atol must be"),
+    (lambda x: tl.isclose(x, tl.ones(3)), "broadcast"),
+])
+def test_what_isclose_refuses(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(tl.ones(2))
+
+
+def test_equal():
+    x = tl.ones(2)
+    assert tl.equal(x, x.clone()) and x.equal(tl.ones(2, dtype=tl.int64))
+    assert not tl.equal(x, tl.ones(2, 1)) and not tl.equal(x, tl.tensor([1, nan]))
+    with pytest.raises(TypeError, match="equal: other must be a Tensor"):
+        tl.equal(x, 1)
+
+
+def test_kinds():
+    x = tl.ones(2, 3, requires_grad=True)
+    assert tl.is_tensor(x) and not tl.is_tensor(np.ones(2))
+    assert tl.is_floating_point(x) and not tl.is_floating_point(x.int())
+    assert tl.numel(x) == 6 and not tl.is_complex(x) and not tl.detach(x).requires_grad
+    with pytest.raises(TypeError, match="numel: input must be a Tensor"):
+        tl.numel([1])
