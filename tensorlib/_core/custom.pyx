@@ -110,13 +110,12 @@ def linked_alias(Op op, Tensor x):
     return out
 
 
-def sweep_inside(tuple roots, tuple grads, tuple inputs):
+def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
     """The gradients of `inputs` by a sweep through the graph between them and `roots` alone.
 
-    It is recorded where the grad mode says so, and keeps what the sweep that runs now keeps.
+    It is recorded where the grad mode says so, and keeps saved values where they are `retained`.
     """
-    return run_backward(roots, grads, is_retained(), mode().grad, inputs, False, None,
-                        True)
+    return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
 
 
 def is_complete():
@@ -124,9 +123,9 @@ def is_complete():
     return mode().complete
 
 
-def is_retained():
-    """Whether saved values outlive the sweep that runs now."""
-    return retains_graph() or mode().grad
+def is_retained(Node node):
+    """Whether what a node keeps outlives the sweep that runs now: another may come by as well."""
+    return retains_graph() or mode().grad or node.displaced
 
 
 def captured(tuple outputs, tuple inputs, int64_t since):

@@ -139,10 +139,20 @@ cdef int check_nan(Node node, list grads) except -1:
 
 
 cdef int explain(Node node) except -1:
-    """Warns where the operation ran whose gradient raises, if that was noted."""
-    frames = node.notes.get("traceback_") if node.notes else None
-    told = ("Traceback of forward call that caused the error:\n" + "".join(frames) if frames else
-            "No forward pass information is available: enable detect_anomaly during the forward "
-            "pass too.")
-    warnings.warn(f"Error detected in {node.name()}. {told}", stacklevel=2)
+    """Warns where the operation ran whose gradient raises, and which gradient it was part of."""
+    text = f"Error detected in {node.name()}. " + told(node, "caused the error")
+    while node.notes and "parent_" in node.notes:
+        node = node.notes["parent_"]
+        text += f"\nPrevious calculation was induced by {node.name()}. "
+        text += told(node, "induced the previous calculation")
+    warnings.warn(text, stacklevel=2)
     return 0
+
+
+cdef str told(Node node, str role):
+    """The traceback of the operation that a node recorded, if it was noted."""
+    frames = node.notes.get("traceback_") if node.notes else None
+    if frames:
+        return f"Traceback of forward call that {role}:\n" + "".join(frames)
+    return ("No forward pass information is available: enable detect_anomaly during the forward "
+            "pass too.")

@@ -4,7 +4,7 @@ from tensorlib._core.tensor cimport Tensor
 # was parsed for. It is advanced if it has positions or a mask; else it is a view.
 cdef class Index:
     cdef tuple basic           # the key of the view: nothing but ints, slices, None and Ellipsis
-    cdef tuple positions       # for each dim of the view a packed int64 Tensor or None
+    cdef readonly tuple positions    # for each dim of the view a packed int64 Tensor or None
     cdef Tensor mask           # or a lone mask of packed 0/1 bytes ...
     cdef Py_ssize_t n_true     # with so many ones ...
     cdef int first             # over the dims of the view from here on

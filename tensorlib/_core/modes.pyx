@@ -28,6 +28,13 @@ def _set_anomaly(bint enabled, bint check_nan):
     return before
 
 
+def _set_complete(bint complete):
+    """Sets whether nodes keep what forward mode may need as well; returns what held before."""
+    cdef bint before = mode().complete
+    mode().complete = complete
+    return before
+
+
 def _set_packing(hooks):
     """Sets (pack, unpack), or None, for the values that this thread saves; returns those before."""
     cdef PyObject* before = mode().packing

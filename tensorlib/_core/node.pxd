@@ -45,6 +45,7 @@ cdef class Node:
     cdef int pending               # dependents that have not reported
     cdef int cursor                # the next edge to follow
     cdef bint needed
+    cdef bint displaced            # an outer sweep will come by as well
     cdef bint is_target            # its gradients are asked for
     cdef PyObject** grads          # one for each output, owned
     cdef PyObject* inline_grad
@@ -69,6 +70,7 @@ cdef struct Mode:
     int watched          # what else is done with each new node: flags of Watch
     bint complete        # nodes keep what forward-mode rules may need as well
     PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
+    PyObject* running    # the node whose gradient is computed and searched for anomalies, or NULL
     int64_t epoch        # tensors born before it must not be written in place
 
 cdef Mode* mode() noexcept nogil

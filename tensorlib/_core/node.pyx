@@ -34,7 +34,7 @@ cdef extern from * nogil:
     #include <stdint.h>
     static __thread struct {
         int grad, watched, complete;
-        void* packing;
+        void *packing, *running;
         int64_t epoch;
     } thread_mode = {1};
     static void* thread_mode_address(void) { return &thread_mode; }
@@ -295,6 +295,8 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
         PyObject_GC_UnTrack(node)
     elif watched & TRACED and op is not accumulate:
         node.notes = {"traceback_": traceback.format_stack()}
+        if mode().running != NULL:
+            node.notes["parent_"] = <object>mode().running
     node.packs = watched & PACKED and op is not accumulate
     node.edges = node.inline_edges
     node.saved = node.inline_saved

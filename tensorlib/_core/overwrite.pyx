@@ -4,6 +4,7 @@ from tensorlib._core.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.creation cimport fill_number, plain_number
 from tensorlib._core.dtypes cimport KIND
 from tensorlib._core.inplace cimport check_may_change, check_writable, forget, replaced_by
+from tensorlib._core.memory cimport untracked
 from tensorlib._core.node cimport mode, set_history
 from tensorlib._core.operands cimport operand, refuse_shared_write
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
@@ -35,6 +36,12 @@ cdef int write(str name, Tensor x, Tensor source) except -1:
                 f"{tuple([dims[k] for k in range(ndim)])}")
     copy_into(x, packed_copy(source, source.type) if may_overlap(source, x) else source)
     return overwritten(x, source)
+
+
+def _count_write(Tensor x):
+    """Notes that the elements of `x` were written by other means."""
+    if not untracked(x.storage):
+        x.storage.version += 1
 
 
 def copy_(Tensor self, src, non_blocking=False):

@@ -15,15 +15,12 @@ from tensorlib._core.op cimport FUNCTION, NODE, Op, PASS, Rule, TILES, ZERO
 from tensorlib._core.rules cimport (
     call_rule, rule_arguments, run_joint, run_rule, run_tiles, zeros_for,
 )
-from tensorlib._core.saved cimport saved_value
+from tensorlib._core.saved cimport saved_facts, saved_value
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor
 
 from tensorlib._core.node import _accumulate_op
 from tensorlib._core.op import find
-
-cdef extern from * nogil:
-    int count_bits "__builtin_popcount"(unsigned int bits)
 
 cdef object accumulate = _accumulate_op
 cdef int64_t last_mark = 0
@@ -177,9 +174,7 @@ def kept_output(Node node, int k):
 
 def output_facts(Node node, int k):
     """Shape and dtype of output `k`, which hold also where it was overwritten."""
-    cdef unsigned int below = (<unsigned int>1 << (OUTPUT + k)) - 1
-    cdef Tensor out = <Tensor>node.saved[count_bits(node.kept & below)].tensor
-    return out.shape, out.dtype
+    return saved_facts(node, OUTPUT + k)
 
 
 def count_outputs(Node node):

@@ -92,7 +92,9 @@ cdef object call_rule(Op op, int i, Rule rule, tuple arguments):
         return rule.function(*arguments)
     except Exception as error:
         whose = f"its argument {argument_name(op, i)}" if i >= 0 else "all its arguments"
-        error.add_note(f"backward: raised in the gradient rule of {op.name} for {whose}")
+        note = f"backward: raised in the gradient rule of {op.name} for {whose}"
+        if note not in getattr(error, "__notes__", ()):     # a sweep inside of itself raises often
+            error.add_note(note)
         raise
 
 

@@ -7,4 +7,5 @@ cdef void forget_unpacked(Node node)
 cdef str recorded_at(Node node)
 cdef int check_not_released(Node node) except -1
 cdef Tensor saved_at(Node node, int i, int bit)
+cdef tuple saved_facts(Node node, int bit)
 cdef Tensor saved_value(Node node, int bit, bint as_recorded)

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 
 import os
 
+from tensorlib._core.dtypes cimport dtype_object
 from tensorlib._core.memory cimport untracked
 from tensorlib._core.node cimport Edge, Node, OUTPUT, Saved, mode
 from tensorlib._core.shape cimport make_size
@@ -136,6 +137,19 @@ cdef Tensor saved_at(Node node, int i, int bit):
     return x
 
 
+cdef int saved_place(Node node, int bit) noexcept:
+    """Where among the saved values the input (by its number) or output (OUTPUT) stands."""
+    return __builtin_popcount(node.kept & ((<unsigned int>1 << bit) - 1))
+
+
+cdef tuple saved_facts(Node node, int bit):
+    """Shape and dtype of a saved value, which hold also where it was overwritten."""
+    cdef object value = <object>node.saved[saved_place(node, bit)].tensor
+    if node.packs:
+        return (<Packed>value).shape, dtype_object((<Packed>value).type)
+    return (<Tensor>value).shape, (<Tensor>value).dtype
+
+
 cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     """The saved input (by its number) or output (OUTPUT), checked to be what it was.
 
@@ -146,7 +160,7 @@ cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     cdef Edge* edge
     cdef int i
     check_not_released(node)
-    i = __builtin_popcount(node.kept & ((<unsigned int>1 << bit) - 1))
+    i = saved_place(node, bit)
     x = saved_at(node, i, bit)
     if not as_recorded:
         return x

@@ -5,4 +5,3 @@ from tensorlib._core.tensor cimport Tensor
 
 cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1
 cdef int accumulate(Node node, bint create_graph) except -1
-cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1

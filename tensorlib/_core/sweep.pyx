@@ -20,7 +20,7 @@ from tensorlib._core.node cimport (
 from tensorlib._core.op cimport Op
 from tensorlib._core.rules cimport fit, run_joint, run_rule
 from tensorlib._core.saved cimport forget_unpacked, release_saved
-from tensorlib._core.sums cimport accumulate, add_gradient, add_to_place
+from tensorlib._core.sums cimport accumulate, add_to_place
 from tensorlib._core.tensor cimport Tensor
 from tensorlib._core.worklist cimport (
     AHEAD, Displaced, Nodes, PyThreadState, Sweep, fetch_ahead, leads_anywhere, leads_on, pop_ready,
@@ -67,6 +67,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
         kept.node, kept.sweep, kept.pending = <PyObject*>node, node.sweep, node.pending
         kept.needed, kept.is_target = node.needed, node.is_target
         kept.grads, kept.inline_grad = node.grads, node.inline_grad
+        kept.displaced, node.displaced = node.displaced, True
         sweep.n_displaced += 1
     node.sweep = sweep.id
     node.pending = 0
@@ -153,6 +154,7 @@ cdef void leave(Sweep* sweep) noexcept:
         node.sweep, node.pending = kept.sweep, kept.pending
         node.needed, node.is_target = kept.needed, kept.is_target
         node.grads, node.inline_grad = kept.grads, kept.inline_grad
+        node.displaced = kept.displaced
     while link[0] != sweep:
         link = &link[0].outer
     link[0] = sweep.outer
@@ -204,6 +206,7 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
     cdef Op op = <Op>node.op
     cdef object g, joint = None
     cdef list grads = [None] * node.n_edges
+    cdef PyObject* running = mode().running
     cdef Edge* edge
     cdef int i
     if node.hooks is not None:
@@ -211,6 +214,8 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
     g = outgoing(node)
     drop_grads(node)
     if g is not None:
+        if sweep.watched & TRACED:
+            mode().running = <PyObject*>node
         try:
             joint = run_joint(node, op, g, sweep.create_graph)
             for i in range(node.n_edges):
@@ -225,6 +230,8 @@ cdef int run_closely(Sweep* sweep, Node node) except -1:
             if sweep.watched & TRACED:
                 explain(node)
             raise
+        finally:
+            mode().running = running
         if node.hooks is not None:
             grads = run_after_hooks(node, grads, g)
     for i in range(node.n_edges):
@@ -274,9 +281,10 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
-    what leads to them runs; their gradients are accumulated, or returned as a tuple (None where
-    an input is not reached). The gradients of the tensors and of the leaves named in `cut` are
-    taken as zero. `shallow`: nothing below the inputs is looked at, as no input lies below another.
+    what leads to them runs; the gradients of those that are leaves are accumulated, or those of all
+    are returned as a tuple (None where an input is not reached). The gradients of the tensors and
+    of the leaves named in `cut` are taken as zero. `shallow`: nothing below the inputs is looked
+    at, as no input lies below another.
     """
     global active, next_id
     cdef Sweep sweep
@@ -314,7 +322,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
         for x in roots:
             discover(&sweep, gradient_edge(x))
         if inputs is not None:
-            found = [None] * len(targets)
+            found = None if accumulate_grads else [None] * len(targets)
             for node in targets:
                 node.is_target = node.sweep == sweep.id
         if cut:
@@ -338,24 +346,37 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     finally:
         current.grad, current.watched = grad_before, watched_before
         leave(&sweep)
-    if inputs is None:
-        return None
-    if not accumulate_grads:
-        return tuple(found)
-    for x, g in zip(inputs, found):
-        if g is not None:
-            add_gradient(x, g, create_graph)
-            if x.grad_node is None and x.hooks is not None:
-                run_accumulated_hooks(x.hooks, x)
-    return None
+    return None if found is None else tuple(found)
+
+
+cdef Sweep* own_sweep() noexcept:
+    """The sweep that runs now on this thread, or NULL."""
+    cdef Sweep* sweep = active
+    while sweep != NULL and sweep.thread != PyThreadState_Get():
+        sweep = sweep.outer
+    return sweep
 
 
 cdef bint retains_graph() noexcept:
     """Whether the sweep that runs now on this thread keeps saved values."""
-    cdef Sweep* sweep = active
-    while sweep != NULL and sweep.thread != PyThreadState_Get():
-        sweep = sweep.outer
+    cdef Sweep* sweep = own_sweep()
     return sweep != NULL and sweep.retain_graph
+
+
+def current_sweep():
+    """A number that only the sweep which runs now on this thread has; 0 outside of sweeps."""
+    cdef Sweep* sweep = own_sweep()
+    return 0 if sweep == NULL else sweep.id
+
+
+def is_running(int64_t sweep):
+    """Whether the sweep of this number is under way, on any thread."""
+    return active_sweep(sweep) != NULL
+
+
+def is_reached(Node node):
+    """Whether the sweep that runs now comes by at a node."""
+    return node.sweep != 0 and node.sweep == current_sweep() and node.needed
 
 
 cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:
@@ -370,14 +391,14 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallo
         node = pop_ready(&sweep.ready)
         if node.hooks is not None:
             run_tensor_hooks(node)
-        if node.is_target:
+        if node.is_target and found is not None:
             capture(node, inputs, targets, found)
         # nothing is wanted beyond the node of an input
         if not node.needed or targets is not None and node.n_edges and (
                 shallow and node.is_target or not leads_anywhere(sweep, node)):
             drop_grads(node)
         elif node.op is accumulate_op:
-            if inputs is None:
+            if found is None:
                 reach_leaf(sweep, node)
             drop_grads(node)
         else:
@@ -386,7 +407,9 @@ cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallo
             else:
                 run_node(sweep, node)
             if not sweep.retain_graph:
-                release_saved(node)
+                # a node inside of another may be reached from outside too, by its saved values
+                if not (shallow and node.displaced):
+                    release_saved(node)
             elif node.packs:
                 forget_unpacked(node)
     return 0

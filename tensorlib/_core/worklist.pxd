@@ -99,6 +99,7 @@ cdef struct Displaced:
     int64_t sweep
     int pending
     bint needed
+    bint displaced
     bint is_target
     PyObject** grads
     PyObject* inline_grad

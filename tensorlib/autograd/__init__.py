@@ -5,7 +5,9 @@ from tensorlib._core.op import connect_tangents
 from tensorlib._core.rules import connect_rules
 from tensorlib._core.sums import connect_sums
 from tensorlib._core.tensor import attach
+from tensorlib.autograd import anomaly as anomaly_mode
 from tensorlib.autograd import forward_ad, function, functional, graph, hooks
+from tensorlib.autograd import modes as grad_mode
 from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
@@ -18,6 +20,7 @@ from tensorlib.autograd.modes import (
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from tensorlib.autograd.recompute import checkpoint
 from tensorlib.autograd.jvp import rule_of
@@ -27,7 +30,7 @@ connect_sums()
 connect_tangents(rule_of)
 attach("backward", _backward)
 
-__all__ = ["Function", "backward", "checkpoint", "detect_anomaly", "enable_grad",
-           "forward_ad", "function", "functional", "grad", "graph", "inference_mode",
+__all__ = ["Function", "anomaly_mode", "backward", "checkpoint", "detect_anomaly", "enable_grad",
+           "forward_ad", "function", "functional", "grad", "grad_mode", "graph", "inference_mode",
            "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled"]
+           "set_grad_enabled", "set_multithreading_enabled"]

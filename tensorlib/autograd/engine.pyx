@@ -1,9 +1,17 @@
 """backward() and grad(): the doors of the backward sweep."""
 
 from tensorlib._core.copies cimport cast
+from tensorlib._core.dtypes cimport FLOAT32
+from tensorlib._core.node cimport Node
 from tensorlib._core.operands cimport scalar_tensor
 from tensorlib._core.sweep cimport run_backward
-from tensorlib._core.tensor cimport Tensor, requires_grad, same_shape
+from tensorlib._core.tensor cimport Tensor, new_scalar, requires_grad, same_shape
+
+from tensorlib._core.node import _accumulate_op
+from tensorlib.autograd.graph import GradientEdge
+
+cdef object accumulate = _accumulate_op
+
 
 cdef int check_root(Tensor x, int i) except -1:
     if not requires_grad(x):
@@ -40,7 +48,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     gradient: that of something with respect to this tensor; 1 by default, for one element.
     retain_graph: keeps the saved values for another sweep (by default as `create_graph`).
     create_graph: records the sweep itself, for derivatives of higher order.
-    inputs: accumulates into these tensors only.
+    inputs: accumulates into these tensors only; as by `retain_grad` into those that are no leaves.
     no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
     them is not run.
 
@@ -51,7 +59,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     check_root(x, 0)
     run_backward((x,), (first_gradient(x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
-                 None if inputs is None else as_inputs("backward", inputs), True,
+                 None if inputs is None else as_kept(inputs), True,
                  as_cut("backward", no_grad_set))
 
 
@@ -63,14 +71,44 @@ cdef tuple as_tensors(str name, object given):
     return tensors
 
 
+cdef Tensor at_edge(str name, object edge):
+    """What stands for the input whose gradient is computed at `edge`: the leaf, or a mere mark."""
+    cdef Node node = edge.node
+    cdef Tensor x
+    if not 0 <= edge.output_nr < node.n_outputs:
+        raise RuntimeError(f"{name}: the GradientEdge names output {edge.output_nr} of "
+                           f"{node.name()}, which has {node.n_outputs}")
+    if node.op is accumulate:
+        return node.variable
+    if name == "backward":
+        raise RuntimeError("backward: inputs has a GradientEdge of a result, which has no .grad to "
+                           "accumulate into; use autograd.grad")
+    x = new_scalar(FLOAT32)
+    x.grad_node, x.slot = node, edge.output_nr
+    return x
+
+
 cdef tuple as_inputs(str name, object given):
-    cdef tuple tensors = as_tensors(name, given)
+    cdef tuple tensors
+    if isinstance(given, GradientEdge):
+        given = (given,)
+    if not isinstance(given, Tensor):
+        given = [at_edge(name, x) if isinstance(x, GradientEdge) else x for x in given]
+    tensors = as_tensors(name, given)
     if not tensors:
         raise RuntimeError(f"{name}: inputs argument cannot be empty")
     for i, x in enumerate(tensors):
         if not requires_grad(<Tensor>x):
             raise RuntimeError(f"{name}: one of the differentiated Tensors (number {i}) does not "
                                "require grad")
+    return tensors
+
+
+cdef tuple as_kept(object given):
+    """The inputs of backward; those that are no leaves keep their gradients from now on."""
+    cdef tuple tensors = as_inputs("backward", given)
+    for x in tensors:
+        x.retain_grad()
     return tensors
 
 
@@ -110,7 +148,7 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
     cdef tuple roots = as_tensors("backward", tensors)
     run_backward(roots, as_gradients("backward", roots, grad_tensors),
                  create_graph if retain_graph is None else retain_graph, create_graph,
-                 None if inputs is None else as_inputs("backward", inputs), True,
+                 None if inputs is None else as_kept(inputs), True,
                  as_cut("backward", no_grad_set))
 
 
@@ -136,8 +174,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
 
     A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
     error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
-    `no_grad_set`, tensors or names of leaves, are taken as zero. `only_inputs` is taken for
-    PyTorch's sake and changes nothing.
+    `no_grad_set`, tensors or names of leaves, are taken as zero. An input may be a `GradientEdge`.
+    `only_inputs` is taken for PyTorch's sake and changes nothing.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)
@@ -149,6 +187,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False")
+    inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
     found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
                          create_graph if retain_graph is None else retain_graph, create_graph,
@@ -160,6 +199,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
         if not has_none(found):
             return found
     if materialize_grads:
+        if any(g is None and isinstance(x, GradientEdge) for x, g in zip(inputs, found)):
+            raise RuntimeError("grad: materialize_grads cannot be used when the given input is a "
+                               "GradientEdge: its shape is not known")
         return tuple([x.new_zeros(x.shape) if g is None else g for x, g in zip(wanted, found)])
     if not allow_unused:
         raise RuntimeError(

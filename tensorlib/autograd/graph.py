@@ -1,7 +1,119 @@
 """The recorded graph from the user's side: its nodes, and hooks on the values they save."""
 
+import functools
+import threading
+from typing import NamedTuple
+
 from tensorlib._core.modes import _set_packing
-from tensorlib._core.node import Node
+from tensorlib._core.node import Node, RemovableHandle
+from tensorlib._core.overwrite import _count_write
+from tensorlib._core.paths import gradient_place
+from tensorlib._core.sweep import current_sweep, is_reached, is_running
+from tensorlib._core.tensor import Tensor
+
+# ---- places of gradients -------------------------------------------------------------------------
+
+class GradientEdge(NamedTuple):
+    """Where the gradient of a tensor is computed: a node, and which of its outputs.
+
+    `autograd.grad` takes it among its inputs, in the place of the tensor.
+    """
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor):
+    """The `GradientEdge` of a tensor, which may itself be let go or written over afterwards.
+
+    Raises: RuntimeError if the tensor requires no gradient.
+
+    >>> x = tensorlib.tensor(2.0, requires_grad=True)
+    >>> y = x * x
+    >>> edge = get_gradient_edge(y)
+    >>> y = y.exp()
+    >>> tensorlib.autograd.grad(y, edge)
+    (tensor(54.5982),)
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("get_gradient_edge: it is not possible to get the gradient edge for a "
+                           "Tensor that does not require gradients")
+    return GradientEdge(*gradient_place(tensor))
+
+
+def increment_version(tensor):
+    """Notes that one tensor or several were written by what does not tell: a pointer, an array.
+
+    So a gradient that needs the old values is an error, as after any write in place.
+    """
+    for x in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        _count_write(x)
+
+
+# ---- hooks on several tensors --------------------------------------------------------------------
+
+class _Handles(RemovableHandle):
+    """Takes several hooks off together."""
+
+    def __init__(self, handles):
+        self.handles = handles
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Calls `fn` once in each sweep that comes by at some of the tensors.
+
+    With mode "all" it is `fn(grads)`, when the gradients of all tensors that the sweep reaches are
+    known, with None for the others. With "any" it is `fn(grad)` at the first gradient. What it
+    returns is not looked at. Returns a handle with `remove()`.
+
+    Raises: ValueError for another mode; RuntimeError, with "all", for a tensor that requires no
+    gradient.
+
+    >>> a, b = tensorlib.ones(2, requires_grad=True), tensorlib.ones(2, requires_grad=True)
+    >>> c, d = a * b, a + b
+    >>> handle = register_multi_grad_hook(
+    ...     (a, b, c, d), lambda grads: print([g is not None for g in grads]))
+    >>> c.sum().backward(retain_graph=True)
+    [True, True, True, False]
+    >>> c.sum().backward(inputs=[a])
+    [True, False, True, False]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but "
+                         f"got {mode!r}")
+    tensors, arrived = tuple(tensors), {}               # gradients, by the number of the sweep
+
+    def arrived_now():
+        for sweep in [sweep for sweep in arrived if not is_running(sweep)]:
+            del arrived[sweep]
+        return arrived.setdefault(current_sweep(), {})
+
+    if mode == "any":
+        def first(grad):
+            grads = arrived_now()
+            if not grads:
+                grads[0] = grad
+                fn(grad)
+
+        return _Handles([x.register_hook(first) for x in tensors if x.requires_grad])
+    nodes = [get_gradient_edge(x).node for x in tensors]
+
+    def arrive(i, grad):
+        grads = arrived_now()
+        grads[i] = grad
+        if len(grads) == sum(map(is_reached, nodes)):
+            fn([grads.get(k) for k in range(len(nodes))])
+
+    return _Handles([x.register_hook(functools.partial(arrive, i)) for i, x in enumerate(tensors)])
+
+
+# ---- saved values --------------------------------------------------------------------------------
+
+_thread = threading.local()          # .refusal: why saved values may have no hooks now
 
 
 class saved_tensors_hooks:
@@ -31,10 +143,62 @@ class saved_tensors_hooks:
         self.before = []
 
     def __enter__(self):
+        refusal = getattr(_thread, "refusal", None)
+        if refusal is not None:
+            raise RuntimeError(refusal)
         self.before.append(_set_packing(self.hooks))
 
     def __exit__(self, *error):
         _set_packing(self.before.pop())
 
 
-__all__ = ["Node", "saved_tensors_hooks"]
+class disable_saved_tensors_hooks:
+    """Under it, on this thread, entering `saved_tensors_hooks` raises RuntimeError(error_message).
+
+    For what would go wrong with such hooks. A checkpoint is made of them.
+    """
+
+    def __init__(self, error_message):
+        self.message = error_message
+
+    def __enter__(self):
+        self.before = getattr(_thread, "refusal", None)
+        _thread.refusal = self.message
+
+    def __exit__(self, *error):
+        _thread.refusal = self.before
+
+
+class save_on_cpu:
+    """Saves values on the CPU, where they are: it changes nothing here."""
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        self.pin_memory = pin_memory
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *error):
+        return None
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Under it values are saved as copies, so that what they came from may be written over.
+
+    >>> x = tensorlib.ones(2, requires_grad=True)
+    >>> with allow_mutation_on_saved_tensors():
+    ...     y = x.exp()
+    ...     z = y * y
+    ...     y *= 0
+    >>> z.sum().backward()
+    >>> x.grad
+    tensor([14.7781, 14.7781])
+    """
+
+    def __init__(self):
+        super().__init__(Tensor.clone, lambda saved: saved)
+
+
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+           "saved_tensors_hooks"]

@@ -145,5 +145,21 @@ class inference_mode(_Mode):
         return inference_mode(self.mode)
 
 
+class set_multithreading_enabled(_Mode):
+    """Changes nothing: a sweep runs on the thread that calls it, whatever `mode` is."""
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *error):
+        return None
+
+    def fresh(self):
+        return self
+
+
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-           "no_grad", "set_grad_enabled"]
+           "no_grad", "set_grad_enabled", "set_multithreading_enabled"]

@@ -3,7 +3,7 @@
 import weakref
 
 from tensorlib._core.generator import default_generator
-from tensorlib._core.modes import _set_packing
+from tensorlib._core.modes import _set_complete, _set_packing
 from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
@@ -28,14 +28,23 @@ class _Place:
 class _Input:
     """A tensor given to a checkpoint, saved as operations save theirs: through enclosing hooks."""
 
-    def __init__(self, x, hooks):
+    def __init__(self, name, x, hooks):
+        self.name = name
         self.requires_grad = x.requires_grad
+        self.version = None if x.is_inference() else x._version
         self.hooks = None if x.is_leaf else hooks
         self.kept = x if self.hooks is None else hooks[0](x.detach())
 
     def restored(self):
         """The tensor again, cut from the graph."""
         if self.hooks is None:
+            if self.version is not None and self.kept._version != self.version:
+                raise RuntimeError(
+                    "checkpoint: one of the variables needed for gradient computation has been "
+                    f"modified by an inplace operation: argument {self.name}, of shape "
+                    f"{tuple(self.kept.shape)}, is at version {self.kept._version} but the "
+                    f"function ran on version {self.version}. Use the out-of-place form of the "
+                    "later operation, or clone() the value first")
             return self.kept.detach().requires_grad_(self.requires_grad)
         return self.hooks[1](self.kept).detach().requires_grad_(self.requires_grad)
 
@@ -44,13 +53,15 @@ class _Segment:
     """One call of a checkpointed function, which can be run again."""
 
     def __init__(self, function, args, kwargs, random_state, hooks):
-        def saved(value):
-            return _Input(value, hooks) if isinstance(value, Tensor) else value
+        def saved(name, value):
+            return _Input(name, value, hooks) if isinstance(value, Tensor) else value
 
         self.function = function
-        self.args = [saved(value) for value in args]
-        self.kwargs = {name: saved(value) for name, value in kwargs.items()}
+        self.args = [saved(i, value) for i, value in enumerate(args)]
+        self.kwargs = {name: saved(repr(name), value) for name, value in kwargs.items()}
         self.random_state = random_state
+        self.complete = _set_complete(False)
+        _set_complete(self.complete)
         self.places = []
 
     def pack(self, x):
@@ -88,11 +99,13 @@ class _Segment:
         now = default_generator.get_state()
         if self.random_state is not None:
             default_generator.set_state(self.random_state)
+        complete = _set_complete(self.complete)
         try:
             with enable_grad(), saved_tensors_hooks(fill, lambda x: x):
                 self.function(*[restored(value) for value in self.args],
                               **{name: restored(value) for name, value in self.kwargs.items()})
         finally:
+            _set_complete(complete)
             if self.random_state is not None:
                 default_generator.set_state(now)
         if count != len(self.places):
@@ -117,7 +130,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     `retain_graph` and `create_graph`; inside of `vmap` values are kept. `use_reentrant` is taken
     for PyTorch's sake: both of its forms are this one.
 
-    Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values.
+    Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values;
+    RuntimeError if an argument was overwritten since, by the function itself too.
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> y = checkpoint(lambda x: x.exp().sin(), x)

@@ -39,7 +39,7 @@ def checked_inputs(name, container):
 
     Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
     """
-    leaves, structure = flatten(container)
+    leaves, structure = flatten(container, f"{name}: the container of arguments")
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors or "
@@ -75,7 +75,7 @@ class Run:
                                "has_aux is True")
         result, aux = result
         outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
-        beside, aux_structure = flatten(aux)
+        beside, aux_structure = flatten(aux, f"{name}: what comes with the output")
         self.outputs = self.trace.finish(outputs, [x for x in beside if isinstance(x, Tensor)])
         if not self.trace.linked:
             beside = [x.detach() if isinstance(x, Tensor) else x for x in beside]

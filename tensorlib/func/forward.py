@@ -120,7 +120,8 @@ def vhp(func, primals, cotangents):
     check_tuple("vhp", "primals", primals)
     check_tuple("vhp", "cotangents", cotangents)
     _, vjp_fn, value = vjp(gradient_with_value(func, primals), *primals, has_aux=True)
-    return value, vjp_fn(*cotangents)
+    products = vjp_fn(*cotangents)
+    return value, products[0] if len(primals) == 1 else products
 
 
 def gradient_with_value(func, primals):

@@ -40,7 +40,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def vectorized(*args, **kwargs):
-        leaves, structure = flatten(args)
+        leaves, structure = flatten(args, "vmap: the container of arguments")
         dims = placed_dims(in_dims, leaves, structure)
         size = batch_size(leaves, dims)
         batches = [x.movedim(d, 0) if d else x for x, d in zip(leaves, dims)]
@@ -88,7 +88,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
     with Level(size, randomness) as level:
         given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
         result = func(*unflatten(structure, given), **kwargs)
-        outputs, shape = flatten(result)
+        outputs, shape = flatten(result, "vmap: the container of results")
         for x in outputs:
             if not isinstance(x, Tensor):
                 raise ValueError("vmap: the function must only return Tensors, got "

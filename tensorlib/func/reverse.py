@@ -98,15 +98,14 @@ def vjp(func, *primals, has_aux=False):
     """(output, vjp_fn), or (output, vjp_fn, aux), of `func` at `primals`.
 
     `vjp_fn(cotangents)` takes what is like the output and returns the product with the Jacobian
-    from the left: one for each primal, not in a tuple where there is only one. It may be called
-    again and again.
+    from the left: a tuple with one for each primal. It may be called again and again.
 
     Raises: RuntimeError for outputs that are not floating tensors, or for cotangents that are not
     like the output.
 
     >>> out, vjp_fn = vjp(tensorlib.sin, tensorlib.zeros(2))
     >>> vjp_fn(tensorlib.tensor([1.0, 2.0]))
-    tensor([1., 2.])
+    (tensor([1., 2.]),)
     """
     run = Run("vjp", func, primals, {}, range(len(primals)), has_aux)
     check_floating("vjp", run.outputs)
@@ -116,7 +115,7 @@ def vjp(func, *primals, has_aux=False):
         leaves = flatten_as("vjp", "cotangents", given, run.structure, "the output")
         gradients = run.trace.pull(directions("vjp", "cotangent", leaves, run.outputs),
                                    retain_graph)
-        return run.by_argument(gradients, len(primals) == 1)
+        return run.by_argument(gradients, False)
 
     return run.with_aux(run.value(), vjp_fn)
 

@@ -49,14 +49,20 @@ NOTHING = Structure(type(None))
 ONE = Structure(tuple, (), (LEAF,))         # of one argument, which is what transforms mostly get
 
 
-def flatten(container):
-    """The leaves of a container in order, and its structure."""
+def flatten(container, what="flatten: the container"):
+    """The leaves of a container in order, and its structure.
+
+    Raises: RecursionError that says `what` it is where it contains itself.
+    """
     if isinstance(container, Tensor):
         return [container], LEAF
     if type(container) is tuple and len(container) == 1 and isinstance(container[0], Tensor):
         return [container[0]], ONE
     leaves = []
-    return leaves, _collect(container, leaves)
+    try:
+        return leaves, _collect(container, leaves)
+    except RecursionError:
+        raise RecursionError(f"{what} must not contain itself, nor be nested that deep") from None
 
 
 def _collect(value, leaves):
@@ -96,7 +102,7 @@ def flatten_as(name, what, container, structure, like):
 
     Raises: RuntimeError that names the transform, what the container is, and what it must be like.
     """
-    leaves, found = flatten(container)
+    leaves, found = flatten(container, f"{name}: {what}")
     if found != structure:
         raise RuntimeError(f"{name}: {what} must have the structure of {like}: expected "
                            f"{structure}, got {found}")
@@ -120,7 +126,7 @@ def _arranged(places, structure):
 
 def flatten_tensors(name, what, container):
     """The leaves of a container of tensors, and its structure. Raises: RuntimeError for others."""
-    leaves, structure = flatten(container)
+    leaves, structure = flatten(container, f"{name}: {what}")
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"{name}: {what} must be Tensors or containers of Tensors; got "

@@ -155,18 +155,20 @@ def pow_deriv_exponent(input, exponent, out):
 def atan2(input, other):
     """The angle of the point (x = other, y = input), in (-pi, pi].
 
-    Units: radians.
+    Units: radians. Gradient: 0 at the origin.
     """
 
 
 @atan2.deriv("input")
 def atan2_deriv_input(input, other):
-    return other / (input * input + other * other)
+    square = input * input + other * other
+    return other / square.where(square != 0, 1.0)
 
 
 @atan2.deriv("other")
 def atan2_deriv_other(input, other):
-    return -input / (input * input + other * other)
+    square = input * input + other * other
+    return -input / square.where(square != 0, 1.0)
 
 
 # ---- the larger and the smaller ------------------------------------------------------------------

@@ -133,11 +133,12 @@ def inner_gradients(node, g):
     roots = [(x, grad) for x, grad in zip(inside.outputs, g if isinstance(g, tuple) else (g,))
              if grad is not None and x is not None]
     wanted = [i for i, is_wanted in enumerate(wanted_inputs(node)) if is_wanted]
+    retained = is_retained(node)
     found = sweep_inside(tuple(x for x, _ in roots), tuple(grad for _, grad in roots),
-                         tuple(inside.inputs[i] for i in wanted))
+                         tuple(inside.inputs[i] for i in wanted), retained)
     grads = [None] * len(inside.inputs)
     for i, grad in zip(wanted, found):
         grads[i] = grad
-    if not is_retained():
+    if not retained:
         inside.inputs = inside.outputs = None
     return grads

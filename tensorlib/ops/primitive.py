@@ -7,6 +7,8 @@ from typing import Any
 
 from tensorlib._core.op import Op, find
 from tensorlib._core.operators import make_general
+from tensorlib._core.rules import WrongGradient
+from tensorlib._core.tensor import Tensor
 from tensorlib.ops.outside import outside_graph
 
 Rule = Callable[..., Any]
@@ -141,8 +143,23 @@ class TangentRule:
                 raise RuntimeError(f"jvp: {self.record.name} has no forward-mode rule for its "
                                    f"argument {name!r}")
             if self.rules.get(name) is not None:
-                total = total + self.rules[name](tangent, ans, *args, **attributes)
+                total = total + self.moved(name, tangent, ans, args, attributes)
         return total
+
+    def moved(self, name, tangent, ans, args, attributes):
+        """What the rule of one argument returns, which must look like the result `ans`."""
+        whose = f"the forward-mode rule of {self.record.name} for its argument {name!r}"
+        try:
+            moved = self.rules[name](tangent, ans, *args, **attributes)
+        except Exception as error:
+            error.add_note(f"jvp: raised in {whose}")
+            raise
+        if not isinstance(moved, Tensor):
+            raise WrongGradient(f"jvp: {whose} returned {type(moved).__name__}, not a Tensor")
+        if moved.shape != ans.shape:
+            raise WrongGradient(f"jvp: {whose} returned shape {tuple(moved.shape)}; the result has "
+                                f"shape {tuple(ans.shape)}")
+        return moved.to(ans.dtype)
 
 
 def add_rule_for_all(record, vjp):

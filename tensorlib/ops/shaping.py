@@ -220,6 +220,8 @@ def narrow(input: Tensor, dim, start, length):
     Raises: IndexError, RuntimeError for a range outside the dim.
     """
     dim = wrap("narrow", dim, input.ndim)
+    if input.ndim == 0:
+        raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
     size = input.size(dim)
     start = start + size if start < 0 else start
     if not 0 <= start <= size or length < 0 or start + length > size:
@@ -395,7 +397,7 @@ def unbind(input, dim=0):
     """Views of `input` at each index of a dim, which goes away. Raises: IndexError."""
     dim = wrap("unbind", dim, input.ndim)
     if input.ndim == 0:
-        raise RuntimeError("unbind: expects at least a 1-dimensional tensor")
+        raise IndexError("unbind: expects at least a 1-dimensional tensor")
     return layout.among_others(
         tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
 
@@ -461,6 +463,8 @@ def movedim(input, source, destination):
     targets = [wrap("movedim", d, input.ndim) for d in targets]
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
         raise RuntimeError("movedim: repeated dims")
+    if input.ndim == 0:
+        return permute(input, ())
     order = [d for d in range(input.ndim) if d not in sources]
     for place, dim in sorted(zip(targets, sources)):
         order.insert(place, dim)

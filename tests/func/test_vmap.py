@@ -238,7 +238,7 @@ def test_gradients_of_each_example_in_containers():
 
 @pytest.mark.parametrize("transform", [
     jacrev, jacfwd, hessian, lambda f: grad(lambda x: f(x).sum()),
-    lambda f: lambda x: jvp(f, (x,), (x * 2,))[1], lambda f: lambda x: vjp(f, x)[1](f(x)),
+    lambda f: lambda x: jvp(f, (x,), (x * 2,))[1], lambda f: lambda x: vjp(f, x)[1](f(x))[0],
     lambda f: grad(lambda x: grad(lambda y: f(y).sum())(x).prod()),
     lambda f: func.elementwise_grad(f)])
 def test_derivatives_inside(transform):

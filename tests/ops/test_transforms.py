@@ -44,7 +44,6 @@ def test_forward_and_reverse_mode_are_transposed(op):
         again, pull = func.vjp(function, *primals)
         us = tuple(random_like(x, 7 + i) for i, x in enumerate(out))
         pulled = pull(us if len(us) != 1 else (us[0],))
-        pulled = (pulled,) if len(primals) == 1 else pulled
         assert inner(us, moved) == pytest.approx(inner(pulled, tangents), rel=1e-9, abs=1e-9)
         ahead, behind = (function(*[x + step * t for x, t in zip(primals, tangents)])
                          for step in (1e-6, -1e-6))
@@ -86,7 +85,6 @@ def test_a_tangent_is_differentiated_by_both_modes(op):
         _, pull = func.vjp(moved, *primals)
         us = tuple(random_like(x, 7 + i) for i, x in enumerate(out))
         pulled = pull(us if len(us) != 1 else (us[0],))
-        pulled = (pulled,) if len(primals) == 1 else pulled
         assert inner(us, twice) == pytest.approx(inner(pulled, second), rel=1e-8, abs=1e-8)
 
 
