@@ -189,7 +189,7 @@ def input_facts(Node node, int i):
 
 
 def widest(list nodes):
-    """The most elements that an input of one of the nodes has."""
+    """The most elements that an input of one of the nodes has, of those that gradients go to."""
     cdef Py_ssize_t most = 0, n
     cdef Edge* edge
     cdef Node node
@@ -197,7 +197,7 @@ def widest(list nodes):
     for node in nodes:
         for i in range(node.n_edges):
             edge = &node.edges[i]
-            n = 1
+            n = edge.target != NULL
             for d in range(edge.ndim):
                 n *= edge_dims(edge)[d]
             most = max(most, n)

@@ -9,6 +9,7 @@ from test_vmap import TESTED, batched_samples, from_outside, looped, random
 import tensorlib as tl
 from tensorlib._core.op import registry
 from tensorlib.autograd import functional, jacobians
+from tensorlib.autograd.pullback import Pullback
 from tensorlib.batch import Batched
 from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from tensorlib.testing import assert_close
@@ -344,3 +345,13 @@ def test_the_number_of_operations_does_not_grow_with_the_rows(monkeypatch):
             transform(lambda x: tl.cat([(w @ x).tanh(), x.exp()]))(random(n))
         return len(calls)
     assert count(20) == count(200) > 0
+
+
+def test_wide_constants_do_not_make_chunks_small(monkeypatch):
+    calls = []
+    pull = Pullback.pull
+    monkeypatch.setattr(Pullback, "pull", lambda *args: calls.append(args) or pull(*args))
+    monkeypatch.setattr(jacobians, "ELEMENTS_TOGETHER", 1600)
+    w = random(40, 40)
+    assert_close(jacrev(lambda x: w @ x)(random(40)), w)
+    assert len(calls) == 1
