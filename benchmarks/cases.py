@@ -1,9 +1,10 @@
 """All cases, in the order of the table."""
 
-from benchmarks import graphs, kernels, overhead, training
+from benchmarks import graphs, kernels, overhead, training, transforms
 from benchmarks.case import REGISTERED, Case
 
-GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training}
+GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training,
+          "transforms": transforms}
 
 
 def in_order() -> list[Case]:

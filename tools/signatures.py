@@ -81,25 +81,7 @@ RETURNS = {
 
 def parameters(name, function):
     """The parameters of a public function, under the names that users may write."""
-    function = inspect.unwrap(function)
-    # what compiled functions add to count their arguments is no part of what users write
-    found = [p.replace(default=Parameter.empty) if p.default is ... else p
-             for p in inspect.signature(function).parameters.values() if p.name != "more"]
-    op = getattr(function, "op", None)
-    if op is None:
-        return found
-    if [p.name for p in found] == ["input", "sizes", "keyword"]:
-        return [found[0].replace(name=op.arguments[0]), found[1].replace(name=op.attributes[0])]
-    kinds = {p.kind for p in found}
-    if op.forward is not None and {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD} <= kinds:
-        return list(inspect.signature(op.forward).parameters.values())
-    if len(op.arguments) <= len(found) and hasattr(function, "__code__") and not inspect.isfunction(
-            function):
-        # the compiled functions of all operations of one kind share their parameter names
-        named = [p.replace(name=own, default=Parameter.empty)
-                 for p, own in zip(found, op.arguments)]
-        found = named + [p for p in found[len(named):] if p.kind is not Parameter.VAR_KEYWORD]
-    return found
+    return list(inspect.signature(function).parameters.values())
 
 
 def type_of(function, parameter, op=None):

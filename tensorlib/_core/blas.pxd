@@ -10,4 +10,8 @@ ctypedef struct MatmulArgs:
     Py_ssize_t a_batch, b_batch, y_batch
     Py_ssize_t a_row, a_col, b_row, b_col, y_row, y_col
 
+ctypedef void (*outer_product)(const void* a, Py_ssize_t a_row, const void* b, void* y,
+                               Py_ssize_t m, Py_ssize_t n) noexcept nogil
+
+cdef void set_outer(int dtype, outer_product run) noexcept
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil

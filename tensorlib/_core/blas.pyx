@@ -60,7 +60,13 @@ cdef enum:
     # Products in one chunk of a batch, and elements of the matrix in one chunk of a
     # matrix-vector product: 10 to 20 us either way, which is worth waking a thread for.
     BATCH_CHUNK = 1 << 20
+    OUTER_CHUNK = 1 << 15   # elements of outer products in one chunk
     VECTOR_CHUNK = 1 << 18
+
+ctypedef struct Outer:
+    const MatmulArgs* args
+    outer_product run
+    Py_ssize_t itemsize
 
 ctypedef struct Blocks:
     const MatmulArgs* args
@@ -71,6 +77,7 @@ ctypedef struct Blocks:
 
 cdef ufunc_loop loops[DTYPES]
 cdef void* loop_data[DTYPES]
+cdef outer_product outers[DTYPES]      # of one column and one contiguous row; NULL where none is
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
@@ -84,6 +91,8 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     cdef Py_ssize_t products = args.m * args.n * args.k
     if loops[dtype] == NULL:
         return -1
+    if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
+        return 0
     blocks.args = args
     blocks.loop = loops[dtype]
     blocks.data = loop_data[dtype]
@@ -98,6 +107,41 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
         parallel_for(run_blocks, &blocks, args.batch * blocks.down * blocks.across, 1)
     release_one_thread()
     return 0
+
+
+cdef void set_outer(int dtype, outer_product run) noexcept:
+    """Takes the loop that makes outer products of a dtype."""
+    outers[dtype] = run
+
+
+cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:
+    """y := a @ b for columns `a` and rows `b`; False where a row is not contiguous."""
+    cdef Outer outer
+    outer.args, outer.run, outer.itemsize = args, run, args.y_col
+    if args.m * args.n * args.batch == 0:
+        return True
+    if args.b_col != args.y_col or args.y_row != args.n * args.y_col:
+        return False
+    if args.a_row % args.y_col:
+        return False
+    if args.m * args.n * args.batch < OUTER_CHUNK:
+        run_rows(&outer, 0, args.batch * args.m)
+    else:
+        parallel_for(run_rows, &outer, args.batch * args.m, 1 + OUTER_CHUNK // args.n)
+    return True
+
+
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Outer* outer = <Outer*>context
+    cdef const MatmulArgs* args = outer.args
+    cdef Py_ssize_t matrix, row, rows
+    while begin < end:
+        matrix, row = begin // args.m, begin % args.m
+        rows = min(end - begin, args.m - row)
+        outer.run(args.a + matrix * args.a_batch + row * args.a_row,
+                  args.a_row // outer.itemsize, args.b + matrix * args.b_batch,
+                  args.y + matrix * args.y_batch + row * args.y_row, rows, args.n)
+        begin += rows
 
 
 cdef void choose_blocks(Blocks* blocks) noexcept nogil:

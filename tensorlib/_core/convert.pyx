@@ -341,7 +341,7 @@ def as_tensor(data, dtype=None, device=None):
 
     A tensor that changes dtype stays in its graph.
     """
-    if isinstance(data, Tensor):
+    if isinstance(data, Tensor) or hasattr(type(data), "__tensor_call__"):
         require_cpu(device)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)

@@ -17,7 +17,7 @@ from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.loops cimport find_cast
 from tensorlib._core.node cimport mode
 from tensorlib._core.numbers cimport element, write_row
-from tensorlib._core.operands cimport stands_in
+from tensorlib._core.operands cimport behind, stands_in
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.tensor cimport Tensor, new_like, requires_grad
@@ -318,7 +318,7 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
                   object pin_memory, object memory_format):
     cdef Tensor x
     cdef int id
-    if not isinstance(input, Tensor) and stands_in(input):
+    if stands_in(input):
         input = input.like()
     x = tensor_argument(name, input)
     id = chosen_dtype(name, dtype, None, x.type)
@@ -332,34 +332,39 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
     return new_arranged_as(x, id)
 
 
+cdef inline object standing(object input, object x):
+    """The result for `input`: `x`, which stands for as many tensors as `input` does."""
+    return x if isinstance(input, Tensor) else input.before(x)
+
+
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """As `empty`, of the sizes and the dtype of `input`."""
-    x = alike("empty_like", input, dtype, layout, device, pin_memory, memory_format)
-    return finish("empty_like", x, None, requires_grad)
+    x = alike("empty_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    return standing(input, finish("empty_like", x, None, requires_grad))
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """As `zeros`, of the sizes and the dtype of `input`."""
-    x = alike("zeros_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = alike("zeros_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     fill_bits(x, 0)
-    return finish("zeros_like", x, None, requires_grad)
+    return standing(input, finish("zeros_like", x, None, requires_grad))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """As `ones`, of the sizes and the dtype of `input`."""
-    x = alike("ones_like", input, dtype, layout, device, pin_memory, memory_format)
-    return constant("ones_like", x, None, requires_grad, 1)
+    x = alike("ones_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    return standing(input, constant("ones_like", x, None, requires_grad, 1))
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """As `full`, of the sizes and the dtype of `input`."""
-    x = alike("full_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = alike("full_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     value = plain_number("full_like", "fill_value", fill_value)
-    return constant("full_like", x, None, requires_grad, value)
+    return standing(input, constant("full_like", x, None, requires_grad, value))
 
 
 def new_empty(Tensor self, *sizes, size=None, dtype=None, layout=None, device=None,

@@ -19,7 +19,10 @@ from tensorlib._core.recording cimport record
 from tensorlib._core.saved cimport check_not_released, keep, saved_at
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.sweep cimport retains_graph, run_backward
-from tensorlib._core.tensor cimport Tensor, alias, new_scalar, over_storage, watch_tensor
+from tensorlib._core.tensor cimport (
+    IN_FUNCTION, Tensor, alias, new_scalar, over_storage, watch_tensor,
+)
+from tensorlib._core.views cimport set_base
 
 from tensorlib._core.node import _accumulate_op
 
@@ -53,6 +56,14 @@ def rewrite_history(Node node, int slot, Tensor x):
     cdef Tensor fresh = alias(x)
     set_history(node, slot, fresh)
     rebase(x, fresh)
+
+
+def view_of_input(Tensor x, Tensor source):
+    """The elements of `x` as a view of `source` that a `Function` made."""
+    cdef Tensor out = alias(x)
+    set_base(out, source)
+    out.origin = IN_FUNCTION
+    return out
 
 
 def mark_written(str name, Tensor x):

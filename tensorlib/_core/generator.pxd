@@ -6,3 +6,6 @@ cdef class Generator:
     cdef object __weakref__
 
 cdef Generator chosen(str name, object generator)
+cpdef tuple sizes_apart(str name)
+cpdef object seen_apart(object x)
+cdef int refuse_apart(str name) except -1

@@ -105,26 +105,53 @@ default_generator = Generator()
 default_generator.seed()
 
 
-cdef set drawless = set()                # the threads that may draw no numbers now
+# How the threads draw that run a function for a whole batch: False where they may not, or a pair of
+# the sizes that every draw has besides its own, and of what makes its result one example.
+cdef dict plans = {}
 
 
-def refuse_draws():
-    """Makes drawing numbers an error in this thread; returns whether it was none before."""
-    if get_ident() in drawless:
-        return False
-    drawless.add(get_ident())
-    return True
+def set_plan(plan):
+    """Sets how this thread draws (None: as ever) and returns how it did."""
+    before = plans.pop(get_ident(), None)
+    if plan is not None:
+        plans[get_ident()] = plan
+    return before
 
 
-def allow_draws():
-    """Ends what `refuse_draws` began."""
-    drawless.discard(get_ident())
+cdef object plan_of(str name):
+    """How this thread draws, where it does so for each example apart; else None."""
+    plan = plans.get(get_ident())
+    if plan is False:
+        raise RuntimeError(f"{name}: vmap: called random operation while in randomness error mode; "
+                           "use vmap(..., randomness='same') or 'different', or draw the numbers "
+                           "outside of vmap")
+    return plan
+
+
+cpdef tuple sizes_apart(str name):
+    """The sizes of the batches whose examples draw apart, the outermost first."""
+    plan = plan_of(name) if plans else None
+    return () if plan is None else <tuple>plan[0]
+
+
+cpdef object seen_apart(object x):
+    """What was drawn, as the examples see it."""
+    plan = plans.get(get_ident()) if plans else None
+    return plan[1](x) if plan else x
+
+
+cdef int refuse_apart(str name) except -1:
+    """Raises where one tensor would have to take the numbers of examples that draw apart."""
+    if plans and plan_of(name) is not None:
+        raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
+                           "share, with randomness='different', would draw the same for all; use "
+                           "the form that returns a new tensor")
+    return 0
 
 
 cdef Generator chosen(str name, object generator):
-    if drawless and get_ident() in drawless:
-        raise RuntimeError(f"{name}: vmap: called random operation while in randomness error mode; "
-                           "use vmap(..., randomness='same') or draw the numbers outside of vmap")
+    if plans:
+        plan_of(name)
     if generator is None:
         return <Generator>default_generator
     if not isinstance(generator, Generator):

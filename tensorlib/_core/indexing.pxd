@@ -14,3 +14,5 @@ cdef Tensor basic_view(Tensor x, object key)
 cpdef Index parse(Tensor x, object key)
 cpdef Tensor take(Tensor x, Index index)
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1
+cdef bint is_indexed(Index index, int d)
+cdef int n_index_dims(Index index)

@@ -73,7 +73,7 @@ cdef inline Kind kind_of(object part):
         return INTEGER if part.ndim == 0 and part.dtype.kind in "iu" else ADVANCED
     if isinstance(part, (bool, np.bool_)):
         return ADVANCED
-    return INTEGER if PyIndex_Check(part) else ADVANCED
+    return INTEGER if PyIndex_Check(part) and not stands_in(part) else ADVANCED
 
 
 cdef inline bint is_int_scalar(Tensor x) noexcept:
@@ -234,6 +234,10 @@ cpdef Index parse(Tensor x, object key):
     return index
 
 
+class SharedIndex(TypeError, RuntimeError):
+    """A key for many tensors beside one. Reading has its own way to deal with it."""
+
+
 cdef Tensor as_index(object part):
     """The tensor of integers or bools that a part of a key stands for."""
     cdef Tensor found = None
@@ -245,7 +249,10 @@ cdef Tensor as_index(object part):
         if part.dtype.kind == "u" and part.itemsize > 1:
             part = part.astype(np.int64)
         found = existing(part)
-    elif not isinstance(part, str) and not stands_in(part) and hasattr(part, "__len__"):
+    elif stands_in(part):
+        raise SharedIndex("index: vmap: a tensor that all examples of a batch share can't be "
+                          "written at positions that differ between them")
+    elif not isinstance(part, str) and hasattr(part, "__len__"):
         try:
             found = from_data(part, -1)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -347,7 +354,7 @@ cdef tuple broadcast_positions(list positions):
 
 # ---- applying a parsed key --------------------------------------------------------------------
 
-cdef inline bint is_indexed(Index index, int d):
+cdef bint is_indexed(Index index, int d):
     if index.mask is not None:
         return index.first <= d < index.first + index.mask.ndim_
     return index.positions is not None and index.positions[d] is not None

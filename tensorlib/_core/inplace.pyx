@@ -14,7 +14,7 @@ from tensorlib._core.op cimport Op, Rule
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
-    ALONE, AMONG_OTHERS, Tensor, UNRECORDED, alias, requires_grad,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, requires_grad,
 )
 from tensorlib._core.tile cimport MAX_INPUTS
 
@@ -58,6 +58,11 @@ cdef int check_may_change(str name, Tensor x, bint recorded) except -1:
     return check_origin(name, x) if x.origin != ALONE else 0
 
 
+cdef str IN_FUNCTION_ENDS = (
+    "was created inside a custom Function (or because an input was returned as-is). Its history "
+    "would override the Function's backward; clone() the output of the Function")
+
+
 cdef int check_origin(str name, Tensor x) except -1:
     """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
     if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
@@ -70,6 +75,8 @@ cdef int check_origin(str name, Tensor x) except -1:
         raise RuntimeError(
             f"{name}: this view is the output of a function that returns multiple views, and is "
             "being modified inplace; index or narrow the tensor instead, or clone() the view")
+    if x.origin == IN_FUNCTION:
+        raise RuntimeError(f"{name}: a view is being modified inplace that {IN_FUNCTION_ENDS}")
     return 0
 
 
@@ -201,7 +208,8 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
     if views and as_strided is None:
         as_strided = find("as_strided")
     for view in views:
-        seen = strided_record(base, view)
+        seen = stale_record(base, view) if view.origin == IN_FUNCTION else (
+            strided_record(base, view))
         set_history(view, seen.grad_node, 0)
     return 0
 
@@ -221,6 +229,28 @@ cdef Tensor strided_record(Tensor base, Tensor view):
     cdef Tensor new = alias(view)
     args[0] = <PyObject*>base
     record(<Op>as_strided, args, 1, new, {"place": place_in(base, view)})
+    return new
+
+
+def refuse_stale(g, maker):
+    """Raises RuntimeError: the gradient of a view that does not know what it shows."""
+    raise RuntimeError(
+        f"backward: an output of {maker} is a view whose base, or another view of its base, was "
+        f"modified inplace. It {IN_FUNCTION_ENDS}")
+
+
+cdef Op STALE = Op("stale_view", "A view that a Function made, after its base was written.",
+                   ("input",), ("maker",), (None,), registered=False)
+STALE.add_rule("input", refuse_stale, names=("g", "maker"))
+
+
+cdef Tensor stale_record(Tensor base, Tensor view):
+    """A view made by a `Function` whose base has changed: its gradient is refused."""
+    cdef PyObject* args[1]
+    cdef Tensor new = alias(view)
+    maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
+    args[0] = <PyObject*>base
+    record(STALE, args, 1, new, {"maker": maker})
     return new
 
 

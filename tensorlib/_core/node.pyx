@@ -179,7 +179,8 @@ cdef list saved_names(Node node):
     """What the saved values are in the operation: `input`, `out`; else their numbers."""
     cdef int bit
     cdef list names = [
-        node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else node.op.arguments[bit]
+        node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else
+        f"{node.op.arguments[0]}[{bit}]" if node.op.variadic else node.op.arguments[bit]
         for bit in range(32) if node.kept >> bit & 1]
     return names if len(names) == node.n_saved else [str(bit) for bit in range(node.n_saved)]
 

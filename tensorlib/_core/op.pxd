@@ -22,6 +22,7 @@ cdef enum RuleKind:
 cdef enum Want:
     GRADIENT
     SAVED
+    INPUTS           # all tensors of a sequence
     ATTRIBUTE
     SHAPE
     NDIM

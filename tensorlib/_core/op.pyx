@@ -121,6 +121,9 @@ cdef class Op:
         elif name in self.arguments and not self.variadic:
             rule.wants[i], rule.places[i] = SAVED, self.arguments.index(name)
             rule.mask |= <unsigned int>1 << rule.places[i]
+        elif name in self.arguments:
+            rule.wants[i] = INPUTS
+            rule.mask |= (<unsigned int>1 << OUTPUT) - 1
         elif name in self.attributes:
             rule.wants[i], rule.places[i] = ATTRIBUTE, self.attributes.index(name)
             self.kept_attributes |= {name}

@@ -158,10 +158,17 @@ cdef tuple convert_arguments(Op op, tuple args):
 # A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
 # has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
 # It is looked for where an operation would otherwise refuse its arguments, so Tensors never pay.
+# `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for,
+# and `x.before(y)` stands for `y` as `x` does for that.
 
-cdef bint stands_in(object value):
-    """Whether the value has its own way to do operations."""
-    return hasattr(type(value), "__tensor_call__")
+cpdef bint stands_in(object value):
+    """Whether the value is no Tensor but has its own way to do operations."""
+    return not isinstance(value, Tensor) and hasattr(type(value), "__tensor_call__")
+
+
+cpdef object behind(object value):
+    """The tensor of all values that a value stands for; a Tensor itself."""
+    return value.behind() if stands_in(value) else value
 
 
 cdef object stand_in(Op op, tuple args, dict kwargs):
@@ -171,6 +178,13 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
             if stands_in(part):
                 return type(part).__tensor_call__(op, args, kwargs or {})
     return NotImplemented
+
+
+def refuse_batch(str name, object value):
+    """Raises RuntimeError for what stands for many tensors, as results would differ in shape."""
+    if stands_in(value):
+        raise RuntimeError(f"{name}: vmap: the shape of the result would differ between the "
+                           "examples of a batch; use where and masks")
 
 
 cdef int refuse_shared_write(str name, tuple args) except -1:

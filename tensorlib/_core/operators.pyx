@@ -22,6 +22,7 @@ from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.tensor cimport MATMUL, N_OPERATORS, Operator, Tensor, late, requires_grad
 from tensorlib._core.tile cimport MAX_INPUTS
 
+from tensorlib._core.naming import name_errors
 from tensorlib._core.op import find
 from tensorlib._core.outputs import store_out
 
@@ -70,8 +71,8 @@ def connect_operators():
 
 # ---- compiled functions --------------------------------------------------------------------------
 
-# Python's own error for a wrong number of arguments would say "function() takes ...". An empty
-# `more` costs nothing measurable.
+# An error for a wrong number of arguments says what is wanted; an empty `more` costs nothing
+# measurable.
 
 cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     """Raises unless `last`, the last of the wanted arguments, was given and no more."""
@@ -88,22 +89,30 @@ def make_unary(Op op):
         if out is None:
             return apply_unary(op, input)
         return apply_out(op, (input,), out)
-    return function
+    return name_errors(function)
 
 
 def make_binary(Op op):
-    def function(input=..., other=..., *more, out=None):
-        if more or other is ...:
-            check_count(op.name, 2, more, other)
-        if out is not None:
-            return apply_out(op, (input, other), out)
-        result = apply_binary(op, input, other)
-        if result is NotImplemented:
-            result = stand_in(op, (input, other), None)
-        if result is NotImplemented:
-            as_tensors(op, (input, other))     # raises the error that names the argument
-        return result
-    return function
+    if op.arguments[1] == "exponent":
+        def function(input=..., exponent=..., *more, out=None):
+            return call_binary(op, input, exponent, more, out)
+    else:
+        def function(input=..., other=..., *more, out=None):
+            return call_binary(op, input, other, more, out)
+    return name_errors(function)
+
+
+cdef inline object call_binary(Op op, object a, object b, tuple more, object out):
+    if more or b is ...:
+        check_count(op.name, 2, more, b)
+    if out is not None:
+        return apply_out(op, (a, b), out)
+    result = apply_binary(op, a, b)
+    if result is NotImplemented:
+        result = stand_in(op, (a, b), None)
+    if result is NotImplemented:
+        as_tensors(op, (a, b))                 # raises the error that names the argument
+    return result
 
 
 def make_nary(Op op):
@@ -144,14 +153,20 @@ def make_inplace(Op op):
         def function(input=..., *more):
             check_count(op.name + "_", 1, more, input)
             return apply_inplace(op, input, ())
+    elif op.n_args == 2 and op.arguments[1] == "exponent":
+        def function(input=..., exponent=..., *more):
+            check_count(op.name + "_", 2, more, exponent)
+            return apply_inplace(op, input, tuple(as_tensors(op, (input, exponent))[1:]))
     elif op.n_args == 2:
         def function(input=..., other=..., *more):
             check_count(op.name + "_", 2, more, other)
             return apply_inplace(op, input, tuple(as_tensors(op, (input, other))[1:]))
     else:
-        def function(input, *others):
-            return apply_inplace(op, input, tuple(as_tensors(op, (input, *others))[1:]))
-    return function
+        def function(*given):
+            if len(given) != op.n_args:
+                raise TypeError(f"{op.name}_: takes {op.n_args} arguments, got {len(given)}")
+            return apply_inplace(op, given[0], tuple(as_tensors(op, given)[1:]))
+    return name_errors(function)
 
 
 def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
@@ -160,7 +175,7 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
     `second` is what PyTorch calls the second tensor.
     """
     def maker(Op op):
-        def function(input, other=None, *, out=None, **named):
+        def function(input=None, other=None, *, out=None, **named):
             if other is None and second in named:
                 other = named.pop(second)
             if named:
@@ -176,7 +191,7 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
             if out is None:
                 return apply_product(op, input, other)
             return product_into(op.name, input, other, out)
-        return function
+        return name_errors(function)
     return maker
 
 
@@ -197,11 +212,50 @@ cdef object product_into(str name, Tensor a, Tensor b, object out):
     return store_out(name, (a, b), result, out)
 
 
+cdef dict WHOLE = {"dim": None, "keepdim": False}
+
+
+def make_reduction(Op op):
+    """The function of a reduction over any dims whose forward is compiled."""
+    cdef object forward = op.forward
+    cdef bint takes_dtype = "dtype" in op.attributes
+    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+        cdef PyObject* args[1]
+        if axis is not None:               # NumPy's names, which PyTorch takes too
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        if not isinstance(input, Tensor):
+            named = {"dim": dim, "keepdim": keepdim}
+            if dtype is not None:
+                named["dtype"] = dtype
+            done = stand_in(op, (input,), named) if out is None else NotImplemented
+            if done is not NotImplemented:
+                return done
+            raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
+        if keepdim is not False and keepdim is not True:
+            raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if takes_dtype:
+            result = forward(input, dim, keepdim, dtype)
+        elif dtype is None:
+            result = forward(input, dim, keepdim)
+        else:
+            raise TypeError(f"{op.name}: takes no dtype")
+        if out is not None:
+            return store_out(op.name, (input,), result, out)
+        if mode().grad and requires_grad(<Tensor>input):
+            args[0] = <PyObject*>input
+            record(op, args, 1, result, WHOLE if dim is None and not keepdim
+                   else {"dim": dim, "keepdim": keepdim})
+        return result
+    return name_errors(function)
+
+
 def make_sized(Op op):
     """For operations on one tensor and sizes (or dims), one by one or as a sequence."""
     cdef object forward = op.forward
     cdef str named = op.attributes[0]
-    def function(input, *sizes, **keyword):
+    def function(input=None, *sizes, **keyword):
         cdef PyObject* args[1]
         cdef Tensor x
         if keyword:

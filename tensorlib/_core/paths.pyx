@@ -11,12 +11,16 @@ from tensorlib._core.memory cimport next_epoch
 from tensorlib._core.node cimport (
     OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, sequence_now,
 )
-from tensorlib._core.rules cimport zeros_for
+from tensorlib._core.op cimport FUNCTION, NODE, Op, PASS, Rule, TILES, ZERO
+from tensorlib._core.rules cimport (
+    call_rule, rule_arguments, run_joint, run_rule, run_tiles, zeros_for,
+)
 from tensorlib._core.saved cimport saved_facts, saved_value
 from tensorlib._core.shape cimport make_size
 from tensorlib._core.tensor cimport Tensor
 
 from tensorlib._core.node import _accumulate_op
+from tensorlib._core.op import find
 
 cdef object accumulate = _accumulate_op
 cdef int64_t last_mark = 0
@@ -182,6 +186,93 @@ def input_facts(Node node, int i):
     """Shape and dtype of input `i`."""
     cdef Edge* edge = &node.edges[i]
     return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
+
+
+def widest(list nodes):
+    """The most elements that an input of one of the nodes has."""
+    cdef Py_ssize_t most = 0, n
+    cdef Edge* edge
+    cdef Node node
+    cdef int i, d
+    for node in nodes:
+        for i in range(node.n_edges):
+            edge = &node.edges[i]
+            n = 1
+            for d in range(edge.ndim):
+                n *= edge_dims(edge)[d]
+            most = max(most, n)
+    return most
+
+
+def takes_batches(Node node):
+    """Whether the node's rules can run on a batch of gradients at once.
+
+    Rules from outside may do anything, and those of nodes like `Function`'s work on Tensors. Hooks
+    want to see each gradient.
+    """
+    cdef Rule rule
+    cdef int i
+    if node.hooks:
+        return False
+    if node.op is accumulate:
+        return True
+    for rule in (<Op>node.op).rules:
+        if rule is None or rule.kind == PASS or rule.kind == ZERO:
+            continue
+        if not rule.function.__module__.startswith("tensorlib."):
+            return False
+        for i in range(rule.n_wants):
+            if rule.wants[i] == NODE:
+                return False
+    return True
+
+
+def input_gradients(Node node, tuple wanted, object g, object seen, bint recorded):
+    """For each input its gradient by the node's rules, shaped like it; None if not `wanted`.
+
+    `g` is the gradient of the output, or a tuple with one or None for each output: any values that
+    operations take. Where it has a `value`, a Tensor with one more dim before those of the output,
+    `seen` makes such a value of a Tensor, and formulas run on that.
+    """
+    cdef Op op = <Op>node.op
+    cdef Rule rule
+    cdef list grads = [None] * node.n_edges
+    cdef object joint = run_joint(node, op, g, recorded)
+    cdef object grad
+    cdef int i
+    for i in range(node.n_edges):
+        if not wanted[i]:
+            continue
+        rule = None if joint is not None else <Rule>op.rules[i]
+        if joint is not None:
+            grad = joint[i]
+        elif rule is None or rule.kind == PASS or rule.kind == FUNCTION:
+            grad = run_rule(node, op, i, g, recorded)
+        elif rule.kind == ZERO:
+            grad = None
+        elif rule.kind == TILES and seen is not None and not recorded:
+            grad = seen(run_tiles(node, rule, <Tensor?>g.value))
+        else:
+            grad = of_formula(node, op, i, rule, g, recorded)
+        if grad is not None:
+            grads[i] = fitted(&node.edges[i], grad)
+    return grads
+
+
+cdef object of_formula(Node node, Op op, int i, Rule rule, object g, bint recorded):
+    """The gradient by a formula, evaluated on values."""
+    cdef bint whole = "g" in rule.names
+    cdef object slope = call_rule(
+        op, i, rule, rule_arguments(rule, node, g if whole else None, recorded))
+    return slope if whole else find("zmul").function(g, slope)
+
+
+cdef object fitted(Edge* edge, object grad):
+    """A gradient summed over what was broadcast, in the dtype of the input."""
+    shape, dtype = make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
+    if grad.shape != shape:
+        grad = grad.sum_to_size(shape)
+    return grad if grad.dtype is dtype else grad.to(dtype)
 
 
 def zeros_of(Node node, int i):

@@ -6,7 +6,7 @@ that lie regularly in memory become one. Half types are computed in float32.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
 from tensorlib._core.copies cimport cast, packed_copy
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
@@ -32,14 +32,17 @@ ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col
 cdef small_product small[N_DTYPES][SMALL + 1]      # by dtype and columns; NULL where there is none
 
 
-cdef int fill_small() except -1:
+cdef int fill_kernels() except -1:
     cdef size_t address
     for name, _, dtype, address in load("product").table():
+        if name == "outer":
+            set_outer(dtype_id(BY_NAME[dtype]), <outer_product>address)
+            continue
         small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
     return 0
 
 
-fill_small()
+fill_kernels()
 
 
 # ---- the product ---------------------------------------------------------------------------------
@@ -229,16 +232,18 @@ cdef object array_operand(Op op, object x):
 # ---- gradients -----------------------------------------------------------------------------------
 # Compiled, since training spends its time here. The sweep sums over batch dims that were broadcast.
 
-def grad_of_left(Tensor g, Tensor other):
+# A gradient that is no Tensor stands for many.
+
+def grad_of_left(object g, Tensor other):
     """g @ other.mT"""
     if other.ndim_ == 1:
         return g.unsqueeze(-1) * other
-    if g.ndim_ < other.ndim_:              # the left one was a vector
+    if dims_of(g) < other.ndim_:           # the left one was a vector
         return (other @ g.unsqueeze(-1)).squeeze(-1)
     return g @ transposed(other)
 
 
-def grad_of_right(Tensor g, Tensor input, int other_ndim):
+def grad_of_right(object g, Tensor input, int other_ndim):
     """input.mT @ g"""
     if input.ndim_ == 1:
         return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
@@ -246,6 +251,10 @@ def grad_of_right(Tensor g, Tensor input, int other_ndim):
         input = input.flatten(0, -2)
         g = g.flatten() if other_ndim == 1 else g.flatten(0, -2)
     return transposed(input) @ g
+
+
+cdef inline int dims_of(object g) except -1:
+    return (<Tensor>g).ndim_ if isinstance(g, Tensor) else g.ndim
 
 
 cdef Tensor transposed(Tensor x):

@@ -30,6 +30,11 @@ def nbytes(Tensor self):
     return self.numel_ * ITEMSIZE[self.type]
 
 
+def is_contiguous(Tensor self):
+    """Whether the elements lie in row-major order without gaps."""
+    return self.packed
+
+
 def data_ptr(Tensor self):
     """Address of the first element."""
     return <size_t>self.data_pointer
@@ -137,8 +142,8 @@ def set_data(Tensor self, Tensor value not None):
     replace(self, value)
 
 
-for method in (nelement, element_size, data_ptr, storage_offset, is_floating_point, is_complex,
-               requires_grad_, is_inference, detach_):
+for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
+               is_complex, requires_grad_, is_inference, detach_):
     attach(method.__name__, method)
 for getter in (itemsize, nbytes, device, is_cuda, grad_fn, output_nr, retains_grad, _version,
                _base):

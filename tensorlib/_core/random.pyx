@@ -10,17 +10,20 @@ from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.copies cimport cast, copy_into
 from tensorlib._core.creation cimport (
-    alike, allotted, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size,
+    alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size,
     sized,
 )
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, UINT8, default_float,
     dtype_object,
 )
-from tensorlib._core.generator cimport Generator, chosen
+from tensorlib._core.generator cimport (
+    Generator, chosen, refuse_apart, seen_apart, sizes_apart,
+)
 from tensorlib._core.loops cimport find_cast
 from tensorlib._core.inplace cimport check_writable
 from tensorlib._core.node cimport mode
+from tensorlib._core.operands cimport behind
 from tensorlib._core.overwrite cimport overwritten
 from tensorlib._core.pool cimport parallel_for, range_fn
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
@@ -44,8 +47,6 @@ ctypedef void (*float_loop)(uint64_t seed, uint64_t offset, float* y, Py_ssize_t
                             Py_ssize_t end) noexcept nogil
 ctypedef void (*double_loop)(uint64_t seed, uint64_t offset, double* y, Py_ssize_t begin,
                              Py_ssize_t end) noexcept nogil
-ctypedef void (*bits_loop)(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begin,
-                           Py_ssize_t end) noexcept nogil
 ctypedef void (*integer_loop)(uint64_t seed, uint64_t offset, int64_t low, uint64_t span,
                               int64_t* y, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 
@@ -65,19 +66,17 @@ cdef struct Draw:
 
 cdef float_loop uniform_floats, normal_floats
 cdef double_loop uniform_doubles, normal_doubles
-cdef bits_loop raw_bits
 cdef integer_loop integers
 
 
 cdef int find_loops() except -1:
-    global uniform_floats, normal_floats, uniform_doubles, normal_doubles, raw_bits, integers
+    global uniform_floats, normal_floats, uniform_doubles, normal_doubles, integers
     cdef dict found = {(kind, dtype): address
                        for kind, _, dtype, address in _kernels.load("random").table()}
     uniform_floats = <float_loop><size_t>found["uniform", "float32"]
     uniform_doubles = <double_loop><size_t>found["uniform", "float64"]
     normal_floats = <float_loop><size_t>found["normal", "float32"]
     normal_doubles = <double_loop><size_t>found["normal", "float64"]
-    raw_bits = <bits_loop><size_t>found["bits", "uint64"]
     integers = <integer_loop><size_t>found["integers", "int64"]
     return 0
 
@@ -200,13 +199,20 @@ cdef int draw_normal(str name, Tensor x, double mean, double std, object generat
     return 0
 
 
+cdef Tensor roomy(str name, Tensor x):
+    """`x`, or a tensor with room for one of each example of the batches that draw apart."""
+    cdef tuple sizes = sizes_apart(name)
+    return sized(name, (), sizes + tuple(x.shape), x.type) if sizes else x
+
+
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
          pin_memory=False, requires_grad=False):
     """Random numbers, uniform in [0, 1). Raises: RuntimeError for integer dtypes."""
     check_options("rand", layout, device, pin_memory)
     x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()))
+    x = roomy("rand", x)
     draw_uniform("rand", x, 0, 1, generator)
-    return finish("rand", x, out, requires_grad)
+    return seen_apart(finish("rand", x, out, requires_grad))
 
 
 def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -214,24 +220,38 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     """Random numbers, normal of mean 0 and variance 1. Raises: RuntimeError for integer dtypes."""
     check_options("randn", layout, device, pin_memory)
     x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()))
+    x = roomy("randn", x)
     draw_normal("randn", x, 0, 1, generator)
-    return finish("randn", x, out, requires_grad)
+    return seen_apart(finish("randn", x, out, requires_grad))
+
+
+def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, layout=None,
+                   device=None, pin_memory=False, requires_grad=False):
+    """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
+    check_options("normal", layout, device, pin_memory)
+    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()))
+    x = roomy("normal", x)
+    draw_normal("normal", x, plain_number("normal", "mean", mean),
+                plain_number("normal", "std", std), generator)
+    return seen_apart(finish("normal", x, out, requires_grad))
 
 
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """As `rand`, of the sizes and the dtype of `input`."""
     x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = roomy("rand_like", x)
     draw_uniform("rand_like", x, 0, 1, generator)
-    return finish("rand_like", x, None, requires_grad)
+    return seen_apart(finish("rand_like", x, None, requires_grad))
 
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """As `randn`, of the sizes and the dtype of `input`."""
     x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = roomy("randn_like", x)
     draw_normal("randn_like", x, 0, 1, generator)
-    return finish("randn_like", x, None, requires_grad)
+    return seen_apart(finish("randn_like", x, None, requires_grad))
 
 
 def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
@@ -243,6 +263,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
     cdef double high = plain_number("uniform_", "to", to)
     cdef uint64_t bits
     check_writable("uniform_", self, mode().grad)
+    refuse_apart("uniform_")
     check_real("uniform_", self)
     if not low <= high or not isfinite(high - low):
         raise RuntimeError(
@@ -260,6 +281,7 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
     check_writable("normal_", self, mode().grad)
+    refuse_apart("normal_")
     draw_normal("normal_", self, plain_number("normal_", "mean", mean),
                 plain_number("normal_", "std", std), generator)
     overwritten(self, None)
@@ -275,12 +297,17 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     Raises: RuntimeError unless p is in [0, 1].
     """
     check_writable("bernoulli_", self, mode().grad)
-    if isinstance(p, Tensor) and (<Tensor>p).ndim_:
-        draw_each("bernoulli_", self, <Tensor>p, chosen("bernoulli_", generator))
-    else:
-        draw_below(self, plain_number("bernoulli_", "p", p), chosen("bernoulli_", generator))
+    refuse_apart("bernoulli_")
+    draw_truths("bernoulli_", self, p, chosen("bernoulli_", generator))
     overwritten(self, None)
     return self
+
+
+cdef int draw_truths(str name, Tensor x, object p, Generator generator) except -1:
+    """x := 1 with probability `p`, a number or a tensor that broadcasts, else 0."""
+    if isinstance(p, Tensor) and (<Tensor>p).ndim_:
+        return draw_each(name, x, <Tensor>p, generator)
+    return draw_below(x, plain_number(name, "p", p), generator)
 
 
 cdef int draw_below(Tensor x, double p, Generator generator) except -1:
@@ -301,12 +328,23 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     tensor([0., 1.])
     """
     cdef Tensor x = alike("bernoulli", input, None, None, None, False, None)
+    if p is None and not isinstance(input, Tensor):       # probabilities of each example
+        return drawn_below(x, input, generator)
     if p is None:
-        check_real("bernoulli", <Tensor>input)
-        draw_each("bernoulli", x, <Tensor>input, chosen("bernoulli", generator))
-    else:
-        bernoulli_(x, p, generator=generator)
-    return finish("bernoulli", x, out, False)
+        check_real("bernoulli", x)
+    x = roomy("bernoulli", x)
+    draw_truths("bernoulli", x, input if p is None else p, chosen("bernoulli", generator))
+    return seen_apart(finish("bernoulli", x, out, False))
+
+
+cdef object drawn_below(Tensor like, object p, object generator):
+    """1 where a uniform number is below the element of `p`, a stand-in of tensors, else 0."""
+    check_real("bernoulli", like)
+    for bound in (p < 0, p > 1):
+        if bool(behind(bound).any()):
+            raise RuntimeError("bernoulli: probabilities must be in [0, 1]")
+    numbers = rand(like.shape, generator=generator, dtype=float)
+    return (numbers < p).to(dtype_object(like.type))
 
 
 cdef int draw_each(str name, Tensor x, Tensor p, Generator generator) except -1:
@@ -394,8 +432,9 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     low = whole("randint", "low", 0 if low is None else low)
     high = whole("randint", "high", high)
     x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64))
+    x = roomy("randint", x)
     draw_between("randint", x, low, high, generator)
-    return finish("randint", x, out, requires_grad)
+    return seen_apart(finish("randint", x, out, requires_grad))
 
 
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
@@ -406,8 +445,9 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     low = whole("randint_like", "low", 0 if low is None else low)
     high = whole("randint_like", "high", high)
     x = alike("randint_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = roomy("randint_like", x)
     draw_between("randint_like", x, low, high, generator)
-    return finish("randint_like", x, None, requires_grad)
+    return seen_apart(finish("randint_like", x, None, requires_grad))
 
 
 def random_(Tensor self, from_=None, to=None, *, generator=None):
@@ -417,6 +457,7 @@ def random_(Tensor self, from_=None, to=None, *, generator=None):
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
     """
     check_writable("random_", self, mode().grad)
+    refuse_apart("random_")
     if to is None and from_ is not None:
         from_, to = 0, from_
     from_ = 0 if from_ is None else whole("random_", "from", from_)
@@ -433,56 +474,3 @@ cdef object largest(int dtype):
     if KIND[dtype] == FLOAT_KIND:
         return {FLOAT16: 2**11, BFLOAT16: 2**8, FLOAT32: 2**24}.get(dtype, 2**53)
     return 2**8 - 1 if dtype == UINT8 else 2**(8 * dtype_object(dtype).itemsize - 1) - 1
-
-
-cdef struct BitsDraw:
-    uint64_t seed, offset
-    uint64_t* y
-
-
-cdef void draw_bits(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef BitsDraw* draw = <BitsDraw*>context
-    raw_bits(draw.seed, draw.offset, draw.y, begin, end)
-
-
-cdef extern from *:
-    """
-    #define high_product(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
-    """
-    uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil
-
-
-cdef void shuffle(int64_t* y, const uint64_t* bits, Py_ssize_t n) noexcept nogil:
-    """y := the numbers below n in an order that `bits` choose (Fisher and Yates, inside out)."""
-    cdef Py_ssize_t i, j
-    for i in range(n):
-        j = <Py_ssize_t>high_product(bits[i], <uint64_t>i + 1)
-        y[i] = y[j]
-        y[j] = i
-
-
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None,
-             pin_memory=False, requires_grad=False):
-    """The integers from 0 to n - 1 in a random order, as int64.
-
-    Raises: RuntimeError for a negative n or one beyond the integers that the dtype holds.
-    """
-    cdef Py_ssize_t length = plain_size("randperm", "n", n)
-    cdef int id = chosen_dtype("randperm", dtype, out, INT64)
-    cdef Generator source = chosen("randperm", generator)
-    cdef Tensor x, bits
-    cdef BitsDraw draw
-    check_options("randperm", layout, device, pin_memory)
-    if id == BOOL:
-        raise RuntimeError("randperm: not implemented for tensorlib.bool")
-    if length - 1 > largest(id):
-        raise RuntimeError(f"randperm: n = {length} is too large for {dtype_object(id)}")
-    x = allotted("randperm", INT64, 1, &length)
-    bits = allotted("randperm", INT64, 1, &length)
-    draw.seed, draw.offset = source.key, source.offset
-    source.offset += 1
-    draw.y = <uint64_t*>bits.data_pointer
-    run_draw(draw_bits, &draw, length)
-    with nogil:
-        shuffle(<int64_t*>x.data_pointer, draw.y, length)
-    return finish("randperm", cast(x, id), out, requires_grad)

@@ -68,6 +68,9 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
     for i in range(n):
         set_edge(node, i, <Tensor>args[i])
     if mask:
+        if n > OUTPUT and mask & 1:
+            raise RuntimeError(f"{op.name}: its gradient needs the tensors themselves, and takes "
+                               f"at most {OUTPUT} of them; got {n}")
         for i in range(min(n, <int>OUTPUT)):
             if mask >> i & 1:
                 keep(node, i, <Tensor>args[i])

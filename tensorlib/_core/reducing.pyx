@@ -17,9 +17,6 @@ from tensorlib._core.fold cimport (
     arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
 )
 from tensorlib._core.node cimport mode
-from tensorlib._core.op cimport Op
-from tensorlib._core.operands cimport stand_in
-from tensorlib._core.recording cimport record
 from tensorlib._core.reduction cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
     SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, squares_run,
@@ -27,8 +24,6 @@ from tensorlib._core.reduction cimport (
 from tensorlib._core.shape cimport MAX_NDIM, parse_dims, wrap_dim
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, requires_grad
 from tensorlib._core.tile cimport TileProgram, run_program
-
-from tensorlib._core.outputs import store_out
 
 ctypedef fused number:
     int64_t
@@ -425,7 +420,7 @@ def log_softmax_backward(Tensor grad, Tensor result, dim):
 
 # ---- gradients -----------------------------------------------------------------------------------
 
-def spread(Tensor g, input_shape, dim, bint keepdim):
+def spread(object g, input_shape, dim, bint keepdim):
     """`g`, of the shape of a result, expanded to the shape that was reduced: as sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
@@ -433,8 +428,8 @@ def spread(Tensor g, input_shape, dim, bint keepdim):
     for d in range(ndim):
         dims[d] = input_shape[d]
     n = reduced_dims(dim, ndim, reduced)
-    if not (mode().grad and requires_grad(g)):
-        return spread_over(g, ndim, dims, n, reduced, keepdim)
+    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
+        return spread_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
     for d in range(n):
         dims[reduced[d]] = 1
     if not keepdim:
@@ -442,51 +437,10 @@ def spread(Tensor g, input_shape, dim, bint keepdim):
     return g.expand(input_shape)
 
 
-def grad_of_mean(Tensor g, input_shape, dim, bint keepdim):
+def grad_of_mean(g, input_shape, dim, bint keepdim):
     """The gradient of sum, over the number of elements in each mean."""
     cdef Py_ssize_t total = 1
     for size in input_shape:
         total *= size
-    return spread(g / (total // g.numel_), input_shape, dim, keepdim) if total else spread(
+    return spread(g / (total // g.numel()), input_shape, dim, keepdim) if total else spread(
         g, input_shape, dim, keepdim)
-
-
-# ---- as operations -------------------------------------------------------------------------------
-
-cdef dict WHOLE = {"dim": None, "keepdim": False}
-
-
-def make_reduction(Op op):
-    """The function of a reduction over any dims whose forward is compiled."""
-    cdef object forward = op.forward
-    cdef bint takes_dtype = "dtype" in op.attributes
-    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-        cdef PyObject* args[1]
-        if axis is not None:               # NumPy's names, which PyTorch takes too
-            dim = axis
-        if keepdims is not None:
-            keepdim = keepdims
-        if not isinstance(input, Tensor):
-            named = {"dim": dim, "keepdim": keepdim}
-            if dtype is not None:
-                named["dtype"] = dtype
-            done = stand_in(op, (input,), named) if out is None else NotImplemented
-            if done is not NotImplemented:
-                return done
-            raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
-        if keepdim is not False and keepdim is not True:
-            raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
-        if takes_dtype:
-            result = forward(input, dim, keepdim, dtype)
-        elif dtype is None:
-            result = forward(input, dim, keepdim)
-        else:
-            raise TypeError(f"{op.name}: takes no dtype")
-        if out is not None:
-            return store_out(op.name, (input,), result, out)
-        if mode().grad and requires_grad(<Tensor>input):
-            args[0] = <PyObject*>input
-            record(op, args, 1, result, WHOLE if dim is None and not keepdim
-                   else {"dim": dim, "keepdim": keepdim})
-        return result
-    return function

@@ -11,7 +11,8 @@ from tensorlib._core.flat cimport run_loop
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
 from tensorlib._core.node cimport Edge, Node, edge_dims
 from tensorlib._core.op cimport (
-    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
+    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want,
+    ZERO,
 )
 from tensorlib._core.saved cimport saved_value
 from tensorlib._core.shape cimport MAX_NDIM, make_size
@@ -33,6 +34,8 @@ cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded):
             value = g
         elif rule.wants[i] == SAVED:
             value = saved_value(node, rule.places[i], as_recorded)
+        elif rule.wants[i] == INPUTS:
+            value = tuple([saved_value(node, k, as_recorded) for k in range(node.n_edges)])
         elif rule.wants[i] == ATTRIBUTE:
             value = node.attributes[op.attributes[rule.places[i]]]
         elif rule.wants[i] == NODE:

@@ -23,14 +23,11 @@ from tensorlib._core.saved cimport forget_unpacked, release_saved
 from tensorlib._core.sums cimport accumulate, add_to_place
 from tensorlib._core.tensor cimport Tensor
 from tensorlib._core.worklist cimport (
-    Displaced, Nodes, PyThreadState, Sweep, leads_anywhere, leads_on, pop_ready, push, push_ready,
-    start, stop,
+    AHEAD, Displaced, Nodes, PyThreadState, Sweep, fetch_ahead, leads_anywhere, leads_on, pop_ready,
+    push, push_ready, start, stop,
 )
 
 from tensorlib._core.node import _accumulate_op
-
-cdef extern from * nogil:
-    void prefetch "__builtin_prefetch"(const void* memory)
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
@@ -380,33 +377,6 @@ def is_running(int64_t sweep):
 def is_reached(Node node):
     """Whether the sweep that runs now comes by at a node."""
     return node.sweep != 0 and node.sweep == current_sweep() and node.needed
-
-
-cdef enum:
-    AHEAD = 8                      # nodes
-    LINE = 64                      # bytes
-
-# A graph beyond the caches: measured on 100,000 operations, this takes a fifth off the sweep.
-cdef inline void fetch_ahead(Sweep* sweep, Py_ssize_t k) noexcept:
-    """Has the caches fetch what is used soon: nodes run nearly in the reverse order of visits."""
-    cdef char* memory = <char*>sweep.visited.items[k]
-    cdef Node node = <Node>sweep.visited.items[k + AHEAD // 2]
-    cdef Tensor x
-    cdef int i
-    for i in range(4):
-        prefetch(memory + i * LINE)
-    for i in range(node.n_saved):
-        memory = <char*>node.saved[i].tensor
-        prefetch(memory)
-        prefetch(memory + LINE)
-        prefetch(memory + 3 * LINE)
-    node = <Node>sweep.visited.items[k + AHEAD // 4 * 3]
-    if node.packs:
-        return
-    for i in range(node.n_saved):
-        x = <Tensor>node.saved[i].tensor
-        prefetch(<char*><PyObject*>x.storage)
-        prefetch(x.data_pointer)
 
 
 cdef int drain(Sweep* sweep, tuple inputs, list targets, list found, bint shallow) except -1:

@@ -42,6 +42,7 @@ cdef enum Origin:
     ALONE
     UNRECORDED                      # while operations were not recorded
     AMONG_OTHERS                    # by an operation that gives several views
+    IN_FUNCTION                     # by a `Function`, whose backward a new history would override
 
 cdef class Tensor:
     cdef char* data_pointer

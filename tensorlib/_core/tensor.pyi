@@ -685,7 +685,7 @@ class Tensor:
         """`input` with its dims in the order `dims`, as a view."""
     def pow(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """`input` to the power of `exponent`, with broadcasting."""
-    def pow_(self, other: Tensor | _Number) -> Tensor:
+    def pow_(self, exponent: Tensor | _Number) -> Tensor:
         """In-place form of `pow`."""
     def prod(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,

@@ -102,10 +102,6 @@ cdef class Tensor:
         """The type of the elements."""
         return dtype_object(self.type)
 
-    def is_contiguous(self):
-        """Whether the elements lie in row-major order without gaps."""
-        return self.packed
-
     # ---- place in the graph -----------------------------------------------------------------
 
     @property
@@ -467,7 +463,6 @@ cdef void replace(Tensor x, Tensor other):
 ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
 
 cdef extern from "Python.h":
-    void PyObject_GC_UnTrack(object value)
     struct TypeWithNew "_typeobject":
         newfunc tp_new
 

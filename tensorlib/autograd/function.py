@@ -10,11 +10,13 @@ from tensorlib._core.custom import (
     rewrite_history,
     saved_tensors,
     set_history,
+    view_of_input,
     wanted_inputs,
 )
 from tensorlib._core.op import Op
 from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
+from tensorlib.batch import innermost, one_by_one, seen
 from tensorlib.ops.declare import FUNCTIONS
 
 NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "
@@ -142,7 +144,10 @@ class Function:
 
     @classmethod
     def apply(cls, *args):
-        """Runs the forward and records it."""
+        """Runs the forward and records it; on examples of a batch, one by one."""
+        level = innermost(args)
+        if level is not None:
+            return seen(one_by_one(cls.__name__, cls.apply, level, args, {}), level)
         ctx = FunctionCtx(tuple(isinstance(x, Tensor) and x.requires_grad for x in args))
         with no_grad():
             if cls.setup_context is Function.setup_context:
@@ -168,9 +173,8 @@ def recorded(cls, ctx, args, outputs):
         mark_written(cls.__name__, x)
     given = {id(x) for x in args}
     returned = [
-        x.detach() if isinstance(x, Tensor) and id(x) not in dirty and (
-            id(x) in given or x.requires_grad or x._base is not None) else x
-        for x in outputs]
+        outward(x, () if id(x) in fixed else args) if isinstance(x, Tensor) and id(x) not in dirty
+        and (id(x) in given or x.requires_grad or x._base is not None) else x for x in outputs]
     if not (is_grad_enabled() and any(ctx.needs_input_grad)):
         return returned
     ctx._shapes = [(x.shape, x.dtype) if isinstance(x, Tensor) else None for x in outputs]
@@ -190,6 +194,15 @@ def recorded(cls, ctx, args, outputs):
             set_history(node, k, x)
     ctx._fixed = ()
     return returned
+
+
+def outward(x, args):
+    """An output as a view of the argument whose memory it looks at, else as a tensor by itself."""
+    for a in args:
+        if isinstance(a, Tensor) and (
+                a is x or x._base is not None and (x._base is a or x._base is a._base)):
+            return view_of_input(x, a)
+    return x.detach()
 
 
 def laid_out(tensors, own, saved):

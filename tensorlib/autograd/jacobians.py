@@ -1,43 +1,86 @@
 """Jacobians of a trace: by rows in reverse mode, by columns in forward mode.
 
-Each block has the shape of an output followed by that of an input.
+Each block has the shape of an output followed by that of an input. Where rows or columns are many,
+they go through the graph as one batch; else, and where a rule takes no batch, one by one.
 """
 
+from tensorlib._core import paths
+from tensorlib.autograd.pullback import path_takes_batches
+from tensorlib.batch import Batched, Level, spread
 from tensorlib.ops.declare import FUNCTIONS
 
-stack = FUNCTIONS["stack"]
+cat, stack, zeros = FUNCTIONS["cat"], FUNCTIONS["stack"], FUNCTIONS["zeros"]
+
+# From how many on a batch is faster. A sweep of one row is compiled, where a batch runs the rules
+# in Python; tangents go through in Python either way.
+ROWS_TOGETHER = 16
+COLUMNS_TOGETHER = 5
+# How many elements the widest value inside may have for all rows or columns of a batch together.
+ELEMENTS_TOGETHER = 1 << 24
 
 
-def rows_of(trace, place):
-    """The Jacobians of the output at `place` with respect to each input of a trace."""
+def rows_of(trace, place, chunk_size=None):
+    """The Jacobians of the output at `place` with respect to each input of a trace.
+
+    chunk_size: how many rows to compute at once; by default as many as memory is spent on gladly.
+    """
     out = trace.outputs[place]
-    rows = []
-    for unit in one_hots(out.detach()):
+    n = out.numel()
+
+    def pulled(unit):
         gradients = [None] * len(trace.outputs)
         gradients[place] = unit
-        rows.append(trace.pull(gradients, True))
-    if not rows:
+        return trace.pull(gradients, True)
+
+    if not n:
         return [x.new_zeros(out.shape + x.shape) for x in trace.inputs]
-    return [stack(column).reshape(out.shape + x.shape)
-            for column, x in zip(zip(*rows), trace.inputs)]
+    together = min(n, chunk_size or at_once(trace.pullback().nodes))
+    if together >= ROWS_TOGETHER and trace.pullback().takes_batches:
+        columns = together_in_parts(pulled, out, together)
+    else:
+        columns = [stack(column) for column in zip(*map(pulled, one_hots(out.detach())))]
+    return [x.reshape(out.shape + like.shape) for x, like in zip(columns, trace.inputs)]
 
 
 def columns_of(trace):
     """For each output of a trace, its Jacobians with respect to each input."""
     path = trace.path()
+    batches = path_takes_batches(path)
     blocks = [[] for _ in trace.outputs]
     for place, x in enumerate(trace.inputs):
-        columns = []
-        for unit in one_hots(x.detach()):
+        def pushed(unit, place=place):
             tangents = [None] * len(trace.inputs)
             tangents[place] = unit
-            columns.append(trace.push(path, tangents))
+            return trace.push(path, tangents)
+
+        n = x.numel()
+        if n >= COLUMNS_TOGETHER and batches:
+            together = at_once([call.node for call, _ in path.steps])
+            columns = [found.movedim(0, -1) for found in together_in_parts(pushed, x, together)]
+        else:
+            columns = [stack(found, -1) for found in zip(*map(pushed, one_hots(x.detach())))]
         for k, out in enumerate(trace.outputs):
             shape = out.shape + x.shape
-            blocks[k].append(
-                stack([column[k] for column in columns], -1).reshape(shape)
-                if columns else out.detach().new_zeros(shape))
+            blocks[k].append(columns[k].reshape(shape) if n else out.detach().new_zeros(shape))
     return blocks
+
+
+def at_once(nodes):
+    """How many rows or columns to take through these nodes at once."""
+    return max(ROWS_TOGETHER, ELEMENTS_TOGETHER // max(1, paths.widest(nodes)))
+
+
+def together_in_parts(derivative, like, step):
+    """For each of its results a batch of what a derivative gives for the one-hots of `like`."""
+    n, parts = like.numel(), []
+    for begin in range(0, n, step):
+        count = min(step, n - begin)
+        units = zeros((count, n), dtype=like.dtype)
+        units.diagonal(begin).fill_(1)
+        with Level(count) as level:
+            found = derivative(Batched(units.reshape((count, *like.shape)), level))
+            parts.append([spread(x, level) for x in found])
+    return parts[0] if len(parts) == 1 else [cat(part) for part in zip(*parts)]
 
 
 def one_hots(x):

@@ -7,6 +7,7 @@ from tensorlib._core.modes import _set_complete, _set_packing
 from tensorlib._core.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
+from tensorlib.batch import innermost
 
 
 class CheckpointError(RuntimeError):
@@ -126,8 +127,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
 
     The backward sweep runs the function again when it needs them, with the random numbers of the
     first run unless `preserve_rng_state` is False. Checkpoints nest, and work with `grad`,
-    `retain_graph` and `create_graph`. `use_reentrant` is taken for PyTorch's sake: both of its
-    forms are this one.
+    `retain_graph` and `create_graph`; inside of `vmap` values are kept. `use_reentrant` is taken
+    for PyTorch's sake: both of its forms are this one.
 
     Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values;
     RuntimeError if an argument was overwritten since, by the function itself too.
@@ -138,6 +139,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     >>> bool((x.grad == x.detach().exp().cos() * x.detach().exp()).all())
     True
     """
+    if innermost((*args, *kwargs.values())) is not None:
+        return function(*args, **kwargs)
     state = default_generator.get_state() if preserve_rng_state else None
     enclosing = _set_packing(None)
     _set_packing(enclosing)

@@ -7,6 +7,8 @@ from tensorlib._core.layout import zeros_like
 from tensorlib.autograd.engine import grad
 from tensorlib.autograd.forward import Path
 from tensorlib.autograd.modes import is_grad_enabled
+from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
+from tensorlib.batch import Batched
 
 
 class Trace:
@@ -41,7 +43,7 @@ class Trace:
         inputs, or on tensors captured by the function. So it does where those `beside` the outputs
         depend on such.
         """
-        self.outputs = outputs
+        self.outputs, self.backwards = outputs, None
         roots = [paths.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
         self.linked = self.recording and (
             self.linked or paths.leads_outside(roots, self.nodes, self.since))
@@ -54,6 +56,8 @@ class Trace:
 
     def gradients(self, gradients, retain_graph):
         """The gradients of the inputs from those of the outputs; None where there is none."""
+        if Batched in map(type, gradients):
+            return self.batch_pulled(gradients)
         outputs = self.outputs
         reached = [x.requires_grad and g is not None for x, g in zip(outputs, gradients)]
         create_graph = self.needs_graph(gradients)
@@ -65,13 +69,29 @@ class Trace:
         return grad(outputs, self.inputs, gradients, retain_graph or create_graph, create_graph,
                     allow_unused=True)
 
+    def pullback(self):
+        """The graph between inputs and outputs, for gradients of which there are many."""
+        if self.backwards is None:
+            self.backwards = Pullback(self.inputs, self.outputs, self.since)
+        return self.backwards
+
+    def batch_pulled(self, gradients):
+        """What `gradients` gives for batches of them, one by one where a rule takes no batch."""
+        pullback = self.pullback()
+        if pullback.takes_batches:
+            return pullback.pull(gradients, self.needs_graph(gradients))
+        return each("vjp", lambda given: self.gradients(given, True), gradients)
+
     def path(self):
         """The graph between inputs and outputs, for `push`."""
         return Path([paths.gradient_place(x) for x in self.inputs], self.outputs, self.since)
 
     def push(self, path, tangents):
         """The tangents of the outputs from those of the inputs; zeros where they depend on none."""
-        found = path.push(tangents, self.needs_graph(tangents))
+        if Batched in map(type, tangents) and not path_takes_batches(path):
+            found = each("jvp", lambda given: self.push(path, given), tangents)
+        else:
+            found = path.push(tangents, self.needs_graph(tangents))
         return [zeros_like(x) if t is None else t for x, t in zip(self.outputs, found)]
 
     def depends(self, x, place):

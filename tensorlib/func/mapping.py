@@ -2,11 +2,10 @@
 
 import functools
 
-from tensorlib._core import generator
+from tensorlib._core.generator import default_generator
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
-from tensorlib.func.batching import Level, is_at, spread
-from tensorlib.func.rules import Batched
+from tensorlib.batch import Batched, Level, is_at, spread
 from tensorlib.func.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -18,8 +17,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     in_dims: the dim of each argument that counts the examples, or None for what all share; an int,
     or a tuple like the arguments. out_dims: where that dim is in each result. Keyword arguments are
-    shared. randomness: "error", or "same" to draw once for all examples. chunk_size: how many
-    examples to run at once.
+    shared. randomness: what drawing numbers is, an "error", the "same" for all examples or
+    "different" for each. chunk_size: how many examples to run at once.
 
     Inside, operations without a batching rule run example by example, with one warning; values
     that differ between examples decide no `if`. Transforms can be inside and outside:
@@ -44,7 +43,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         leaves, structure = flatten(args, "vmap: the container of arguments")
         dims = placed_dims(in_dims, leaves, structure)
         size = batch_size(leaves, dims)
-        batches = [x if d is None else x.movedim(d, 0) for x, d in zip(leaves, dims)]
+        batches = [x.movedim(d, 0) if d else x for x, d in zip(leaves, dims)]
 
         def run(begin, length):
             part = [x if d is None or length == size else x.narrow(0, begin, length)
@@ -55,21 +54,28 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         if size <= step:
             results, shape, places = run(0, size)
         else:
-            chunks = [run(begin, min(step, size - begin)) for begin in range(0, size, step)]
+            chunks = in_chunks(run, size, step, randomness == "same")
             _, shape, places = chunks[0]
             results = [parts[0] if d is None else cat(parts) for d, *parts in zip(
                 places, *[found for found, _, _ in chunks])]
-        return unflatten(shape, [x if d is None else x.movedim(0, d)
-                                 for x, d in zip(results, places)])
+        return unflatten(shape, [x.movedim(0, d) if d else x for x, d in zip(results, places)])
     return vectorized
 
 
+def in_chunks(run, size, step, same):
+    """What `run(begin, length)` gives for each `step` examples; with `same`, the same is drawn."""
+    state = default_generator.get_state()
+    chunks = []
+    for begin in range(0, size, step):
+        if same:
+            default_generator.set_state(state)
+        chunks.append(run(begin, min(step, size - begin)))
+    return chunks
+
+
 def check_randomness(randomness):
-    """Raises for what `vmap` can't do with random numbers."""
-    if randomness == "different":
-        raise NotImplementedError("vmap: randomness='different' is not supported; draw a batch of "
-                                  "numbers outside and pass it in")
-    if randomness not in ("error", "same"):
+    """Raises RuntimeError for what is no way to draw."""
+    if randomness not in ("error", "same", "different"):
         raise RuntimeError("vmap: Only allowed values for randomness are 'error', 'different', or "
                            f"'same'. Got {randomness}")
 
@@ -79,32 +85,23 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
 
     The results have it as dim 0.
     """
-    refused_before = not generator.refuse_draws()
-    if randomness != "error":
-        generator.allow_draws()
-    try:
-        with Level(size) as level:
-            given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
-            result = func(*unflatten(structure, given), **kwargs)
-            outputs, shape = flatten(result, "vmap: the container of results")
-            for x in outputs:
-                if not isinstance(x, Tensor):
-                    raise ValueError("vmap: the function must only return Tensors, got "
-                                     f"{type(x).__name__}")
-            places = spread_dims("out_dims", out_dims, shape)
-            for x, place in zip(outputs, places):
-                if place is None and is_at(x, level):
-                    raise ValueError("vmap: can not return a BatchedTensor when out_dim is None: "
-                                     "the result differs between examples")
-            places = [None if d is None else wrap("vmap", d, x.ndim + 1)
-                      for x, d in zip(outputs, places)]
-            batches = [x if d is None else spread(x, level) for x, d in zip(outputs, places)]
-            return batches, shape, places
-    finally:
-        if refused_before:
-            generator.refuse_draws()
-        else:
-            generator.allow_draws()
+    with Level(size, randomness) as level:
+        given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
+        result = func(*unflatten(structure, given), **kwargs)
+        outputs, shape = flatten(result, "vmap: the container of results")
+        for x in outputs:
+            if not isinstance(x, Tensor):
+                raise ValueError("vmap: the function must only return Tensors, got "
+                                 f"{type(x).__name__}")
+        places = spread_dims("out_dims", out_dims, shape)
+        for x, place in zip(outputs, places):
+            if place is None and is_at(x, level):
+                raise ValueError("vmap: can not return a BatchedTensor when out_dim is None: "
+                                 "the result differs between examples")
+        places = [None if d is None else wrap("vmap", d, x.ndim + 1)
+                  for x, d in zip(outputs, places)]
+        return [x if d is None else spread(x, level)
+                for x, d in zip(outputs, places)], shape, places
 
 
 def placed_dims(in_dims, leaves, structure):

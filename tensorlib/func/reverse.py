@@ -120,11 +120,12 @@ def vjp(func, *primals, has_aux=False):
     return run.with_aux(run.value(), vjp_fn)
 
 
-def jacrev(func, argnums=0, *, has_aux=False):
-    """A function that returns the Jacobian of `func`, computed by reverse mode, row by row.
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
+    """A function that returns the Jacobian of `func`, computed by reverse mode.
 
     It has the container of the output, and in it that of the argument (a tuple where argnums is
     one); each tensor has the output's shape followed by the input's. Cheap where outputs are few.
+    chunk_size: how many rows to compute at once; fewer take less memory.
 
     >>> jacrev(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -132,10 +133,12 @@ def jacrev(func, argnums=0, *, has_aux=False):
     """
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
+        if chunk_size is not None and chunk_size < 1:
+            raise ValueError("jacrev: `chunk_size` should be greater than 0.")
         places, single = places_of("jacrev", argnums, len(args))
         run = Run("jacrev", func, args, kwargs, places, has_aux)
         check_floating("jacrev", run.outputs)
-        blocks = [run.by_argument(rows_of(run.trace, place), single)
+        blocks = [run.by_argument(rows_of(run.trace, place, chunk_size), single)
                   for place in range(len(run.outputs))]
         return run.with_aux(unflatten(run.structure, blocks))
     return jacobian

@@ -375,7 +375,7 @@ def array_function(self, function, types, args, kwargs):
 
     Raises: TypeError for a function or argument without a counterpart.
     """
-    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
+    if not all(issubclass(t, (Tensor, np.ndarray)) or hasattr(t, "__tensor_call__") for t in types):
         return NotImplemented
     ours = COUNTERPARTS.get(function)
     if ours is None:

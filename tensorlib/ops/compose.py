@@ -19,7 +19,7 @@ from tensorlib._core.custom import (
 from tensorlib._core.node import is_grad_enabled, recorded_so_far
 from tensorlib._core.op import Op
 from tensorlib._core.tensor import Tensor
-from tensorlib.ops.primitive import signature_of
+from tensorlib.ops.primitive import signature_of, starred
 
 # What links the arguments inside to those outside.
 ARGUMENT = Op("argument", "The argument of a composed operation.", ("input",), linearity="linear",
@@ -46,9 +46,9 @@ class Inside:
 def compose(name: str, fun: Callable[..., Any]) -> Op:
     """The Op `name` of a function made of operations: recorded as one node, its graph inside.
 
-    Parameters of `fun` without a default are its tensors, those with one its attributes. It returns
-    a Tensor or a tuple of Tensors. Tensors that it takes from around it get gradients too, and may
-    be shared. Composed operations may be parts of others.
+    Parameters of `fun` without a default, or `*args`, are its tensors; those with one, or by
+    keyword only, its attributes. It returns a Tensor or a tuple of Tensors. Tensors that it takes
+    from around it get gradients too, and may be shared. Composed operations may be parts of others.
 
     Raises: ValueError for a name that is taken; RuntimeError, when run, where `fun` writes into one
     of its tensors; TypeError where it returns something else than Tensors.
@@ -62,11 +62,13 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
     """
     if not callable(fun):
         raise TypeError(f"compose: fun must be a function, not {type(fun).__name__}")
-    arguments, attributes, defaults = signature_of("compose", name, fun)
+    arguments, attributes, defaults, variadic = signature_of("compose", name, fun)
     record = Op(name, fun.__doc__ or "", arguments, attributes, defaults, forward=fun,
-                linearity="composite")
+                variadic=variadic, linearity="composite")
     record.add_rule(None, inner_gradients, names=("node", "g"))
-    record.function = functools.partial(run, record)
+    function = functools.partial(run, record)
+    record.function = starred(
+        lambda tensors, **given: function(*tensors, **given)) if variadic else function
     return record
 
 
@@ -77,7 +79,6 @@ def run(op, *args, **kwargs):
         result = op.forward(*args, **kwargs)
         tensors_of(op, result)
         return result
-    names = (*(op.arguments + op.attributes)[:len(args)], *kwargs)
     versions = [x._version for x in values if isinstance(x, Tensor)]
     since = recorded_so_far()
     # one for each place: a tensor that is given twice gets two gradients, which are summed outside
@@ -91,6 +92,7 @@ def run(op, *args, **kwargs):
     roots = tuple(x for x in outputs if x.requires_grad)
     if not roots or runs_in_parts(outputs):
         return result
+    names = names_of(op, args, kwargs)
     given = {name: x for name, x in zip(names, linked) if isinstance(x, Tensor)}
     own = tuple(x for x in given.values() if x.requires_grad)
     outside = captured(roots, own, since)
@@ -102,6 +104,13 @@ def run(op, *args, **kwargs):
         if inner.requires_grad:
             set_history(node, slot, x)
     return type(result)(shown) if isinstance(result, (tuple, list)) else shown[0]
+
+
+def names_of(op, args, kwargs):
+    """What the function of a composed operation calls each value that it is given."""
+    if op.variadic:
+        return (*[f"{op.arguments[0]}[{i}]" for i in range(len(args))], *kwargs)
+    return (*(op.arguments + op.attributes)[:len(args)], *kwargs)
 
 
 def tensors_of(op, result):

@@ -5,7 +5,8 @@
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 """
 
-from functools import wraps
+from functools import cache, wraps
+from inspect import Parameter, Signature
 from types import FunctionType
 
 from tensorlib._core.op import Op, find
@@ -15,6 +16,7 @@ from tensorlib._core.operators import (
     make_general,
     make_inplace,
     make_nary,
+    make_sized,
     make_unary,
 )
 from tensorlib._core.overwrite import write_result
@@ -126,7 +128,9 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
                      "refuses": refuses, **testing})
         made = _MAKERS.get(len(arguments), make_nary)(record)
         publish(name, made, function.__doc__, method, public)
+        made.__signature__ = _signature(record.arguments, "out")
         made.inplace = make_inplace(record)
+        made.inplace.__signature__ = _signature(record.arguments)
         publish(name + "_", made.inplace, f"In-place form of `{name}`.", method and inplace,
                 public=False)
         made.op = record
@@ -134,6 +138,16 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
         made.deriv = _deriv_of(record)
         return made
     return decorate
+
+
+@cache
+def _signature(arguments, *by_keyword, variadic=None):
+    """The signature of a compiled function, which has not its own names; equal ones are shared."""
+    found = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
+    if variadic:
+        found.append(Parameter(variadic, Parameter.VAR_POSITIONAL))
+    found += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in by_keyword]
+    return Signature(found)
 
 
 def _deriv_of(record):
@@ -175,6 +189,12 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
             called, forward, run, linear, multilinear, view, differentiable, outputs,
             {"reference": reference, "samples": samples, **testing})
         made = publish(called, maker(record), forward.__doc__, method, public)
+        if maker is make_sized:
+            made.__signature__ = _signature(record.arguments, variadic=record.attributes[0])
+        elif maker is make_general:
+            made.__wrapped__ = forward          # where `inspect.signature` looks
+        elif not record.attributes:
+            made.__signature__ = _signature(record.arguments, "out")
         made.op = record
         record.function = made
 

@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core import layout
 from tensorlib._core.indexing import parse, put, take
 from tensorlib._core.masks import nonzero as true_places
+from tensorlib._core.operands import refuse_batch
 from tensorlib._core.ranges import arange
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
@@ -104,6 +105,7 @@ def picks_twice(index):
 def nonzero(input, *, as_tuple=False):
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
     each dim."""
+    refuse_batch("nonzero", input)
     places = true_places(input.detach())
     if not as_tuple:
         return places

@@ -16,29 +16,46 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 def signature_of(what, name, fun):
-    """Names of the tensors `fun` takes, of its attributes, and the attributes' defaults.
+    """Names of the tensors `fun` takes, of its attributes, the attributes' defaults, and whether it
+    takes any number of tensors, `*args`.
 
-    Parameters without a default are tensors, those with one are attributes.
-    Raises: ValueError for a function that takes no tensor, or any number of them.
+    Parameters without a default are tensors; those with one, or by keyword only, are attributes.
+    Raises: ValueError for a function that takes no tensor, or has parameters of another kind.
     """
     parameters = inspect.signature(fun).parameters.values()
-    arguments = [p.name for p in parameters if p.kind in _POSITIONAL and p.default is p.empty]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    arguments = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL
+                 or p.kind in _POSITIONAL and p.default is p.empty]
     rest = [p for p in parameters if p.name not in arguments]
     if not arguments:
         raise ValueError(f"{what}: {name} takes no tensor: it has no parameter without a default")
+    if variadic and any(p.kind in _POSITIONAL for p in parameters):
+        raise ValueError(f"{what}: {name} takes any number of tensors, *{arguments[-1]}; beside "
+                         "them it can have parameters by keyword only")
     for p in rest:
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.default is p.empty:
+        if p.kind is p.VAR_KEYWORD:
             raise ValueError(
                 f"{what}: {name} has the parameter {p}; parameters without a default are its "
                 "tensors, those with one its attributes, and there are no others")
-    return arguments, [p.name for p in rest], [p.default for p in rest]
+    defaults = [None if p.default is p.empty else p.default for p in rest]
+    return arguments, [p.name for p in rest], defaults, variadic
+
+
+def starred(function):
+    """`function` of a sequence of tensors, as one that takes the tensors one by one as well."""
+    def called(*tensors, **attributes):
+        if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+            tensors = tensors[0]
+        return function(tuple(tensors), **attributes)
+    return called
 
 
 def primitive(fun: Rule) -> Rule:
     """`fun` as an operation of its own, whose gradient `defvjp` gives.
 
-    It runs outside the graph, on Tensors for its parameters without a default; parameters with one
-    are attributes. It may compute with NumPy. A name that an operation has is refused.
+    It runs outside the graph, on Tensors for its parameters without a default, or for `*args`;
+    parameters with a default or by keyword only are attributes. It may compute with NumPy. A name
+    that an operation has is refused.
 
     >>> from tensorlib import ops
     >>> @ops.primitive
@@ -51,14 +68,15 @@ def primitive(fun: Rule) -> Rule:
     tensor([0.5000, 0.5000])
     """
     name = fun.__name__
-    arguments, attributes, defaults = signature_of("primitive", name, fun)
+    arguments, attributes, defaults, variadic = signature_of("primitive", name, fun)
     if taken := {"g", "out", "node"} & {*arguments, *attributes}:
         raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
                          "themselves; call it something else")
-    record = Op(name, fun.__doc__ or "", arguments, attributes, defaults,
-                forward=outside_graph(name, fun),
-                testing={"takes": "floating"})
-    made = functools.wraps(fun)(functools.partial(make_general(record)))
+    run = outside_graph(name, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
+    record = Op(name, fun.__doc__ or "", arguments, attributes, defaults, forward=run,
+                variadic=variadic, testing={"takes": "floating"})
+    called = make_general(record)
+    made = functools.wraps(fun)(functools.partial(starred(called) if variadic else called))
     made.op = record
     record.function = made
     return made
@@ -73,13 +91,15 @@ def defvjp(
     the attributes, as far as it has parameters. It returns the gradient of its argument. What it
     takes is kept until it has run, except for parameters whose name begins with `_`: these get
     None. None in the place of a rule is a gradient of zero. Made of operations a rule can itself be
-    differentiated.
+    differentiated. A primitive of `*args` has one rule, which returns a tuple: all gradients.
 
     Raises: ValueError for more rules than arguments, and for an operation with rules of its own.
     """
     record = primitive_record("defvjp", op)
     for name, vjp in named_rules("defvjp", record, vjps, argnums):
-        if vjp is None:
+        if record.variadic:
+            add_rule_for_all(record, vjp)
+        elif vjp is None:
             record.add_rule(name, no_gradient, constant=0, names=("g",))
         else:
             record.add_rule(name, *by_names(record, vjp))
@@ -96,6 +116,9 @@ def defjvp(
     Raises: ValueError as `defvjp`.
     """
     record = primitive_record("defjvp", op)
+    if record.variadic:
+        raise ValueError(f"defjvp: {record.name} takes any number of tensors; forward-mode rules "
+                         "are for a fixed number")
     before = record.tangent_rule.rules if record.tangent_rule else {}
     rules = {**before, **dict(named_rules("defjvp", record, jvps, argnums))}
     tangents = [f"d_{name}" for name in record.arguments]
@@ -137,6 +160,18 @@ class TangentRule:
             raise WrongGradient(f"jvp: {whose} returned shape {tuple(moved.shape)}; the result has "
                                 f"shape {tuple(ans.shape)}")
         return moved.to(ans.dtype)
+
+
+def add_rule_for_all(record, vjp):
+    """Registers the one rule of a primitive of `*args`."""
+    if vjp is None:
+        raise ValueError(f"defvjp: {record.name} takes any number of tensors and needs a rule that "
+                         "gives the gradients of all")
+
+    def rule(g, ans, tensors, *attributes):
+        return vjp(g, ans, *tensors, **dict(zip(record.attributes, attributes)))
+    record.add_rule(None, rule, names=(
+        "g", record.outputs[0], record.arguments[0], *record.attributes))
 
 
 def no_gradient(g):

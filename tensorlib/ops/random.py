@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from tensorlib._core import creation, random
+from tensorlib._core import permutation, random
 from tensorlib._core.convert import asarray
-from tensorlib._core.generator import default_generator
+from tensorlib._core.generator import default_generator, seen_apart, set_plan, sizes_apart
+from tensorlib._core.operands import behind
 from tensorlib._core.outputs import store_out
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import publish
 
 for _function in (random.rand, random.randn, random.rand_like, random.randn_like, random.randint,
-                  random.randint_like, random.randperm):
+                  random.randint_like, permutation.randperm):
     publish(_function.__name__, _function, _function.__doc__, method=False)
 publish("bernoulli", random.bernoulli, random.bernoulli.__doc__)
 for _function in (random.uniform_, random.normal_, random.random_, random.bernoulli_):
@@ -65,10 +66,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if bool(tensors) == (size is not None):
         raise TypeError("normal: takes a size if mean and std are numbers, and only then")
     if not tensors:
-        drawn = creation.empty(size=size, out=out, dtype=dtype, layout=layout, device=device,
-                               pin_memory=pin_memory)
-        drawn.detach().normal_(mean, std, generator=generator)
-        return drawn.requires_grad_() if requires_grad else drawn
+        return random.normal_numbers(
+            mean, std, size, generator=generator, out=out, dtype=dtype, layout=layout,
+            device=device, pin_memory=pin_memory, requires_grad=requires_grad)
     if not all(x.is_floating_point() for x in tensors):
         raise RuntimeError("normal: mean and std must have floating dtypes")
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
@@ -81,7 +81,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 def _any(condition):
     """Whether a condition on a number, or on some element of a tensor, holds."""
-    return condition.numpy().any() if isinstance(condition, Tensor) else condition
+    return behind(condition).numpy().any() if isinstance(condition, Tensor) else condition
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -94,8 +94,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(
             "multinomial: input must be a vector or a matrix of a floating dtype, got "
             f"{input.dtype} of {input.ndim} dims")
-    weights = np.atleast_2d(input.detach().double().numpy())
-    rows, n = weights.shape
+    chances = _of_each_example(input)
+    rows, n = chances.shape[:-1].numel(), chances.shape[-1]
+    weights = chances.double().numpy().reshape(rows, n)
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
     if not (weights.sum(1) > 0).all():
@@ -114,13 +115,27 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
             arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights
         arrivals[weights == 0] = np.inf
         drawn = np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
-    result = asarray(np.ascontiguousarray(drawn.reshape(*input.shape[:-1], num_samples), np.int64))
+    shape = (*chances.shape[:-1], num_samples)
+    result = seen_apart(asarray(np.ascontiguousarray(drawn.reshape(shape), np.int64)))
     return result if out is None else store_out("multinomial", (), result, out)
+
+
+def _of_each_example(input):
+    """`input`, or in a batch whose examples draw apart one for each of them."""
+    sizes, chances = sizes_apart("multinomial"), behind(input.detach())
+    if chances.ndim - input.ndim not in (0, len(sizes)):
+        raise RuntimeError("multinomial: vmap: probabilities that differ between the examples of a "
+                           "batch take randomness='different' in each")
+    return chances.expand((*sizes, *input.shape)) if sizes else chances
 
 
 def _uniform(shape, generator):
     """An array of random numbers in [0, 1)."""
-    return random.rand(shape, generator=generator, dtype=float).numpy()
+    before = set_plan(None)
+    try:
+        return random.rand(shape, generator=generator, dtype=float).numpy()
+    finally:
+        set_plan(before)
 
 
 publish("normal", normal, normal.__doc__, method=False)

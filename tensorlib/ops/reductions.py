@@ -6,8 +6,9 @@ import numpy as np
 
 from tensorlib._core import layout, reducing
 from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.operators import make_reduction
 from tensorlib._core.outputs import store_out
-from tensorlib._core.reducing import make_reduction, spread
+from tensorlib._core.reducing import spread
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, in_place, op, publish

@@ -49,7 +49,8 @@ def operand(rng, dtype, batch, rows, cols, transposed):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
                                    (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
-                                   (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530)])
+                                   (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530),
+                                   (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0)])
 @pytest.mark.parametrize("ta, tb", list(itertools.product((False, True), repeat=2)))
 def test_products_equal_numpy(dtype, shape, ta, tb):
     batch, m, k, n = shape
@@ -67,10 +68,23 @@ def test_a_broadcast_operand_has_batch_stride_0():
     np.testing.assert_allclose(product(a, np.broadcast_to(b, (70, 40, 50))), a @ b, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_outer_products_of_broadcast_and_strided_operands(dtype):
+    rng = np.random.default_rng(3)
+    columns = rng.standard_normal((70, 30, 4)).astype(dtype)
+    rows = rng.standard_normal((1, 1, 50)).astype(dtype)
+    b = np.broadcast_to(rows, (70, 1, 50))
+    for a in (columns[:, :, 1:2], np.broadcast_to(columns[:, :1, :1], (70, 30, 1))):
+        np.testing.assert_array_equal(product(a, b), a * b)
+    np.testing.assert_array_equal(product(columns[:, :, :1], b[:, :, ::-1]),
+                                  columns[:, :, :1] * b[:, :, ::-1])
+
+
 # Among them shapes where OpenBLAS gives other bits with two threads of its own than with one.
 @pytest.mark.parametrize("shape", [(1, 2, 1000, 2000), (1, 7, 1000, 257), (1, 33, 64, 257),
                                    (1, 2000, 1000, 1), (1, 1, 1000, 2000), (1, 16, 257, 257),
-                                   (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64)])
+                                   (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64),
+                                   (1, 300, 1, 400), (90, 33, 1, 65)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bits_do_not_depend_on_threads(shape, dtype):
     batch, m, k, n = shape

@@ -241,7 +241,7 @@ def test_integers_and_comparisons_cut_the_path():
     (lambda f: ops.defvjp(f, None, argnums=[0, 1]), ValueError, "got 1 rules for 2 argnums"),
     (lambda f: ops.defvjp("tanh", None), ValueError, "tanh is not a primitive"),
     (lambda f: ops.defjvp(len, None), TypeError, "op must be what primitive made"),
-    (lambda f: ops.primitive(named(lambda *xs: 0)), ValueError, "takes no tensor"),
+    (lambda f: ops.primitive(named(lambda **xs: 0)), ValueError, "takes no tensor"),
     (lambda f: ops.primitive(named(lambda k=1: 0)), ValueError, "takes no tensor"),
     (lambda f: ops.primitive(named(lambda g: 0)), ValueError, "parameter 'g'"),
 ])

@@ -6,40 +6,66 @@ at any depth of nesting.
 """
 
 import math
+import sys
 import warnings
 from functools import reduce
 
-from tensorlib._core.op import registry
+import numpy as np
+
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
-from tensorlib.func.batching import Batched, aligned, innermost, is_at, spread
+from tensorlib.batch.values import (
+    ELEMENTWISE,
+    OTHERS,
+    Batched,
+    aligned,
+    is_at,
+    rule,
+    spread,
+    tensor_argument,
+)
 from tensorlib.ops.declare import FUNCTIONS
 
-arange, cat, matmul, stack = (FUNCTIONS[name] for name in ("arange", "cat", "matmul", "stack"))
+cat, matmul, stack = (FUNCTIONS[name] for name in ("cat", "matmul", "stack"))
 ones = FUNCTIONS["ones"]
-
-
-def rule(*names):
-    """Makes a function the batching rule of operations."""
-    def register(function):
-        Batched.RULES.update(dict.fromkeys(names, function))
-        return function
-    return register
 
 
 # ---- element by element --------------------------------------------------------------------------
 
+@rule(ELEMENTWISE)
 def elementwise(op, level, tensors, attributes):
     """Examples are brought to one number of dims, so that they broadcast as they would alone."""
-    ndim = max(x.ndim for x in tensors if isinstance(x, Tensor))
+    if len(tensors) == 1:
+        return op.function(tensor_argument(op, 0, tensors[0]).value)
+    ndim, dtypes = 0, set()
+    for x in tensors:
+        if type(x) is Batched:
+            ndim = max(ndim, x.value.ndim - 1)
+            dtypes.add(x.value.dtype)
+        elif isinstance(x, Tensor):
+            ndim = max(ndim, x.ndim)
+            dtypes.add(x.dtype)
+        elif not isinstance(x, (int, float)):              # an array, or nothing to compute with
+            return elementwise(op, level, [
+                operand(op, place, y) for place, y in enumerate(tensors)], None)
+    if len(dtypes) > 1:
+        tensors = of_one_dtype(op, tensors)
+    return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
+
+
+def operand(op, place, x):
+    """An argument as a Tensor, or a number, which promotes less."""
+    if isinstance(x, np.generic):
+        return x.item()
+    return x if isinstance(x, (int, float)) else tensor_argument(op, place, x)
+
+
+def of_one_dtype(op, tensors):
+    """The tensors in the dtype that the examples promote to, where the batches would to another."""
     common = common_dtype(op, tensors)
-    given = []
-    for place, x in enumerate(tensors):
-        x = aligned(x, ndim) if is_at(x, level) else x
-        if common is not None and isinstance(x, Tensor) and place not in op.boolean_inputs:
-            x = x.to(common)
-        given.append(x)
-    return op.function(*given)
+    return tensors if common is None else [
+        x.to(common) if isinstance(x, Tensor) and place not in op.boolean_inputs else x
+        for place, x in enumerate(tensors)]
 
 
 def common_dtype(op, tensors):
@@ -234,111 +260,52 @@ def as_it_is(op, level, tensors, attributes):
     return op.function(tensors[0].value, **attributes)
 
 
-# ---- indexing ------------------------------------------------------------------------------------
-
-WHOLE = slice(None)
-
-
-@rule("getitem")
-def indexed(op, level, tensors, attributes):
-    """Ints, slices, None and ... first; then positions and masks, on what these leave."""
-    x, key = tensors[0], attributes["index"]
-    basic, picks = parted(key if isinstance(key, tuple) else (key,), x.ndim)
-    value = x.value[(WHOLE, *basic)] if is_at(x, level) else x[basic]
-    if not picks:
-        return value
-    if not is_at(x, level):
-        value = value.unsqueeze(0)                  # of the one batch that all positions look at
-    places = [place for place, _ in picks]
-    last = places[-1] + width(picks[-1][1])
-    together = last - places[0] == sum(width(pick) for _, pick in picks)
-    ndim = max(rank(pick) for _, pick in picks)
-    if innermost((key,)) is not level:
-        full = [WHOLE] * (1 + last)
-        for place, pick in reversed(picks):
-            full[1 + place:1 + place + width(pick)] = [pick]
-        out = value[tuple(full)]
-        return out if together else out.movedim(ndim, 0)
-    full = [arange(level.size if is_at(x, level) else 1).reshape((-1,) + (1,) * ndim)]
-    full += [WHOLE] * last
-    for place, pick in picks:
-        if pick.dtype is BOOL:
-            raise RuntimeError("getitem: vmap: masks together with positions that differ between "
-                               "examples, or masks that do, have results of no fixed shape; use "
-                               "where")
-        full[1 + place] = aligned(pick, ndim) if is_at(pick, level) else pick
-    out = value[tuple(full)]
-    if together and places[0]:                      # the picked dims come first: put them in place
-        out = out.movedim(tuple(range(1, 1 + ndim)),
-                          tuple(range(1 + places[0], 1 + places[0] + ndim)))
-    return out
-
-
-BOOL = FUNCTIONS["ones"](()).bool().dtype
-
-
-def parted(key, ndim):
-    """The basic part of a key, and its positions and masks with the dim each begins at after it."""
-    parts = [Tensor(part).long() if isinstance(part, list) and not part else
-             FUNCTIONS["tensor"](part) if isinstance(part, list) else part for part in key]
-    used = sum(width(part) for part in parts if part is not None and part is not Ellipsis)
-    basic, picks, place = [], [], 0
-    for part in parts:
-        if isinstance(part, Tensor):
-            picks.append((place, part))
-            basic += [WHOLE] * width(part)
-            place += width(part)
-        else:
-            basic.append(part)
-            place += (ndim - used if part is Ellipsis else 1 if part is None
-                      or isinstance(part, slice) else 0)
-    return tuple(basic), picks
-
-
-def width(part):
-    """How many dims a part of a key takes."""
-    return part.ndim if isinstance(part, Tensor) and part.dtype is BOOL else 1
-
-
-def rank(pick):
-    """How many dims positions give."""
-    return 1 if pick.dtype is BOOL else pick.ndim
-
-
 # ---- without a rule ------------------------------------------------------------------------------
 
 _warned = set()
 
 
+def warn_of_loop(name, level):
+    """Warns, once for each name, that something runs example by example.
+
+    Raises: RuntimeError where there is no example to find the shape of the result by.
+    """
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(f"vmap: {name} has no batching rule and runs example by example, which is "
+                      "slow", UserWarning, stacklevel=outside())
+    if level.size == 0:
+        raise RuntimeError(f"{name}: vmap: has no batching rule, so that a batch of no examples is "
+                           "not supported")
+
+
+def outside():
+    """The `stacklevel` of a warning that shows the user's line, for who calls this."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("tensorlib."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+@rule(OTHERS)
 def looped(op, level, tensors, attributes):
     """Example by example, with one warning for each operation."""
-    if op.name not in _warned:
-        _warned.add(op.name)
-        warnings.warn(f"vmap: {op.name} has no batching rule and runs example by example, which "
-                      "is slow", UserWarning, stacklevel=3)
-    if level.size == 0:
-        raise RuntimeError(f"{op.name}: vmap: has no batching rule, so that a batch of no examples "
-                           "is not supported")
+    return one_by_one(op.name, op.function, level, tensors, attributes)
+
+
+def one_by_one(name, function, level, args, options):
+    """The batches of what a function gives for each example, with one warning for each name."""
+    warn_of_loop(name, level)
 
     def example(value, i):
         if isinstance(value, tuple):
             return tuple(example(part, i) for part in value)
         return value.value[i] if is_at(value, level) else value
-    results = [op.function(*example(tuple(tensors), i),
-                           **{name: example(x, i) for name, x in attributes.items()})
+    results = [function(*example(tuple(args), i),
+                        **{key: example(x, i) for key, x in options.items()})
                for i in range(level.size)]
     if isinstance(results[0], Tensor):
         return stack(results)
     joined = [stack(column) for column in zip(*results)]
     kind = type(results[0])
     return kind(*joined) if hasattr(kind, "_fields") else tuple(joined)
-
-
-class Rules(dict):
-    """The rules by operation, with those that need no entry of their own."""
-
-    def __missing__(self, name):
-        return elementwise if registry[name].elementwise else looped
-
-
-Batched.RULES = Rules(Batched.RULES)

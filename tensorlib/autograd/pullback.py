@@ -1,0 +1,90 @@
+"""Reverse mode on batches: many gradients at once go through a recorded graph, node by node.
+
+The sweep of `engine` takes Tensors alone. Here the rules are evaluated in Python on `Batched`
+gradients, each once however many gradients there are.
+"""
+
+from tensorlib._core import paths
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.modes import set_grad_enabled
+from tensorlib.batch import Batched, has_rule, innermost, is_at, warn_of_loop
+from tensorlib.ops.declare import FUNCTIONS
+
+stack = FUNCTIONS["stack"]
+
+
+class Pullback:
+    """The part of a graph through which outputs depend on inputs, for gradients to go back.
+
+    `inputs` and `outputs` are tensors; no node from before number `since` is looked at.
+    """
+
+    def __init__(self, inputs, outputs, since):
+        self.starts = [paths.gradient_place(x) for x in inputs]
+        self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
+        starts = [node for node, _ in self.starts]
+        self.nodes = paths.nodes_between(starts, [end[0] for end in self.ends if end], since)
+        passed = {*starts, *self.nodes}
+        self.steps = [(node, node.next_functions) for node in reversed(self.nodes)]
+        self.wanted = [tuple(edge[0] in passed for edge in edges) for _, edges in self.steps]
+        self.takes_batches = all(map(paths.takes_batches, passed))
+
+    def pull(self, gradients, recorded):
+        """The gradients of the inputs from those of the outputs; None for those without.
+
+        With `recorded` they can be differentiated.
+        """
+        known = {}
+        for end, g in zip(self.ends, gradients):
+            if end is not None and g is not None:
+                add(known, end, g)
+        with set_grad_enabled(recorded):
+            for (node, edges), wanted in zip(self.steps, self.wanted):
+                gs = tuple(known.pop((node, k), None) for k in range(paths.count_outputs(node)))
+                if all(g is None for g in gs):
+                    continue
+                g = gs[0] if len(gs) == 1 else gs
+                grads = paths.input_gradients(node, wanted, g, seen_as(g), recorded)
+                for edge, grad in zip(edges, grads):
+                    if grad is not None:
+                        add(known, edge, grad)
+        return [known.get(start) for start in self.starts]
+
+
+def add(known, edge, g):
+    """Adds a gradient to what has arrived at an edge."""
+    known[edge] = g if edge not in known else known[edge] + g
+
+
+def seen_as(g):
+    """What makes a batch of Tensors one gradient like `g`; None where `g` holds no such batch."""
+    if type(g) is Batched and type(g.value) is Tensor:
+        return lambda x: Batched(x, g.level)
+    return None
+
+
+# ---- one by one ----------------------------------------------------------------------------------
+
+def path_takes_batches(path):
+    """Whether the forward-mode rules along a path can run on a batch of tangents at once.
+
+    Rules from outside may do anything.
+    """
+    return all(known_forward(call.op) for call, _ in path.steps)
+
+
+def known_forward(op):
+    """Whether the forward-mode rule of an operation runs on batches."""
+    if op.linearity == "jvp":
+        return getattr(op.tangent_rule, "__module__", "").startswith("tensorlib.ops.") and (
+            has_rule(op))
+    return op.linearity in ("linear", "multilinear", "deriv") and has_rule(op)
+
+
+def each(name, derivative, directions):
+    """What a derivative gives for a batch of directions, taken one by one, with one warning."""
+    level = innermost(directions)
+    warn_of_loop(f"{name} through an operation from outside", level)
+    rows = [derivative([x.value[i] if is_at(x, level) else x for x in directions])
+            for i in range(level.size)]
+    return [None if column[0] is None else Batched(stack(column), level) for column in zip(*rows)]

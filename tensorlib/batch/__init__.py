@@ -1,0 +1,18 @@
+"""Batches of examples that are seen as one: what `vmap` and batched derivatives run on."""
+
+from tensorlib.batch import adjoints, indexing
+from tensorlib.batch.rules import one_by_one, warn_of_loop
+from tensorlib.batch.values import (
+    Batched,
+    Level,
+    has_rule,
+    innermost,
+    is_at,
+    raised,
+    running_levels,
+    seen,
+    spread,
+)
+
+__all__ = ["Batched", "Level", "adjoints", "has_rule", "indexing", "innermost", "is_at",
+           "one_by_one", "raised", "running_levels", "seen", "spread", "warn_of_loop"]

@@ -1,0 +1,74 @@
+"""Batching rules of the operations that only gradients are made of."""
+
+from tensorlib._core.batch_keys import lifted, ndim_picked
+from tensorlib.batch.rules import check_dims
+from tensorlib.batch.values import aligned, is_at, rule, spread
+
+
+@rule("softmax_backward", "log_softmax_backward")
+def softmax_gradient(op, level, tensors, attributes):
+    g, result = [spread(x, level) for x in tensors]
+    dim = check_dims(op.name, attributes["dim"], g.ndim - 1)
+    if g.ndim == 1:
+        return op.function(g.unsqueeze(1), result.unsqueeze(1), dim).squeeze(1)
+    return op.function(g, result, dim)
+
+
+@rule("put_along")
+def put(op, level, tensors, attributes):
+    x, places = tensors[0], spread(attributes["places"], level)
+    return op.function(x.value, places, check_dims(op.name, attributes["dim"], x.ndim),
+                       attributes["size"])
+
+
+@rule("copy")
+def copied(op, level, tensors, attributes):
+    x, source = tensors
+    source = aligned(source, x.ndim) if is_at(source, level) else source
+    return op.function(spread(x, level), source)
+
+
+# ---- indexing ------------------------------------------------------------------------------------
+
+@rule("spread_index")
+def spread_out(op, level, tensors, attributes):
+    return op.function(tensors[0].value, (level.size, *attributes["shape"]),
+                       lifted(attributes["index"]))
+
+
+@rule("index_put")
+def put_in(op, level, tensors, attributes):
+    (x, values), index = tensors, attributes["index"]
+    if is_at(values, level):
+        values = aligned(values, ndim_picked(index, x.ndim))
+    return op.function(spread(x, level), values, lifted(index))
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+@rule("as_strided")
+def viewed(op, level, tensors, attributes):
+    x, = tensors
+    return op.function(x.value, lifted_place(level, x.shape, attributes["place"]))
+
+
+@rule("spread_view")
+def view_spread(op, level, tensors, attributes):
+    shape = tuple(attributes["shape"])
+    return op.function(tensors[0].value, (level.size, *shape),
+                       lifted_place(level, shape, attributes["place"]))
+
+
+@rule("view_scatter")
+def view_written(op, level, tensors, attributes):
+    x, value = tensors
+    return op.function(spread(x, level), spread(value, level),
+                       lifted_place(level, x.shape, attributes["place"]))
+
+
+def lifted_place(level, shape, place):
+    """The place of a batch of views, where the bases lie one after the other."""
+    sizes, strides, offset, base_strides, base_offset = place
+    step = 1 + sum((size - 1) * abs(stride) for size, stride in zip(shape, base_strides))
+    return ((level.size, *sizes), (max(step, 1), *strides), offset,
+            (max(step, 1), *base_strides), base_offset)

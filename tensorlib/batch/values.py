@@ -1,0 +1,396 @@
+"""One example of a batch: what the function that `vmap` maps sees in the place of its tensors.
+
+A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
+example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is
+nested, it holds a Batched of the `vmap` around it. Compiled functions hand operations over to it by
+`__tensor_call__` (_core/operands.pyx), so Tensors never pay for it.
+"""
+
+import threading
+from functools import partial
+from itertools import repeat
+
+from tensorlib._core import generator
+from tensorlib._core.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+
+SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
+                "between them; clone() or new_zeros() of an example can")
+
+
+class _Running(threading.local):
+    """The batches that this thread maps over now, the innermost last."""
+
+    def __init__(self):
+        self.levels = []
+
+
+_running = _Running()
+
+
+class Level:
+    """A batch of `size` examples while a function runs on it; `depth` tells nested ones apart.
+
+    randomness: how numbers are drawn meanwhile, as in `vmap`.
+    """
+
+    def __init__(self, size, randomness="same"):
+        self.size = size
+        self.randomness = randomness
+
+    def __enter__(self):
+        self.depth = len(_running.levels)
+        _running.levels.append(self)
+        self.before = generator.set_plan(drawing_plan(_running.levels))
+        return self
+
+    def __exit__(self, *error):
+        _running.levels.remove(self)
+        generator.set_plan(self.before)
+
+
+def running_levels():
+    """The batches that this thread maps over now, the outermost first."""
+    return tuple(_running.levels)
+
+
+def drawing_plan(levels):
+    """How numbers are drawn at these levels, as `generator.set_plan` takes it."""
+    if any(level.randomness == "error" for level in levels):
+        return False
+    apart = [level for level in levels if level.randomness == "different"]
+    return (tuple(level.size for level in apart), partial(raised, levels=apart)) if apart else None
+
+
+def raised(x, levels):
+    """A Tensor with the batches of these levels, the outermost first, as one example."""
+    for level in levels:
+        x = Batched(x, level)
+    return x
+
+
+def seen(result, level):
+    """What a rule gave, a batch or a tuple of batches, as the examples see it."""
+    if not isinstance(result, tuple):
+        return Batched(result, level)
+    wrapped = [Batched(x, level) for x in result]
+    return type(result)(*wrapped) if hasattr(result, "_fields") else tuple(wrapped)
+
+
+RULES = {}           # what does an operation, by its name
+ELEMENTWISE, OTHERS = "(element-wise)", "(others)"   # the rules of those without one of their own
+
+
+def rule(*names):
+    """Makes a function the batching rule of operations."""
+    def register(function):
+        RULES.update(dict.fromkeys(names, function))
+        return function
+    return register
+
+
+def has_rule(op):
+    """Whether an operation runs on a batch at once."""
+    return op.elementwise or op.name in RULES
+
+
+def tensor_argument(op, place, x):
+    """An argument of an operation as a Tensor. Raises: TypeError for what can be none."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, (int, float)) or hasattr(x, "__array__"):
+        return FUNCTIONS["asarray"](x)
+    raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type(x).__name__}")
+
+
+class DataDependent(RuntimeError, TypeError):
+    """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
+
+
+class Batched:
+    """Every example of a batch at once: `value` has the batch as dim 0, this has the other dims."""
+
+    __slots__ = ("value", "level")
+
+    def __init__(self, value, level):
+        self.value = value
+        self.level = level
+
+    __class__ = property(lambda self: Tensor)       # isinstance(x, Tensor) holds, as in PyTorch
+
+    @classmethod
+    def __tensor_call__(cls, op, args, kwargs):
+        if kwargs and kwargs.get("out") is not None:
+            raise RuntimeError(f"{op.name}: vmap takes no out=; use the returned tensor")
+        level = innermost(args)
+        if level not in _running.levels:
+            raise RuntimeError(f"{op.name}: got a tensor of a vmap that has ended; return it from "
+                               "the function to have the batch")
+        if op.elementwise:                             # these have no attributes
+            return cls(RULES[ELEMENTWISE](op, level, args, None), level)
+        count = len(op.arguments)
+        if op.name != "getitem" and innermost(args[:count]) is not level:
+            raise DataDependent(f"{op.name}: vmap: what differs between the examples of the batch "
+                                "stands where no tensor goes")
+        if not op.variadic:
+            args = (*map(tensor_argument, repeat(op), range(count), args), *args[count:])
+        attributes = dict(zip(op.attributes, op.defaults))
+        attributes.update(zip(op.attributes, args[count:]))
+        attributes.update((name, x) for name, x in kwargs.items() if name != "out")
+        return seen(RULES.get(op.name, RULES[OTHERS])(op, level, args[:count], attributes), level)
+
+    # ---- what a tensor tells of itself
+
+    shape = property(lambda self: self.value.shape[1:])
+    ndim = property(lambda self: self.value.ndim - 1)
+    dtype = property(lambda self: self.value.dtype)
+    device = property(lambda self: self.value.device)
+    itemsize = property(lambda self: self.value.itemsize)
+    requires_grad = property(lambda self: self.value.requires_grad)
+
+    is_leaf = property(lambda self: self.behind().is_leaf)
+    grad_fn = property(lambda self: self.behind().grad_fn)
+
+    def dim(self):
+        return self.ndim
+
+    def size(self, dim=None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self):
+        return self.shape.numel()
+
+    def nelement(self):
+        return self.numel()
+
+    def element_size(self):
+        return self.itemsize
+
+    def is_floating_point(self):
+        return self.value.is_floating_point()
+
+    def is_contiguous(self):
+        return self.value.is_contiguous()
+
+    def stride(self, dim=None):
+        steps = self.value.stride()[1:]
+        return steps if dim is None else steps[dim]
+
+    def like(self):
+        """A tensor with the shape and dtype of an example."""
+        return self.behind().new_empty(self.shape)
+
+    def behind(self):
+        """The Tensor of all examples, with a dim for each batch."""
+        return self.value if type(self.value) is Tensor else self.value.behind()
+
+    def before(self, whole):
+        """`whole`, which has the dims of batches that `behind()` has, as one example."""
+        inner = whole if type(self.value) is Tensor else self.value.before(whole)
+        return Batched(inner, self.level)
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __repr__(self):
+        return f"Batched({self.value!r}, level={self.level.depth})"
+
+    def __bool__(self):
+        raise DataDependent(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
+            "flow: its truth differs between the examples of the batch; use where")
+
+    def item(self, *_, **__):
+        raise DataDependent("vmap: It looks like you're calling .item() on a Tensor: its number "
+                            "differs between the examples of the batch")
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("vmap: an example of a batch can't be pickled or copied as an object; "
+                           "clone() it")
+
+    __float__ = __int__ = __index__ = tolist = numpy = __array__ = item
+
+    def __getattr__(self, name):
+        if hasattr(Tensor, name):
+            raise RuntimeError(f"vmap: Tensor.{name} is not supported on an example of a batch")
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+
+    # ---- others of its kind
+
+    def detach(self):
+        return Batched(self.value.detach(), self.level)
+
+    def new_zeros(self, *size, **options):
+        return self._new(self.value.new_zeros, size, options)
+
+    def new_ones(self, *size, **options):
+        return self._new(self.value.new_ones, size, options)
+
+    def new_empty(self, *size, **options):
+        return self._new(self.value.new_empty, size, options)
+
+    def new_tensor(self, data, **options):
+        return self.behind().new_tensor(data, **options)
+
+    def new_full(self, size, fill_value, **options):
+        return Batched(self.value.new_full((self.level.size, *size), fill_value, **options),
+                       self.level)
+
+    def _new(self, make, size, options):
+        size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+        return Batched(make((self.level.size, *size), **options), self.level)
+
+    # ---- in place
+
+    def copy_(self, src):
+        if isinstance(src, Tensor) and src.ndim > self.ndim:
+            raise RuntimeError(f"copy_: shape {tuple(src.shape)} does not expand to "
+                               f"{tuple(self.shape)}")
+        self.value.copy_(aligned(src, self.ndim) if is_at(src, self.level) else src)
+        return self
+
+    def fill_(self, value):
+        if isinstance(value, Tensor) and value.ndim:
+            raise RuntimeError("fill_: value must be a number or a 0-d tensor, got "
+                               f"{value.ndim} dims")
+        return self.copy_(value)
+
+    def zero_(self):
+        self.value.zero_()
+        return self
+
+    def bernoulli_(self, p=0.5, *, generator=None):
+        if isinstance(p, Tensor):
+            return self.copy_(FUNCTIONS["bernoulli"](p.expand(self.shape), generator=generator))
+        return self.drawn_("bernoulli_", (p,), {"generator": generator})
+
+    def drawn_(self, name, args, options):
+        """This example, overwritten with numbers that method `name` of a Tensor draws."""
+        plan = drawing_plan(_running.levels)
+        fresh = self.like()
+        if not plan:
+            return self.copy_(getattr(fresh, name)(*args, **options))
+        sizes, seen = plan
+        fresh = fresh.new_empty(sizes + tuple(self.shape))
+        before = generator.set_plan(None)
+        try:
+            getattr(fresh, name)(*args, **options)
+        finally:
+            generator.set_plan(before)
+        return self.copy_(seen(fresh))
+
+    # ---- NumPy's functions
+
+    def __array_ufunc__(self, *args, **options):
+        return Tensor.__array_ufunc__(self, *args, **options)
+
+    def __array_function__(self, *args, **options):
+        return Tensor.__array_function__(self, *args, **options)
+
+
+def innermost(values):
+    """The innermost level among the values and what tuples and lists among them hold."""
+    found = None
+    for value in values:
+        if type(value) in (tuple, list):
+            level = innermost(value)
+        else:
+            level = value.level if type(value) is Batched else None
+        if level is not None and (found is None or level.depth > found.depth):
+            found = level
+    return found
+
+
+def is_at(x, level):
+    """Whether `x` differs between the examples of this batch."""
+    return type(x) is Batched and x.level is level
+
+
+def aligned(x, ndim):
+    """The batch of `x` with dims of size 1 put in, so that its examples have `ndim` dims."""
+    value = x.value
+    for _ in range(ndim + 1 - value.ndim):
+        value = value.unsqueeze(1)
+    return value
+
+
+def spread(x, level):
+    """The batch of `x`, expanded to one where it is the same for all examples."""
+    return x.value if is_at(x, level) else x.unsqueeze(0).expand((level.size, *x.shape))
+
+
+# ---- methods and operators -----------------------------------------------------------------------
+
+def _inplace(function):
+    def method(self, *args, **kwargs):
+        result = function(self, *args, **kwargs)
+        if result.level is not self.level:
+            raise RuntimeError("vmap: a tensor of an outer batch can't be written in place with "
+                               "values that differ between the examples of an inner one")
+        name = f"{function.__name__}_"
+        if result.shape != self.shape:
+            raise RuntimeError(f"{name}: the result of shape {tuple(result.shape)} does not fit "
+                               f"into {tuple(self.shape)}")
+        if result.is_floating_point() and not self.is_floating_point():
+            raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
+                               f"output type {self.dtype}")
+        return self.copy_(result)
+    return method
+
+
+def _drawing(name):
+    return lambda self, *args, **options: self.drawn_(name, args, options)
+
+
+def _operator(function, reflected):
+    if reflected:
+        return lambda self, other: function(other, self)
+    return lambda self, other: function(self, other)
+
+
+def _attach_methods():
+    """Every published method of Tensor, since those are functions of operations."""
+    for name, method in vars(Tensor).items():
+        if name in ("T", "mT", "mH"):
+            setattr(Batched, name, property(method.fget))
+        elif getattr(method, "__module__", None) != "tensorlib" or hasattr(Batched, name):
+            continue
+        elif not name.endswith("_"):
+            setattr(Batched, name, method)
+        elif name[:-1] in FUNCTIONS:
+            setattr(Batched, name, _inplace(FUNCTIONS[name[:-1]]))
+
+
+def _attach_draws():
+    for name in ("uniform_", "normal_", "random_"):
+        setattr(Batched, name, _drawing(name))
+
+
+def _attach_operators():
+    named = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div",
+             "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul",
+             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+             "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
+    for operator, name in named.items():
+        function = FUNCTIONS[name]
+        setattr(Batched, f"__{operator}__", _operator(function, False))
+        setattr(Batched, f"__r{operator}__", _operator(function, True))
+        setattr(Batched, f"__i{operator}__", _inplace(function))
+    for name in ("lt", "le", "eq", "ne", "gt", "ge"):
+        setattr(Batched, f"__{name}__", _operator(FUNCTIONS[name], False))
+    for operator, name in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
+        setattr(Batched, f"__{operator}__", FUNCTIONS[name])
+    Batched.__pos__ = lambda self: self
+    Batched.__hash__ = object.__hash__
+
+
+_attach_methods()
+_attach_draws()
+_attach_operators()

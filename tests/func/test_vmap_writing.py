@@ -1,0 +1,154 @@
+"""Writing to examples inside vmap: by any key, through masks, in place; against the loop."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_vmap import check, random
+
+import tensorlib as tl
+from tensorlib.func import grad, vmap
+from tensorlib.testing import assert_close
+
+X, Y = random(4, 2, 3), random(4, 2, 3, seed=1)
+V = random(4, 3, seed=2)
+PLACES, J = (tl.tensor(np.random.default_rng(5).integers(0, 2, shape)) for shape in ((4, 3), (4,)))
+SHARED = tl.tensor([1, 0])
+
+
+def after(write):
+    """The function that returns its first argument as `write` leaves a copy of it."""
+    def function(x, *others):
+        x = x.clone()
+        write(x, *others)
+        return x
+    return function
+
+
+def assignment(key, value):
+    def write(x, *others):
+        x[key(*others)] = value(*others)
+    return after(write)
+
+
+@pytest.mark.parametrize("key, value", [
+    (lambda y, v, i, j: j, lambda y, v, i, j: 0.5),
+    (lambda y, v, i, j: j, lambda y, v, i, j: v),
+    (lambda y, v, i, j: j, lambda y, v, i, j: v.sum()),
+    (lambda y, v, i, j: j, lambda y, v, i, j: X[0, 0]),
+    (lambda y, v, i, j: (j, 0), lambda y, v, i, j: v[0]),
+    (lambda y, v, i, j: (j, slice(1, None)), lambda y, v, i, j: v[:2]),
+    (lambda y, v, i, j: (..., i[:1]), lambda y, v, i, j: y[:, :1]),
+    (lambda y, v, i, j: (slice(None), i[:1]), lambda y, v, i, j: v[0]),
+    (lambda y, v, i, j: (i[:2], SHARED), lambda y, v, i, j: v[:2]),
+    (lambda y, v, i, j: (0, i), lambda y, v, i, j: 7),
+    (lambda y, v, i, j: (None, j), lambda y, v, i, j: v),
+    (lambda y, v, i, j: SHARED, lambda y, v, i, j: y),
+    (lambda y, v, i, j: [1, 0], lambda y, v, i, j: v),
+    (lambda y, v, i, j: (slice(None), SHARED), lambda y, v, i, j: y[:, 1:]),
+    (lambda y, v, i, j: (slice(None), [2, 0]), lambda y, v, i, j: X[0, :, 1:]),
+    (lambda y, v, i, j: (slice(None), slice(1, None)), lambda y, v, i, j: y[:, 1:]),
+    (lambda y, v, i, j: np.array([1]), lambda y, v, i, j: [1.0, 2.0, 3.0]),
+    (lambda y, v, i, j: True, lambda y, v, i, j: y),
+    (lambda y, v, i, j: y > 0, lambda y, v, i, j: 0.5),
+    (lambda y, v, i, j: y > 0, lambda y, v, i, j: v.sum()),
+    (lambda y, v, i, j: (y > 0)[:, 0], lambda y, v, i, j: v),
+    (lambda y, v, i, j: (0, v > 0), lambda y, v, i, j: v[1]),
+    (lambda y, v, i, j: (slice(None), v > 0), lambda y, v, i, j: 2),
+    (lambda y, v, i, j: X[0] > 0, lambda y, v, i, j: v[0]),
+    (lambda y, v, i, j: v.sum() > 0, lambda y, v, i, j: y),
+], ids=range(25))
+def test_assignment(key, value):
+    check(assignment(key, value), X, Y, V, PLACES, J)
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, y, v, i, j: x.__setitem__(j, x[j] + v), lambda x, y, v, i, j: x[0].mul_(v),
+    lambda x, y, v, i, j: x.copy_(v), lambda x, y, v, i, j: x.fill_(v[0]),
+    lambda x, y, v, i, j: x.t().add_(v.unsqueeze(1)), lambda x, y, v, i, j: x.clamp_(0, 1),
+    lambda x, y, v, i, j: [row.add_(k) for k, row in enumerate(x)],
+    lambda x, y, v, i, j: x.add_(y, alpha=3), lambda x, y, v, i, j: x.zero_(),
+    lambda x, y, v, i, j: x.diagonal().copy_(v[:2]), lambda x, y, v, i, j: x.view(-1)[1:3].exp_(),
+], ids=range(11))
+def test_in_place(write):
+    check(after(write), X, Y, V, PLACES, J)
+
+
+@pytest.mark.parametrize("make", [
+    tl.zeros_like, tl.ones_like, lambda x: tl.full_like(x, 2.0), lambda x: x.new_zeros(2, 3),
+    lambda x: x.new_full((2, 3), 1.0), lambda x: x.new_ones((2, 3)), tl.empty_like])
+def test_what_is_made_of_an_example_can_be_written(make):
+    def f(x):
+        z = make(x)
+        z.fill_(1.0)
+        z += x
+        z[0] = x[1]
+        return z
+    check(f, X)
+    check(lambda x: vmap(f)(x), random(3, 4, 2, 3))
+
+
+@given(st.data())
+def test_any_positions_and_dims(data):
+    shape = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x, batch = tl.tensor(rng.normal(size=(3, *shape))), data.draw(st.integers(0, len(shape)))
+    count = data.draw(st.integers(1, len(shape)))
+    rank = data.draw(st.integers(0, 2))
+    sizes = tuple(data.draw(st.lists(st.integers(1, 2), min_size=rank, max_size=rank)))
+    picks = [tl.tensor(rng.integers(
+        -min(shape), min(shape), (3, *sizes) if data.draw(st.booleans()) else sizes))
+        for _ in range(count)]
+    dims = [0 if p.ndim > rank else None for p in picks]
+    slices = sorted(data.draw(st.sets(st.integers(0, count), max_size=1)), reverse=True)
+
+    def key(given):
+        parts = list(given)
+        for place in slices if len(shape) > count else ():
+            parts.insert(place, slice(None))
+        return tuple(parts[:len(shape)])
+
+    def read(x, *given):
+        return x[key(given)]
+
+    def write(x, *given):
+        x = x.clone()
+        x[key(given)] = x.sum() if count % 2 else x[key(given)] * 2 + 1
+        return x
+
+    moved = x.movedim(0, batch)
+    for f in (read, write):
+        check(f, moved, *picks, in_dims=(batch, *dims))
+
+
+def test_gradients_of_examples_that_are_written():
+    def loss(x, y, v, i, j):
+        x = x.clone()
+        x[j] = v * x[0].exp()
+        x[y > 0] = x.sum()
+        x[:, i[:1]] *= 2
+        return x.sin().sum()
+    check(grad(loss, 0), X, Y, V, PLACES, J)
+    check(grad(loss, 2), X, Y, V, PLACES, J)
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda x, j: X[0].clone().__setitem__(j, 1.0), RuntimeError, "all examples of a batch share"),
+    (lambda x, j: X[0].clone().__setitem__(0, x), RuntimeError, "all examples of a batch share"),
+    (lambda x, j: X[0].clone().copy_(x), RuntimeError, "all examples of a batch share"),
+    (lambda x, j: x.clone().__setitem__(x > 0, x), RuntimeError, "no fixed shape"),
+    (lambda x, j: x.clone().__setitem__(x[0] > 0, 1.0), IndexError, "mask of shape"),
+    (lambda x, j: x[x > 0], RuntimeError, "no fixed shape"),
+    (lambda x, j: tl.nonzero(x), RuntimeError, "shape of the result would differ"),
+    (lambda x, j: tl.where(x > 0), RuntimeError, "shape of the result would differ"),
+    (lambda x, j: x.masked_select(x > 0), RuntimeError, "no fixed shape"),
+    (lambda x, j: x[:j], TypeError, "item"),
+    (lambda x, j: range(j), RuntimeError, "item"),
+    (lambda x, j: j.clone().add_(0.5), RuntimeError, "can't be cast"),
+    (lambda x, j: x.clone().fill_(x), RuntimeError, "0-d"),
+    (lambda x, j: x.expand(2, 2, 3).add_(1), RuntimeError, "single memory location"),
+], ids=range(14))
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        vmap(lambda x, j: call(x, j))(X, J)
+    assert_close(vmap(tl.sin)(X), X.sin())
