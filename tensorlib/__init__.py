@@ -35,6 +35,7 @@ from tensorlib.autograd import (
     set_grad_enabled,
 )
 from tensorlib._config import show_config
+from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
 
 # the element types, under their names and PyTorch's short ones

@@ -44,6 +44,7 @@ from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
+from tensorlib.func.mapping import vmap as vmap
 
 __version__: _str
 bfloat16: _dtype
@@ -291,6 +292,9 @@ def cumsum(input: Tensor, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
 def detach(input: Tensor) -> Tensor:
     """A view of the same elements, outside the graph."""
 
+def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a matrix."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dims as one new last dim, as a view."""
 
@@ -358,6 +362,9 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """`input` with the dims from `start_dim` to `end_dim` made one."""
+
+def flip(input: Tensor, *dims: _Sizes) -> Tensor:
+    """A copy of `input` with the order of elements reversed along each of `dims`."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number not above each element."""
@@ -740,8 +747,14 @@ def remainder(
 ) -> Tensor:
     """input - other * floor(input / other): the remainder with the sign of `other`."""
 
+def repeat_interleave(input: Tensor, repeats: Any, dim: _Sizes | None = None) -> Tensor:
+    """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each."""
+
 def reshape(input: Tensor, *shape: _Sizes) -> Tensor:
     """`input` under other sizes with the same elements: a view if possible, else a copy."""
+
+def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
+    """`input` shifted along dims, what leaves at one end coming in at the other."""
 
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The nearest whole number to each element, halves to even."""
@@ -766,6 +779,9 @@ def scatter_add(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor) -> Tenso
 
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""
+
+def select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
+    """`input` at one index of a dim, which goes away, as a view."""
 
 def set_default_dtype(d: _DType) -> None:
     """Sets the floating dtype of new tensors made from Python floats."""
@@ -859,6 +875,12 @@ def tensor(
     False
 ) -> Tensor:
     """A new tensor that copies a number, nested sequence, array, buffer or tensor."""
+
+def tile(input: Tensor, *dims: _Sizes) -> Tensor:
+    """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dims exchanged, as a view."""

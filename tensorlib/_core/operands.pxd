@@ -11,7 +11,7 @@ cdef tuple tuple_of(Op op, object tensors)
 cdef bint all_tensors(tuple tensors)
 cdef int check_sequence(Op op, tuple tensors) except -1
 cdef tuple convert_arguments(Op op, tuple args)
+cpdef object behind(object value)
 cdef list as_tensors(Op op, tuple args)
 cdef object refused(Op op, tuple args)
 cdef list operands_of(Op op, tuple args)
-cpdef object behind(object value)

@@ -158,6 +158,7 @@ cdef tuple convert_arguments(Op op, tuple args):
 # A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
 # has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
 # It is looked for where an operation would otherwise refuse its arguments, so Tensors never pay.
+# `__tensor_function__(name, args)` does a function that is no operation, where that asks for it.
 # `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for,
 # and `x.before(y)` stands for `y` as `x` does for that.
 
@@ -181,10 +182,17 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
 
 
 def refuse_batch(str name, object value):
-    """Raises RuntimeError for what stands for many tensors, as results would differ in shape."""
+    """Raises RuntimeError for a value that stands for many tensors: results differ in shape."""
     if stands_in(value):
         raise RuntimeError(f"{name}: vmap: the shape of the result would differ between the "
                            "examples of a batch; use where and masks")
+
+
+def in_batch(str name, tuple args):
+    """What a function of operations gives, done by a value among its arguments that stands in."""
+    for value in args:
+        if stands_in(value):
+            return type(value).__tensor_function__(name, args)
 
 
 cdef int refuse_shared_write(str name, tuple args) except -1:

@@ -228,7 +228,7 @@ def takes_batches(Node node):
 
 
 def input_gradients(Node node, tuple wanted, object g, object seen, bint recorded):
-    """For each input its gradient by the node's rules, shaped like it; None if not `wanted`.
+    """For each `wanted` input its gradient by the node's rules, in its shape and dtype; or None.
 
     `g` is the gradient of the output, or a tuple with one or None for each output: any values that
     operations take. Where it has a `value`, a Tensor with one more dim before those of the output,

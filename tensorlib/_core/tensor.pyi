@@ -112,8 +112,7 @@ class Tensor:
     ) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0."""
     def addmm_(
-        self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
-        None = None
+        self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1
     ) -> Tensor:
         """In-place form of `addmm`."""
     def addmv(
@@ -121,10 +120,7 @@ class Tensor:
         = None
     ) -> Tensor:
         """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
-    def addmv_(
-        self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None
-        = None
-    ) -> Tensor:
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
         """In-place form of `addmv`."""
     def all(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
@@ -203,8 +199,7 @@ class Tensor:
     ) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
     def baddbmm_(
-        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
-        | None = None
+        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1
     ) -> Tensor:
         """In-place form of `baddbmm`."""
     def bernoulli(
@@ -322,6 +317,9 @@ class Tensor:
         """This tensor, cut from its graph."""
     @property
     def device(self) -> _device: ...
+    def diag(self, diagonal: _int = 0) -> Tensor:
+        """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a
+        matrix."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dims as one new last dim, as a view."""
     def dim(self) -> _int:
@@ -391,6 +389,8 @@ class Tensor:
         """In-place form of `trunc`."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """`input` with the dims from `start_dim` to `end_dim` made one."""
+    def flip(self, *dims: _Sizes) -> Tensor:
+        """A copy of `input` with the order of elements reversed along each of `dims`."""
     def float(self) -> Tensor:
         """The elements as float32."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
@@ -715,6 +715,11 @@ class Tensor:
         """input - other * floor(input / other): the remainder with the sign of `other`."""
     def remainder_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `remainder`."""
+    def repeat(self, *repeats: Any) -> Tensor:
+        """This tensor as often as `repeats` says along each dim, the last of which are its own."""
+    def repeat_interleave(self, repeats: Any, dim: _Sizes | None = None) -> Tensor:
+        """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for
+        each."""
     @property
     def requires_grad(self) -> _bool: ...
     @requires_grad.setter
@@ -729,6 +734,8 @@ class Tensor:
         """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`."""
     @property
     def retains_grad(self) -> _bool: ...
+    def roll(self, shifts: Any, dims: _Sizes | None = None) -> Tensor:
+        """`input` shifted along dims, what leaves at one end coming in at the other."""
     def round(self, *, out: Tensor | None = None) -> Tensor:
         """The nearest whole number to each element, halves to even."""
     def round_(self) -> Tensor:
@@ -747,6 +754,8 @@ class Tensor:
         """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
     def scatter_add_(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
         """In-place form of `scatter_add`."""
+    def select(self, dim: _Sizes, index: Tensor) -> Tensor:
+        """`input` at one index of a dim, which goes away, as a view."""
     @property
     def shape(self) -> Size: ...
     def short(self) -> Tensor:
@@ -844,6 +853,8 @@ class Tensor:
         """The hyperbolic tangent of each element."""
     def tanh_(self) -> Tensor:
         """In-place form of `tanh`."""
+    def tile(self, *dims: _Sizes) -> Tensor:
+        """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
     def to(
         self, *args: Any, dtype: _DType | None = None, device: _Device | None = None, copy: _bool =
         False, non_blocking: _bool = False, memory_format: Format | None = None
@@ -852,6 +863,8 @@ class Tensor:
         dtype)`."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:

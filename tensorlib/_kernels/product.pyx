@@ -28,11 +28,11 @@ cdef void outer_run(const floating* a, Py_ssize_t a_row, const floating* b, floa
                     Py_ssize_t m, Py_ssize_t n) noexcept nogil:
     """y := a @ b for a column `a` and a contiguous row `b`"""
     cdef Py_ssize_t i, j
-    cdef floating factor
+    cdef floating factor, zero = 0
     for i in range(m):
         factor = a[i * a_row]
         for j in range(n):
-            y[i * n + j] = factor * b[j]
+            y[i * n + j] = zero + factor * b[j]     # a sum begins at +0: no -0, as from the BLAS
 
 
 def table():

@@ -15,8 +15,9 @@ from tensorlib._core.custom import (
 )
 from tensorlib._core.op import Op
 from tensorlib._core.tensor import Tensor
+from tensorlib.autograd import examples
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
-from tensorlib.batch import innermost, one_by_one, seen
+from tensorlib.batch import Batched
 from tensorlib.ops.declare import FUNCTIONS
 
 NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "
@@ -90,7 +91,9 @@ class Function:
     `forward(ctx, *args)` runs outside the graph; `backward(ctx, *grads)` gets a gradient for each
     output and returns one, or None, for each of `args`. Made of operations on `ctx.saved_tensors`
     it can itself be differentiated. With `setup_context(ctx, inputs, output)` the forward takes no
-    `ctx`. `jvp(ctx, *tangents)` returns the tangents of the outputs.
+    `ctx`. `jvp(ctx, *tangents)` returns the tangents of the outputs. Within `func.vmap` it runs
+    example by example, unless it has `generate_vmap_rule = True`, which runs all three on the whole
+    batch, or a `vmap(info, in_dims, *args)` of its own, which returns the outputs and their dims.
 
     >>> class Cube(tensorlib.autograd.Function):
     ...     @staticmethod
@@ -107,8 +110,13 @@ class Function:
     tensor(12.)
     """
 
+    generate_vmap_rule = False
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        cls._sets_up = cls.setup_context is not Function.setup_context
+        cls._has_vmap = cls.vmap is not Function.vmap
+        cls._gradients = cls.backward if cls.backward is not Function.backward else cls.vjp
         cls._op = Op(cls.__name__, cls.__doc__ or "", ("inputs",), variadic=True,
                      linearity="function", registered=False)
         cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
@@ -142,19 +150,22 @@ class Function:
         """The tangents of the outputs from those of the inputs."""
         raise NotImplementedError(NO_JVP)
 
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The outputs for a batch of `info.batch_size` examples, and the dims where they have it.
+
+        `in_dims` says where each argument has it, None for what the examples share.
+        """
+        raise NotImplementedError("vmap: a Function without one runs example by example")
+
     @classmethod
     def apply(cls, *args):
-        """Runs the forward and records it; on examples of a batch, one by one."""
-        level = innermost(args)
-        if level is not None:
-            return seen(one_by_one(cls.__name__, cls.apply, level, args, {}), level)
+        """Runs the forward and records it."""
+        if Batched in map(type, args):
+            return examples.apply_to_batch(cls, args, OfBatch)
         ctx = FunctionCtx(tuple(isinstance(x, Tensor) and x.requires_grad for x in args))
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args)
-            else:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
+            output = examples.run_forward(cls, ctx, args)
         several = isinstance(output, (tuple, list))
         outputs = recorded(cls, ctx, args, list(output) if several else [output])
         return type(output)(outputs) if several else outputs[0]
@@ -234,8 +245,7 @@ def run_backward(cls, node, g):
     ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
     ctx._node, ctx._layout = node, ctx._backward_layout
     try:
-        rule = cls.backward if cls.backward is not Function.backward else cls.vjp
-        grads = rule(ctx, *gs)
+        grads = cls._gradients(ctx, *gs)
     finally:
         ctx._node = None
     return in_places(cls, ctx, grads if isinstance(grads, tuple) else (grads,))
@@ -293,6 +303,17 @@ def tangent_like(cls, k, tangent, like):
         raise RuntimeError(f"{cls.__name__}'s jvp: expected {expected} for output {k}, got one of "
                            f"shape {tuple(tangent.shape)}")
     return tangent if tangent.dtype == like[1] else tangent.to(like[1])
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+class OfBatch(Function):
+    """A Function on all examples of a batch: `vmap` of its forward, its backward and its jvp."""
+
+    generate_vmap_rule = True            # for the batches that a batch is an example of
+    forward = staticmethod(examples.forward)
+    backward = staticmethod(examples.backward)
+    jvp = staticmethod(examples.jvp)
 
 
 # ---- once_differentiable -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Batches of examples that are seen as one: what `vmap` and batched derivatives run on."""
 
-from tensorlib.batch import adjoints, indexing
+from tensorlib.batch import adjoints, indexing, scattering
 from tensorlib.batch.rules import one_by_one, warn_of_loop
 from tensorlib.batch.values import (
     Batched,
@@ -15,4 +15,5 @@ from tensorlib.batch.values import (
 )
 
 __all__ = ["Batched", "Level", "adjoints", "has_rule", "indexing", "innermost", "is_at",
-           "one_by_one", "raised", "running_levels", "seen", "spread", "warn_of_loop"]
+           "one_by_one", "raised", "running_levels", "scattering", "seen",
+           "spread", "warn_of_loop"]

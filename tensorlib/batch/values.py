@@ -69,6 +69,15 @@ def raised(x, levels):
     return x
 
 
+def running_level(name, args):
+    """The innermost batch among arguments. Raises: RuntimeError where its `vmap` has ended."""
+    level = innermost(args)
+    if level not in _running.levels:
+        raise RuntimeError(f"{name}: got a tensor of a vmap that has ended; return it from the "
+                           "function to have the batch")
+    return level
+
+
 def seen(result, level):
     """What a rule gave, a batch or a tuple of batches, as the examples see it."""
     if not isinstance(result, tuple):
@@ -119,13 +128,17 @@ class Batched:
     __class__ = property(lambda self: Tensor)       # isinstance(x, Tensor) holds, as in PyTorch
 
     @classmethod
+    def __tensor_function__(cls, name, args):
+        """A function of operations on examples, by its rule."""
+        level = running_level(name, args)
+        return seen(RULES[name](level, *args), level)
+
+    @classmethod
     def __tensor_call__(cls, op, args, kwargs):
+        """An operation on examples, by its rule."""
         if kwargs and kwargs.get("out") is not None:
             raise RuntimeError(f"{op.name}: vmap takes no out=; use the returned tensor")
-        level = innermost(args)
-        if level not in _running.levels:
-            raise RuntimeError(f"{op.name}: got a tensor of a vmap that has ended; return it from "
-                               "the function to have the batch")
+        level = running_level(op.name, args)
         if op.elementwise:                             # these have no attributes
             return cls(RULES[ELEMENTWISE](op, level, args, None), level)
         count = len(op.arguments)
@@ -152,27 +165,35 @@ class Batched:
     grad_fn = property(lambda self: self.behind().grad_fn)
 
     def dim(self):
+        """The number of dims of an example."""
         return self.ndim
 
     def size(self, dim=None):
+        """The sizes of an example, or that of one dim."""
         return self.shape if dim is None else self.shape[dim]
 
     def numel(self):
+        """The number of elements of an example."""
         return self.shape.numel()
 
     def nelement(self):
+        """The number of elements of an example."""
         return self.numel()
 
     def element_size(self):
+        """Bytes of one element."""
         return self.itemsize
 
     def is_floating_point(self):
+        """Whether the dtype is a floating one."""
         return self.value.is_floating_point()
 
     def is_contiguous(self):
+        """Whether the elements of the batch lie in row-major order without gaps."""
         return self.value.is_contiguous()
 
     def stride(self, dim=None):
+        """The steps between elements of an example along each dim, or along one."""
         steps = self.value.stride()[1:]
         return steps if dim is None else steps[dim]
 
@@ -208,6 +229,7 @@ class Batched:
             "flow: its truth differs between the examples of the batch; use where")
 
     def item(self, *_, **__):
+        """Raises: RuntimeError, since the examples have different numbers."""
         raise DataDependent("vmap: It looks like you're calling .item() on a Tensor: its number "
                             "differs between the examples of the batch")
 
@@ -225,31 +247,39 @@ class Batched:
     # ---- others of its kind
 
     def detach(self):
+        """The same examples, outside the graph."""
         return Batched(self.value.detach(), self.level)
 
     def new_zeros(self, *size, **options):
+        """Zeros of the given shape for each example."""
         return self._new(self.value.new_zeros, size, options)
 
     def new_ones(self, *size, **options):
+        """Ones of the given shape for each example."""
         return self._new(self.value.new_ones, size, options)
 
     def new_empty(self, *size, **options):
+        """Uninitialised elements of the given shape for each example."""
         return self._new(self.value.new_empty, size, options)
 
     def new_tensor(self, data, **options):
+        """As `Tensor.new_tensor`: the same for all examples."""
         return self.behind().new_tensor(data, **options)
 
     def new_full(self, size, fill_value, **options):
+        """A number in the given shape for each example."""
         return Batched(self.value.new_full((self.level.size, *size), fill_value, **options),
                        self.level)
 
     def _new(self, make, size, options):
+        """What a `new_` method of Tensor makes, with the dim of the batch in front."""
         size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
         return Batched(make((self.level.size, *size), **options), self.level)
 
     # ---- in place
 
     def copy_(self, src):
+        """This value, after `src` was written over each example."""
         if isinstance(src, Tensor) and src.ndim > self.ndim:
             raise RuntimeError(f"copy_: shape {tuple(src.shape)} does not expand to "
                                f"{tuple(self.shape)}")
@@ -257,16 +287,19 @@ class Batched:
         return self
 
     def fill_(self, value):
+        """This value, after all its elements became `value`."""
         if isinstance(value, Tensor) and value.ndim:
             raise RuntimeError("fill_: value must be a number or a 0-d tensor, got "
                                f"{value.ndim} dims")
         return self.copy_(value)
 
     def zero_(self):
+        """This value, after all its elements became zero."""
         self.value.zero_()
         return self
 
     def bernoulli_(self, p=0.5, *, generator=None):
+        """This value, after its elements became 1 with probability `p`, else 0."""
         if isinstance(p, Tensor):
             return self.copy_(FUNCTIONS["bernoulli"](p.expand(self.shape), generator=generator))
         return self.drawn_("bernoulli_", (p,), {"generator": generator})
@@ -329,6 +362,7 @@ def spread(x, level):
 # ---- methods and operators -----------------------------------------------------------------------
 
 def _inplace(function):
+    """The method that writes what a function gives into the value itself."""
     def method(self, *args, **kwargs):
         result = function(self, *args, **kwargs)
         if result.level is not self.level:
@@ -346,10 +380,12 @@ def _inplace(function):
 
 
 def _drawing(name):
+    """The method that overwrites a value with numbers drawn."""
     return lambda self, *args, **options: self.drawn_(name, args, options)
 
 
 def _operator(function, reflected):
+    """The method of a binary operator, or of its reflected form."""
     if reflected:
         return lambda self, other: function(other, self)
     return lambda self, other: function(self, other)
@@ -369,11 +405,13 @@ def _attach_methods():
 
 
 def _attach_draws():
+    """The methods that draw."""
     for name in ("uniform_", "normal_", "random_"):
         setattr(Batched, name, _drawing(name))
 
 
 def _attach_operators():
+    """Python's operators, as the operations they stand for."""
     named = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div",
              "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul",
              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",

@@ -55,6 +55,7 @@ class BatchedTrace:
         return self.raised(self.trace.pull([self.lowered(g) for g in gradients], retain_graph))
 
     def pullback(self):
+        """As `Trace.pullback`."""
         return self.trace.pullback()
 
     def path(self):

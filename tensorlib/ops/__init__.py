@@ -17,6 +17,7 @@ from tensorlib.ops import (
     softmax,
     indexing,
     scattering,
+    repeating,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.compose import compose

@@ -6,7 +6,7 @@ follow the function, the method, its in-place and `out=` forms, the gradient and
 """
 
 from functools import cache, wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from types import FunctionType
 
 from tensorlib._core.op import Op, find
@@ -64,8 +64,10 @@ def in_place(name):
         if "out" in kwargs:
             raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
         return write_result(name + "_", self, FUNCTIONS[name](self, *args, **kwargs))
-    method.__wrapped__ = FUNCTIONS[name]
-    FUNCTIONS[name].inplace = method
+    function = FUNCTIONS[name]
+    function.inplace = method
+    method.__signature__ = Signature(
+        [p for p in signature(function).parameters.values() if p.name != "out"])
     return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
 
 

@@ -1,6 +1,7 @@
 """Copies of a tensor with other values put, or added, at positions along a dim; and in place."""
 
 from tensorlib._core.indexing import parse
+from tensorlib._core.operands import in_batch, stands_in
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
 from tensorlib.ops.declare import in_place, publish
@@ -47,6 +48,8 @@ def index_copy(input, dim, index: Tensor, source: Tensor):
 
     Raises: RuntimeError for other shapes or dtypes, IndexError.
     """
+    if any(map(stands_in, (input, index, source))):
+        return in_batch("index_copy", (input, dim, index, source))
     key, shape = slices_at("index_copy", input, dim, index)
     return put_at(input, key, checked_source("index_copy", input, shape, source))
 
@@ -56,6 +59,8 @@ def index_add(input, dim, index: Tensor, source: Tensor, *, alpha=1):
 
     Raises: RuntimeError for other shapes or dtypes, IndexError.
     """
+    if any(map(stands_in, (input, index, source))):
+        return in_batch("index_add", (input, dim, index, source * alpha if alpha != 1 else source))
     key, shape = slices_at("index_add", input, dim, index)
     source = checked_source("index_add", input, shape, source)
     added = spread_index(source, input.shape or (1,), key).reshape(input.shape)
@@ -67,6 +72,8 @@ def index_fill(input, dim, index: Tensor, value):
 
     Raises: RuntimeError for a value with dims, IndexError.
     """
+    if any(map(stands_in, (input, index, value))):
+        return in_batch("index_fill", (input, dim, index, value))
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError("index_fill: value must be a number or a 0-d tensor, got "
                            f"{value.ndim} dims")
@@ -105,6 +112,8 @@ def scatter(input, dim, index: Tensor, src):
     `src` is a tensor at least as large as `index`, or a number. Where positions meet, one wins.
     Raises: RuntimeError, IndexError.
     """
+    if any(map(stands_in, (input, index, src))):
+        return in_batch("scatter", (input, dim, index, src))
     key, src = elements_at("scatter", input, dim, index, src)
     return put_at(input, key, src)
 
@@ -114,6 +123,8 @@ def scatter_add(input, dim, index: Tensor, src: Tensor):
 
     Raises: RuntimeError, IndexError.
     """
+    if any(map(stands_in, (input, index, src))):
+        return in_batch("scatter_add", (input, dim, index, src))
     key, src = elements_at("scatter_add", input, dim, index, src)
     return input + spread_index(src, input.shape or (1,), key).reshape(input.shape)
 

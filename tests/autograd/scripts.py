@@ -317,8 +317,93 @@ def recurrence_written_in_place(torch):
     return w.grad.tolist()
 
 
+def writes_into_views(torch):
+    x = parameter(torch, 4, 4)
+    y = x * 1
+    rows, column = y[1:3], y[1:3][:, 0]
+    column.mul_(3)
+    rows.add_(1)
+    y[0] = 0.0
+    y[y > 0.5] = 0.1
+    y.diagonal().zero_()
+    y.pow(2).sum().backward()
+    return x.grad.flatten().tolist()
+
+
+def saved_values_through_hooks(torch):
+    seen = []
+
+    def pack(x):
+        seen.append(float(x.numel()))
+        return x * 2
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x / 2):
+        x = parameter(torch, 5)
+        y = (x.exp() * x).sum()
+    y.backward()
+    return [*seen, *x.grad.tolist()]
+
+
+def momentum(torch):
+    params = [parameter(torch, 3, shift=i) for i in range(3)]
+    speeds = [torch.zeros_like(p) for p in params]
+    for _ in range(5):
+        for p in params:
+            p.grad = None
+        sum((p**2).sum() for p in params).backward()
+        with torch.no_grad():
+            for p, v in zip(params, speeds):
+                v.mul_(0.9).add_(p.grad)
+                p.add_(v, alpha=-0.1)
+    return [value for p in params for value in p.tolist()]
+
+
+def fisher_information(torch):
+    logits = parameter(torch, 3)
+    logs, total = torch.log_softmax(logits, 0), torch.zeros(3, 3, dtype=torch.float64)
+    for k in range(3):
+        (g,) = torch.autograd.grad(logs[k], logits, retain_graph=True)
+        total += logs[k].exp().detach() * torch.outer(g, g)
+    return total.flatten().tolist()
+
+
+def derivatives_of_derivatives(torch):
+    def f(x):
+        return torch.exp(-(x**2).sum())
+
+    x, functional = values(torch, 4), torch.autograd.functional
+    ones = torch.ones(4, dtype=torch.float64)
+    return [
+        torch.trace(torch.func.hessian(f)(x)).item(),
+        torch.trace(torch.func.jacfwd(torch.func.grad(f))(x)).item(),
+        *functional.hvp(f, x, ones)[1].tolist(), *functional.vhp(f, x, ones)[1].tolist(),
+        functional.jvp(f, x, ones)[1].item()]
+
+
+def gradients_of_parameters(torch):
+    def loss(params, x):
+        return ((x @ params["w"] + params["b"]) ** 2).sum()
+
+    params = {"w": values(torch, 2, 2), "b": values(torch, 2)}
+    grads, value = torch.func.grad_and_value(loss)(params, values(torch, 3, 2))
+    return [value.item(), *grads["w"].flatten().tolist(), *grads["b"].tolist()]
+
+
+def wave_equation(torch):
+    """A simulation through which the initial state is learnt."""
+    start = parameter(torch, 8)
+    now = before = start
+    for _ in range(6):
+        bend = now.roll(1, 0) - 2 * now + now.roll(-1, 0)
+        now, before = 2 * now - before + 0.2 * bend, now
+    ((now - now.flip(0)) ** 2).sum().backward()
+    return start.grad.tolist()
+
+
 SCRIPTS = [
     training_loop, adam, gradient_penalty, maml, newton_by_conjugate_gradients,
     physics_informed_network, neural_ode, logistic_regression, straight_through, clipping_in_hooks,
     clipping_by_norm, moving_average, adversaries, truncated_sequences, jacobians, cross_entropy,
-    attention, normalisation, line_search, policy_gradient, recurrence_written_in_place]
+    attention, normalisation, line_search, policy_gradient, recurrence_written_in_place,
+    writes_into_views, saved_values_through_hooks, momentum, fisher_information,
+    derivatives_of_derivatives, gradients_of_parameters, wave_equation]

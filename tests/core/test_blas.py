@@ -80,6 +80,11 @@ def test_outer_products_of_broadcast_and_strided_operands(dtype):
                                   columns[:, :, :1] * b[:, :, ::-1])
 
 
+def test_an_outer_product_has_no_negative_zeros():
+    a, b = np.full((1, 40, 1), -1.0), np.zeros((1, 1, 40))
+    assert not np.signbit(product(a, b)).any()
+
+
 # Among them shapes where OpenBLAS gives other bits with two threads of its own than with one.
 @pytest.mark.parametrize("shape", [(1, 2, 1000, 2000), (1, 7, 1000, 257), (1, 33, 64, 257),
                                    (1, 2000, 1000, 1), (1, 1, 1000, 2000), (1, 16, 257, 257),

@@ -88,6 +88,45 @@ def test_what_is_made_of_an_example_can_be_written(make):
     check(lambda x: vmap(f)(x), random(3, 4, 2, 3))
 
 
+SCATTERED = {
+    "scatter": (random(4, 3, 2), 0, (1, 2), (2, 2)),
+    "scatter_add": (random(4, 3, 2), -1, (3, 1), (3, 2)),
+    "index_copy": (random(4, 3, 2), 0, (2,), (2, 2)),
+    "index_add": (random(4, 3, 2), 1, (2,), (3, 2)),
+    "scatter of one": (random(4), 0, (), ()), "index_add of one": (random(4), 0, (1,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+@pytest.mark.parametrize("dims", [(0, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None),
+                                  (None, None, 0), (0, None, None), (None, 0, 0)])
+def test_scattering_along_a_dim(name, dims):
+    x, dim, index, source = SCATTERED[name]
+    rng = np.random.default_rng(4)
+    top = 1 if x.ndim == 1 else 2
+    i = [rng.permutation(top)[:index[0]] for _ in range(4)] if len(index) == 1 else (
+        rng.integers(0, top, (4, *index)))
+    given = x, tl.tensor(np.array(i)), random(4, *source, seed=1)
+    function = getattr(tl, name.split()[0])
+    check(lambda x, i, s: function(x, dim, i, s),
+          *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
+    if dims[0] == 0:
+        check(lambda x, i, s: getattr(x.clone(), function.__name__ + "_")(dim, i, s),
+              *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
+        check(grad(lambda x, i, s: function(x.exp(), dim, i, s).sin().sum(), 0),
+              *[y[0] if d is None else y for y, d in zip(given, dims)], in_dims=dims)
+
+
+@pytest.mark.parametrize("value", [2.0, None])
+@pytest.mark.parametrize("dims", [(0, 0, 0), (None, 0, None), (0, None, None), (0, None, 0)])
+def test_index_fill(value, dims):
+    def f(x, i, v):
+        return x.index_fill(1, i, v if value is None else value)
+    given = random(4, 3, 2), J.unsqueeze(1), V[:, 0]
+    given = [y[0] if d is None else y for y, d in zip(given, dims)]
+    check(f, *given, in_dims=dims)
+
+
 @given(st.data())
 def test_any_positions_and_dims(data):
     shape = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))

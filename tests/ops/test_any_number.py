@@ -43,6 +43,11 @@ def test_gradients(product, mean, n):
         assert gradcheck(function, xs) and gradgradcheck(function, xs)
 
 
+def test_a_picture_numbers_the_tensors(mean):
+    picture = tl.graph.dot(mean(*leaves(1.0, 2.0, 3.0)))
+    assert "xs[0]" in picture and "xs[2]" in picture
+
+
 def test_only_some_require_grad(product):
     (x,), y = leaves(3.0), tl.tensor([5.0, 7.0], dtype=tl.float64)
     (g,) = tl.autograd.grad(product(y, x, y, scale=1.0).sum(), x)

@@ -1,0 +1,67 @@
+"""Batching rules of functions that put values at positions along a dim.
+
+A rule takes the level and the function's arguments. Elements along a dim are put by one call on the
+batch, whose other dims go along; slices too, as elements where the positions differ.
+"""
+
+from functools import partial
+
+from tensorlib._core.shape import wrap
+from tensorlib._core.tensor import Tensor
+from tensorlib.batch.values import is_at, rule, spread
+from tensorlib.ops.declare import FUNCTIONS
+
+ELEMENTS = {"index_copy": "scatter", "index_add": "scatter_add"}
+
+
+def lifted(x, level, like):
+    """The batch of `x`, with a dim where the examples of `like` are 0-d."""
+    value = spread(x, level)
+    return value if like.ndim else value.reshape((level.size, -1))
+
+
+def elements(name, level, input, dim, index, src):
+    """`scatter` and `scatter_add`."""
+    dim = wrap(name, dim, input.ndim) + 1
+    src = lifted(src, level, input) if isinstance(src, Tensor) else src
+    out = FUNCTIONS[name](lifted(input, level, input), dim, lifted(index, level, input), src)
+    return out.reshape((level.size, *input.shape))
+
+
+def slices(name, level, input, dim, index, source):
+    """`index_copy` and `index_add`."""
+    place = wrap(name, dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"{name}: index is supposed to be a vector, got {index.ndim} dims")
+    x, source = lifted(input, level, input), lifted(source, level, input)
+    function = FUNCTIONS[name]
+    if is_at(index, level):
+        function = FUNCTIONS[ELEMENTS[name]]
+        sizes = [1] * x.ndim
+        sizes[0], sizes[place + 1] = level.size, index.numel()
+        shape = (*x.shape[:place + 1], index.numel(), *x.shape[place + 2:])
+        if source.shape != shape:
+            raise RuntimeError(f"{name}: source must have the shape {shape[1:]} of the slices that "
+                               f"index picks, got {tuple(source.shape[1:])}")
+        index = index.value.reshape(sizes).expand(shape)
+    return function(x, place + 1, index, source).reshape((level.size, *input.shape))
+
+
+@rule("index_fill")
+def filled(level, input, dim, index, value):
+    """As `index_copy` of the value, repeated."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError("index_fill: value must be a number or a 0-d tensor, got "
+                           f"{value.ndim} dims")
+    place = wrap("index_fill", dim, input.ndim)
+    value = value.to(input.dtype) if isinstance(value, Tensor) else FUNCTIONS["full"](
+        (), value, dtype=input.dtype)
+    shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
+        index.numel(),)
+    return slices("index_copy", level, input, dim, index, value.expand(shape))
+
+
+for _name in ("scatter", "scatter_add"):
+    rule(_name)(partial(elements, _name))
+for _name in ELEMENTS:
+    rule(_name)(partial(slices, _name))

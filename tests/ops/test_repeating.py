@@ -1,0 +1,82 @@
+"""Tensors turned round, shifted, repeated: NumPy's values, gradients, batches, errors."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib import func
+from tensorlib.testing import assert_close, gradcheck, gradgradcheck
+
+CASES = {
+    "flip": (lambda x: x.flip(0), lambda x: np.flip(x, 0)),
+    "flip of dims": (lambda x: tl.flip(x, (0, -1)), lambda x: np.flip(x, (0, 1))),
+    "flip of none": (lambda x: x.flip(()), np.copy),
+    "roll": (lambda x: tl.roll(x, 2), lambda x: np.roll(x, 2)),
+    "roll of a dim": (lambda x: x.roll(-4, 1), lambda x: np.roll(x, -4, 1)),
+    "roll of dims": (lambda x: x.roll((1, 2), (0, 1)), lambda x: np.roll(x, (1, 2), (0, 1))),
+    "repeat": (lambda x: x.repeat(2, 3), lambda x: np.tile(x, (2, 3))),
+    "repeat in front": (lambda x: x.repeat((2, 1, 1)), lambda x: np.tile(x, (2, 1, 1))),
+    "repeat never": (lambda x: x.repeat(0, 1), lambda x: np.tile(x, (0, 1))),
+    "tile": (lambda x: tl.tile(x, (2,)), lambda x: np.tile(x, 2)),
+    "repeat_interleave": (lambda x: tl.repeat_interleave(x, 2), lambda x: np.repeat(x, 2)),
+    "repeat_interleave of a dim": (
+        lambda x: x.repeat_interleave(tl.tensor([1, 0, 2]), dim=1),
+        lambda x: np.repeat(x, [1, 0, 2], 1)),
+    "select": (lambda x: x.select(1, -1), lambda x: x[:, -1]),
+    "diag": (lambda x: tl.diag(x, 1), lambda x: np.diag(x, 1)),
+    "diag of a vector": (lambda x: x[0].diag(-1), lambda x: np.diag(x[0], -1)),
+    "trace": (tl.trace, np.trace),
+}
+
+
+def values():
+    array = np.random.default_rng(3).uniform(-1, 1, (2, 3))
+    return tl.tensor(array, requires_grad=True)
+
+
+@pytest.mark.parametrize("function, reference", CASES.values(), ids=CASES)
+class TestOfAMatrix:
+    def test_values(self, function, reference):
+        x = values()
+        assert_close(function(x).detach(), reference(x.detach().numpy()))
+        whole = tl.arange(6).reshape(2, 3)
+        assert_close(function(whole), reference(whole.numpy()))
+
+    def test_gradients(self, function, reference):
+        assert gradcheck(function, values()) and gradgradcheck(lambda x: function(x * x), values())
+
+    def test_forward_mode(self, function, reference):
+        x = values().detach()
+        assert_close(func.jvp(function, (x,), (x,))[1], function(x))
+
+    def test_on_each_example(self, function, reference):
+        x = tl.stack([values().detach(), values().detach() * 2])
+        assert_close(func.vmap(function)(x), tl.stack([function(x[0]), function(x[1])]))
+
+
+def test_what_they_give_is_a_copy_but_for_select():
+    x = tl.zeros(3, 3)
+    for copy in (x.flip(0), x.roll(1, 0), x.diag(), x.repeat(1, 1), x.tile(1)):
+        copy.fill_(1)
+    assert not x.any()
+    x.select(0, 1).fill_(1)
+    assert x.sum() == 3
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda x: x.flip(0, -2), RuntimeError, "flip: a dim appears multiple"),
+    (lambda x: x.flip(2), IndexError, "flip: dim 2"),
+    (lambda x: x.roll((1, 2), 0), RuntimeError, "roll: shifts and dimensions must align"),
+    (lambda x: x.repeat(2), RuntimeError, "repeat: needs a number for each of 2 dims"),
+    (lambda x: x.repeat(2, -1), RuntimeError, "repeat: .*0 or more"),
+    (lambda x: x.repeat_interleave(tl.tensor([1, 2]), 1), RuntimeError, "each of the 3 slices"),
+    (lambda x: x.repeat_interleave(-1), RuntimeError, "repeat_interleave: .*0 or more"),
+    (lambda x: x.select(0, 5), IndexError, "5"),
+    (lambda x: x[0, 0].select(0, 0), IndexError, "0-d"),
+    (lambda x: tl.diag(x[None]), RuntimeError, "diag: expects a vector or a matrix"),
+    (lambda x: x[0].trace(), RuntimeError, "trace: expects a matrix"),
+    (lambda x: tl.trace([1.0]), TypeError, "trace: input must be a Tensor"),
+])
+def test_bad_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call(tl.zeros(2, 3))
