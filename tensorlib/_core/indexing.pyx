@@ -302,8 +302,12 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
     """A copy of the positions counted from the front. Raises IndexError."""
     cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
-    cdef int64_t low = 0, high = -1
+    cdef int64_t low = 0, high = -1, signs = 0
     cdef Py_ssize_t i
+    for i in range(out.numel_):              # a sign bit where an element is not in [0, size)
+        signs |= values[i] | (size - 1 - values[i])
+    if signs >= 0:
+        return out
     for i in range(out.numel_):
         low = min(low, values[i])
         high = max(high, values[i])
@@ -311,9 +315,8 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
         raise IndexError(
             f"index {low if low < -size else high} is out of bounds for dimension {dim} "
             f"with size {size}")
-    if low < 0:
-        for i in range(out.numel_):
-            values[i] += size if values[i] < 0 else 0
+    for i in range(out.numel_):
+        values[i] += size if values[i] < 0 else 0
     return out
 
 

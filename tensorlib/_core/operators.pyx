@@ -24,7 +24,7 @@ from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
     ALONE, AMONG_OTHERS, MATMUL, N_OPERATORS, Operator, Tensor, UNRECORDED, alias, late, new_tensor, replace, requires_grad,
 )
-from tensorlib._core.tile cimport MAX_INPUTS
+from tensorlib._core.walk cimport MAX_INPUTS
 
 from tensorlib._core.op import find
 

@@ -14,7 +14,8 @@ from tensorlib._core.op cimport (
 )
 from tensorlib._core.shape cimport MAX_NDIM, make_size
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tile cimport MAX_INPUTS, Program, run_loop, run_program
+from tensorlib._core.tile cimport run_loop, run_program
+from tensorlib._core.walk cimport MAX_INPUTS, Program
 
 from tensorlib._core.op import find
 

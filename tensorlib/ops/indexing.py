@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core import layout
+from tensorlib._core import along, layout
 from tensorlib._core.indexing import parse, put, take
 from tensorlib._core.masks import nonzero as true_places
 from tensorlib._core.ranges import arange
@@ -134,6 +134,48 @@ def _along(name, dim, index, shape):
     return tuple(key)
 
 
+def added_along(values, shape, dim, index):
+    """The reference of `spread_along`."""
+    base = np.zeros(shape, values.dtype)
+    np.add.at(base, tuple(index if d == dim else places
+                          for d, places in enumerate(np.indices(index.shape))), values)
+    return base
+
+
+# An index of every element, and a shorter one, each with its dim.
+PLACES = ((0, np.array([[0, 2, 1, 0], [2, 2, 0, 1]])), (1, np.array([[3, 0], [1, 1], [0, 2]])))
+
+
+@op(linear=True, public=False, method=False,
+    reference=lambda x, dim, places: np.take_along_axis(x[:, :places.shape[1]] if dim == 0 else x,
+                                                        places, dim),
+    prepare=lambda x, dim, places: (x, dim, along.positions(x, dim, places)),
+    samples=given(*(((3, 4), dim, places) for dim, places in PLACES)))
+def gather(input: Tensor, dim, index):
+    """The elements that checked positions pick along a dim."""
+    return along.take_along(input, dim, index)
+
+
+@gather.vjp("input")
+def gather_vjp(g, input_shape, dim, index):
+    return spread_along(g, input_shape, dim, index)
+
+
+@op(linear=True, public=False, method=False, reference=added_along,
+    samples=given(*((places.shape, (3, 4), dim, places) for dim, places in PLACES)))
+def spread_along(input: Tensor, shape, dim, index):
+    """Zeros of sizes `shape` with `input` added at checked positions along a dim."""
+    return along.add_along(input, shape, dim, index)
+
+
+@spread_along.vjp("input")
+def spread_along_vjp(g, dim, index):
+    return gather(g, dim, index)
+
+
+_gather = gather
+
+
 def gather(input, dim, index: Tensor):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim.
 
@@ -142,7 +184,9 @@ def gather(input, dim, index: Tensor):
     dim = wrap("gather", dim, input.ndim)
     if input.ndim == 0:
         return input.reshape(1)[index.reshape(-1)].reshape(index.shape)
-    return input[_along("gather", dim, index, input.shape)]
+    if not (isinstance(input, Tensor) and isinstance(index, Tensor)):
+        return input[_along("gather", dim, index, input.shape)]          # what a batch knows
+    return _gather(input, dim, along.positions(input, dim, index))
 
 
 def take_along_dim(input, indices: Tensor, dim):
