@@ -1,7 +1,6 @@
 """Tensors joined into one: raw, outside the graph."""
 
-from libc.string cimport memcpy
-
+from tensorlib._core.blocks cimport copy_blocks
 from tensorlib._core.copies cimport copy_into
 from tensorlib._core.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.pool cimport parallel_for
@@ -84,21 +83,11 @@ cdef struct Blocks:
     Py_ssize_t step                  # from one block to the next in y
 
 
-cdef void copy_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Blocks [begin, end) of contiguous bytes, to places some bytes apart."""
+cdef void copy_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Blocks [begin, end)."""
     cdef Blocks* blocks = <Blocks*>context
-    cdef Py_ssize_t nbytes = blocks.nbytes, step = blocks.step, i
-    cdef const char* x = blocks.x
-    cdef char* y = blocks.y
-    if nbytes == 4:                          # a memcpy of a constant size is one move
-        for i in range(begin, end):
-            memcpy(y + i * step, x + i * 4, 4)
-    elif nbytes == 8:
-        for i in range(begin, end):
-            memcpy(y + i * step, x + i * 8, 8)
-    else:
-        for i in range(begin, end):
-            memcpy(y + i * step, x + i * nbytes, nbytes)
+    copy_blocks(blocks.x + begin * blocks.nbytes, blocks.nbytes, blocks.y + begin * blocks.step,
+                blocks.step, end - begin, blocks.nbytes)
 
 
 cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, int along, int dtype):
@@ -126,10 +115,10 @@ cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, in
         if x.packed and x.type == dtype and (outer > 1 or blocks.nbytes <= GRAIN):
             blocks.x, blocks.y, blocks.step = x.data_pointer, target, dims[along] * inner
             if outer * blocks.nbytes <= GRAIN:
-                copy_blocks(&blocks, 0, outer)
+                copy_range(&blocks, 0, outer)
             else:
                 with nogil:
-                    parallel_for(copy_blocks, &blocks, outer, GRAIN // max(blocks.nbytes, 1) + 1)
+                    parallel_for(copy_range, &blocks, outer, GRAIN // max(blocks.nbytes, 1) + 1)
         else:
             fill(new_view(out, ndim, part, out.steps, target), x, along)
         start += part[along]

@@ -4,7 +4,7 @@ from tensorlib._core.tensor cimport Tensor
 cdef Tensor number(object value, int dtype)
 cdef Tensor operand(Op op, object value, Tensor partner)
 cdef Tensor scalar_tensor(object value, int dtype)
-cdef bint stands_in(object value)
+cpdef bint stands_in(object value)
 cdef object stand_in(Op op, tuple args, dict kwargs)
 cdef int refuse_shared_write(Op op, tuple args) except -1
 cdef tuple tuple_of(Op op, object tensors)

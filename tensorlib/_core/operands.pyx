@@ -159,7 +159,7 @@ cdef tuple convert_arguments(Op op, tuple args):
 # has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them. It
 # is looked for where an operation would otherwise refuse its arguments, so Tensors never pay for it.
 
-cdef bint stands_in(object value):
+cpdef bint stands_in(object value):
     """Whether the value has its own way to do operations."""
     return hasattr(type(value), "__tensor_call__")
 

@@ -9,6 +9,7 @@ one contiguous run.
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from tensorlib._core.blocks cimport copy_blocks
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object,
 )
@@ -126,7 +127,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int ndim = walk.ndim, inner = walk.ndim - 1, n = walk.program.n_inputs, d, i
     cdef Py_ssize_t row = walk.dims[inner], room, count, rest
-    cdef bint direct = needs_no_tiles(walk), by_rows = is_loop_over_rows(walk)
+    cdef bint direct = needs_no_tiles(walk), by_rows = goes_by_rows(walk)
     for i in range(n):
         filled[i] = 0
     for i in range(walk.program.n_constants):
@@ -139,7 +140,10 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     while begin < end:
         if by_rows and index[inner] == 0 and end - begin >= row:
             count = min(walk.dims[inner - 1] - index[inner - 1], (end - begin) // row)
-            run_loop_over_rows(walk, index, scratch, count)
+            if walk.program.n_steps == 0:
+                copy_rows(walk, index, count)
+            else:
+                run_loop_over_rows(walk, index, scratch, count)
             index[inner - 1] += count - 1
             advance(walk, index, row)
             count *= row
@@ -155,6 +159,8 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             advance(walk, index, count)
         else:
             count = min(<Py_ssize_t>TILE, end - begin)
+            if by_rows:                          # the next row is whole again
+                count = min(count, row - index[inner])
             run_short_rows(walk, index, begin, filled, scratch, count)
         begin += count
 
@@ -173,21 +179,34 @@ cdef bint needs_no_tiles(const Walk* walk) noexcept nogil:
             and walk.operands[program.n_inputs].steps[inner] == ITEMSIZE[result_dtype(program)])
 
 
-cdef bint is_loop_over_rows(const Walk* walk) noexcept nogil:
-    """One loop over rows that each operand has in one run, or as one element for a row."""
+cdef bint goes_by_rows(const Walk* walk) noexcept nogil:
+    """One loop over rows that each operand has in one run, or as one element for a row; or a copy
+    of such runs."""
     cdef const Program* program = walk.program
     cdef int inner = walk.ndim - 1, n = program.n_inputs, i
+    cdef bint copies = program.n_steps == 0
     cdef const Operand* operand
-    if (program.n_steps != 1 or program.n_constants or inner == 0
-            or walk.dims[inner] < SHORT_ROW):
+    if program.n_steps > 1 or program.n_constants or inner == 0:
+        return False
+    if walk.dims[inner] < SHORT_ROW and not copies:
         return False
     for i in range(n + 1):
         operand = &walk.operands[i]
         if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)):
             return False
-        if operand.steps[inner] != ITEMSIZE[operand.dtype] and (i == n or operand.steps[inner]):
+        if operand.steps[inner] != ITEMSIZE[operand.dtype] and (
+                i == n or copies or operand.steps[inner]):
             return False
     return True
+
+
+cdef void copy_rows(const Walk* walk, const Py_ssize_t* index, Py_ssize_t rows) noexcept nogil:
+    """Copies whole rows from `index` on, of the two inner dims."""
+    cdef const Operand* x = &walk.operands[0]
+    cdef const Operand* y = &walk.operands[1]
+    cdef int inner = walk.ndim - 1
+    copy_blocks(place(x, walk.ndim, index), x.steps[inner - 1], place(y, walk.ndim, index),
+                y.steps[inner - 1], rows, walk.dims[inner] * ITEMSIZE[y.dtype])
 
 
 cdef void run_loop_over_rows(const Walk* walk, const Py_ssize_t* index, char* scratch,

@@ -188,6 +188,30 @@ cdef void ge_run(const floating* a, const floating* b, uint8_t* y,
         y[i] = a[i] >= b[i]
 
 
+cdef void logical_and_run(const floating* a, const floating* b, uint8_t* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := a and b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] != 0) & (b[i] != 0)
+
+
+cdef void logical_or_run(const floating* a, const floating* b, uint8_t* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a or b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] != 0) | (b[i] != 0)
+
+
+cdef void logical_xor_run(const floating* a, const floating* b, uint8_t* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := either a or b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] != 0) != (b[i] != 0)
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -207,6 +231,9 @@ def table():
         ("le", <size_t>&le_run[float], <size_t>&le_run[double]),
         ("gt", <size_t>&gt_run[float], <size_t>&gt_run[double]),
         ("ge", <size_t>&ge_run[float], <size_t>&ge_run[double]),
+        ("logical_and", <size_t>&logical_and_run[float], <size_t>&logical_and_run[double]),
+        ("logical_or", <size_t>&logical_or_run[float], <size_t>&logical_or_run[double]),
+        ("logical_xor", <size_t>&logical_xor_run[float], <size_t>&logical_xor_run[double]),
     ]
     return [row for name, single, double_ in loops for row in (
         (name, ("float32",) * 2, "float32", single),

@@ -109,6 +109,13 @@ cdef void trunc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         y[i] = trunc(x[i])
 
 
+cdef void logical_not_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x == 0"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] == 0
+
+
 cdef void isnan_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
     """y := x is NaN"""
     cdef Py_ssize_t i
@@ -146,6 +153,7 @@ def table():
         ("trunc", <size_t>&trunc_run[float], <size_t>&trunc_run[double]),
     ]
     predicates = [
+        ("logical_not", <size_t>&logical_not_run[float], <size_t>&logical_not_run[double]),
         ("isnan", <size_t>&isnan_run[float], <size_t>&isnan_run[double]),
         ("isinf", <size_t>&isinf_run[float], <size_t>&isinf_run[double]),
         ("isfinite", <size_t>&isfinite_run[float], <size_t>&isfinite_run[double]),

@@ -3,15 +3,18 @@
 import numpy as np
 
 from tensorlib._core import along, layout
+from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.indexing import parse, put, take
 from tensorlib._core.masks import nonzero as true_places
+from tensorlib._core.operands import stands_in
 from tensorlib._core.ranges import arange
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
+from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given, given_pairs
 
-inf = float("inf")
+BOOL = BY_NAME["bool"]
 
 
 # Keys to try, on a tensor of sizes (3, 4), each with the sizes that it picks.
@@ -101,7 +104,9 @@ def masked_select(input, mask: Tensor):
 
 def masked_fill(input, mask: Tensor, value):
     """A copy of `input` with `value` where the mask holds."""
-    return input.where(mask.logical_not(), value)
+    if input.dtype is BOOL and isinstance(value, int):
+        value = bool(value)                      # a number does not change the dtype
+    return where(mask, value, input)
 
 
 def index_select(input, dim, index: Tensor):
@@ -184,8 +189,8 @@ def gather(input, dim, index: Tensor):
     dim = wrap("gather", dim, input.ndim)
     if input.ndim == 0:
         return input.reshape(1)[index.reshape(-1)].reshape(index.shape)
-    if not (isinstance(input, Tensor) and isinstance(index, Tensor)):
-        return input[_along("gather", dim, index, input.shape)]          # what a batch knows
+    if stands_in(input) or stands_in(index):     # who knows how to index knows how to gather
+        return input[_along("gather", dim, index, input.shape)]
     return _gather(input, dim, along.positions(input, dim, index))
 
 

@@ -5,10 +5,11 @@ from operator import index
 import numpy as np
 
 from tensorlib._core import joining, layout
+from tensorlib._core.operands import stands_in
 from tensorlib._core.operators import make_sized, store_out
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
-from tensorlib.ops.declare import Tensors, alias, composite, op, publish
+from tensorlib.ops.declare import Tensors, alias, op, publish
 from tensorlib.ops.samples import given, given_pairs, given_sequences
 
 # ---- sizes ---------------------------------------------------------------------------------------
@@ -395,7 +396,7 @@ _stack = stack
 def stack(tensors, dim=0, *, out=None):
     """See the operation."""
     tensors = tuple(tensors)
-    if not all(isinstance(x, Tensor) for x in tensors):      # a batch is joined along a known dim
+    if any(stands_in(x) for x in tensors):       # who knows how to join knows how to stack
         return cat([unsqueeze(x, dim) for x in tensors], dim, out=out)
     if out is None:
         return _stack(tensors, dim)
@@ -404,6 +405,7 @@ def stack(tensors, dim=0, *, out=None):
 
 publish("stack", stack, _stack.op.doc, method=False)
 stack.op = _stack.op
+stack.op.function = stack
 
 
 # ---- splitting -----------------------------------------------------------------------------------

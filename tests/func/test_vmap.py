@@ -15,7 +15,7 @@ from tensorlib.testing import assert_close
 
 # What is there for gradients only: users do not call it, and batches never meet it.
 INTERNAL = {"as_strided", "spread_view", "view_scatter", "spread_index", "index_put", "put_along",
-            "softmax_backward", "log_softmax_backward", "copy", "getitem"}
+            "softmax_backward", "log_softmax_backward", "copy", "getitem", "gather", "spread_along"}
 TESTED = sorted(name for name, op in registry.items()
                 if name not in INTERNAL and op.testing.get("samples"))
 
