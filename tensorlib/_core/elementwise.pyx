@@ -31,7 +31,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-                        and op.guard == NOTHING
+                        and (op.guard == NOTHING or KIND[dtype] == FLOAT_KIND)
                         and (dtype == BOOL or not op.boolean_inputs))
     for i in range(1, n):
         if like.ndim_ == 0:

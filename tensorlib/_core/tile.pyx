@@ -14,7 +14,8 @@ from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object,
 )
 from tensorlib._core.loops cimport (
-    Loop, call_loop, find_cast, find_gather, find_loop, find_scatter, find_transpose, loop_id,
+    Loop, call_loop, call_with_number, find_cast, find_gather, find_loop, find_scatter,
+    find_transpose, loop_id, takes_number,
 )
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.shape cimport MAX_NDIM
@@ -217,35 +218,42 @@ cdef void run_loop_over_rows(const Walk* walk, const Py_ssize_t* index, char* sc
     arithmetic was two thirds of the time.
     """
     cdef const Step* step = &walk.program.steps[0]
+    cdef const Loop* loop = &step.loop
     cdef const Operand* operand
-    cdef int inner = walk.ndim - 1, k
+    cdef int inner = walk.ndim - 1, number = -1, runs = 0, k
     cdef char* inputs[3]
     cdef char* output = place(&walk.operands[walk.program.n_inputs], walk.ndim, index)
     cdef char* sources[3]
     cdef Py_ssize_t moves[3]
     cdef Py_ssize_t row = walk.dims[inner], piece = row, done, count, r
-    for k in range(step.loop.arity):
+    for k in range(loop.arity):
         operand = &walk.operands[step.inputs[k]]
         sources[k] = place(operand, walk.ndim, index)
         moves[k] = operand.steps[inner]
-        if moves[k] == 0:
-            piece = min(row, <Py_ssize_t>TILE)
+        runs += moves[k] != 0
+        if moves[k] == 0 and takes_number(loop, k):
+            number = k
+    if runs < loop.arity and not (number >= 0 and runs == 1):
+        piece, number = min(row, <Py_ssize_t>TILE), -1
     for r in range(rows):
-        for k in range(step.loop.arity):
+        for k in range(loop.arity):
             operand = &walk.operands[step.inputs[k]]
             inputs[k] = sources[k]
-            if moves[k] == 0:
+            if moves[k] == 0 and number < 0:
                 inputs[k] = scratch + k * TILE * 8
                 if r == 0 or operand.steps[inner - 1]:
                     find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
             sources[k] += operand.steps[inner - 1]
-        done = 0
-        while done < row:
-            count = min(piece, row - done)
-            call_loop(&step.loop, inputs, output + done * step.loop.output_size, count)
-            done += count
-            for k in range(step.loop.arity):
-                inputs[k] += count * moves[k]
+        if number >= 0:
+            call_with_number(loop, number, inputs, output, row)
+        else:
+            done = 0
+            while done < row:
+                count = min(piece, row - done)
+                call_loop(loop, inputs, output + done * loop.output_size, count)
+                done += count
+                for k in range(loop.arity):
+                    inputs[k] += count * moves[k]
         output += walk.operands[walk.program.n_inputs].steps[inner - 1]
 
 
@@ -420,6 +428,7 @@ cdef struct Flat:
     char* output
     bint is_scalar[3]
     bint has_scalar
+    int number               # the place of an input that the loop takes as a number, or -1
 
 
 cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
@@ -434,6 +443,10 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
         flat.inputs[i] = inputs[i]
         flat.is_scalar[i] = is_scalar[i]
         flat.has_scalar |= is_scalar[i]
+    flat.number = -1
+    if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
+        if takes_number(loop, is_scalar[1]):
+            flat.number = is_scalar[1]
     if n < RELEASE_GIL:
         run_flat(&flat, 0, n)
     else:
@@ -450,7 +463,10 @@ cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Py_ssize_t count = end - begin
     cdef int i
     for i in range(loop.arity):
-        pointers[i] = flat.inputs[i] + begin * loop.input_size
+        pointers[i] = flat.inputs[i] + (0 if flat.is_scalar[i] else begin * loop.input_size)
+    if flat.number >= 0:
+        call_with_number(loop, flat.number, pointers, flat.output + begin * loop.output_size, count)
+        return
     if flat.has_scalar:
         count = min(count, <Py_ssize_t>TILE)
         for i in range(loop.arity):
