@@ -10,7 +10,7 @@ from tensorlib._core.copies cimport packed_copy, zero
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
 )
-from tensorlib._core.indexing cimport wrapped
+from tensorlib._core.indexing cimport in_range, wrapped
 from tensorlib._core.shape cimport MAX_NDIM, parse_shape
 from tensorlib._core.tensor cimport Tensor, new_tensor
 
@@ -132,8 +132,11 @@ cdef void walk_lines(line run, char* x, Py_ssize_t along, const Py_ssize_t* x_st
             return
 
 
-def positions(Tensor x, int dim, Tensor index):
-    """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError."""
+def positions(Tensor x, int dim, Tensor index, bint copy=True):
+    """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
+
+    Without `copy` the index itself where it is just that.
+    """
     cdef int d
     if index.ndim_ != x.ndim_:
         raise RuntimeError(
@@ -144,6 +147,8 @@ def positions(Tensor x, int dim, Tensor index):
             raise RuntimeError(
                 f"gather: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
                 f"from dimension {dim}")
+    if not copy and index.packed and index.type == INT64 and in_range(index, x.dims[dim]):
+        return index
     return wrapped(index, x.dims[dim], dim)
 
 

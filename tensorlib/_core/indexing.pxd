@@ -14,4 +14,5 @@ cdef Tensor basic_view(Tensor x, object key)
 cpdef Index parse(Tensor x, object key)
 cpdef Tensor take(Tensor x, Index index)
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1
+cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim)

@@ -298,15 +298,23 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
     return 0
 
 
+cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
+    """Whether all of these packed int64 are in [0, size)."""
+    cdef const int64_t* values = <const int64_t*>positions.data_pointer
+    cdef int64_t signs = 0
+    cdef Py_ssize_t i
+    for i in range(positions.numel_):        # a sign bit where one is not
+        signs |= values[i] | (size - 1 - values[i])
+    return signs >= 0
+
+
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
     """A copy of the positions counted from the front. Raises IndexError."""
     cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
-    cdef int64_t low = 0, high = -1, signs = 0
+    cdef int64_t low = 0, high = -1
     cdef Py_ssize_t i
-    for i in range(out.numel_):              # a sign bit where an element is not in [0, size)
-        signs |= values[i] | (size - 1 - values[i])
-    if signs >= 0:
+    if in_range(out, size):
         return out
     for i in range(out.numel_):
         low = min(low, values[i])

@@ -356,8 +356,10 @@ def contiguous(Tensor x):
 
 
 def clone(Tensor x):
-    """A contiguous copy."""
-    return packed_copy(x, x.type)
+    """A copy without gaps, its dims in the same order in memory."""
+    cdef Tensor out = new_arranged_as(x, x.type)
+    copy_into(out, x)
+    return out
 
 
 def to_dtype(Tensor x, dtype, bint copy=False):

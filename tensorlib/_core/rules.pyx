@@ -8,6 +8,7 @@ from tensorlib._core.copies cimport cast, zero
 from tensorlib._core.dtypes cimport compute_dtype, dtype_object
 from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
+from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.node cimport Edge, Node, edge_dims, saved_value
 from tensorlib._core.op cimport (
     ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want, ZERO,
@@ -116,7 +117,7 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef PyObject* inputs[MAX_INPUTS]
     cdef char* pointers[3]
     cdef bint is_scalar[3]
-    cdef Tensor x, out = new_like(g, g.type)
+    cdef Tensor x, out = new_arranged_as(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
     cdef bint simple = (program.n_steps == 1 and program.n_constants == 0

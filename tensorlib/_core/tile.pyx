@@ -9,7 +9,6 @@ one contiguous run.
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from tensorlib._core.blocks cimport copy_blocks
 from tensorlib._core.dtypes cimport (
     BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object,
 )
@@ -18,16 +17,15 @@ from tensorlib._core.loops cimport (
     find_transpose, loop_id, takes_number,
 )
 from tensorlib._core.pool cimport parallel_for
+from tensorlib._core.rows cimport SHORT_ROW, TILE, goes_by_rows, run_whole_rows
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor
 from tensorlib._core.walk cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, MAX_STEPS, Operand, Program, Step, Walk, advance, place,
-    plan,
+    plan, result_dtype,
 )
 
 cdef enum:
-    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
-    SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
     GRAIN = 32768            # elements of one parallel chunk
     ROWS = 16                # of a transposition in one chunk, at least
     RELEASE_GIL = 16384      # elements from which on the GIL is released
@@ -141,10 +139,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     while begin < end:
         if by_rows and index[inner] == 0 and end - begin >= row:
             count = min(walk.dims[inner - 1] - index[inner - 1], (end - begin) // row)
-            if walk.program.n_steps == 0:
-                copy_rows(walk, index, count)
-            else:
-                run_loop_over_rows(walk, index, scratch, count)
+            run_whole_rows(walk, index, scratch, count)
             index[inner - 1] += count - 1
             advance(walk, index, row)
             count *= row
@@ -178,89 +173,6 @@ cdef bint needs_no_tiles(const Walk* walk) noexcept nogil:
             return False
     return (walk.operands[program.n_inputs].dtype == result_dtype(program)
             and walk.operands[program.n_inputs].steps[inner] == ITEMSIZE[result_dtype(program)])
-
-
-cdef bint goes_by_rows(const Walk* walk) noexcept nogil:
-    """One loop over rows that each operand has in one run, or as one element for a row; or a copy
-    of such runs."""
-    cdef const Program* program = walk.program
-    cdef int inner = walk.ndim - 1, n = program.n_inputs, i
-    cdef bint copies = program.n_steps == 0
-    cdef const Operand* operand
-    if program.n_steps > 1 or program.n_constants or inner == 0:
-        return False
-    if walk.dims[inner] < SHORT_ROW and not copies:
-        return False
-    for i in range(n + 1):
-        operand = &walk.operands[i]
-        if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)):
-            return False
-        if operand.steps[inner] != ITEMSIZE[operand.dtype] and (
-                i == n or copies or operand.steps[inner]):
-            return False
-    return True
-
-
-cdef void copy_rows(const Walk* walk, const Py_ssize_t* index, Py_ssize_t rows) noexcept nogil:
-    """Copies whole rows from `index` on, of the two inner dims."""
-    cdef const Operand* x = &walk.operands[0]
-    cdef const Operand* y = &walk.operands[1]
-    cdef int inner = walk.ndim - 1
-    copy_blocks(place(x, walk.ndim, index), x.steps[inner - 1], place(y, walk.ndim, index),
-                y.steps[inner - 1], rows, walk.dims[inner] * ITEMSIZE[y.dtype])
-
-
-cdef void run_loop_over_rows(const Walk* walk, const Py_ssize_t* index, char* scratch,
-                             Py_ssize_t rows) noexcept nogil:
-    """Runs the loop on whole rows from `index` on, of the two inner dims.
-
-    This is the sum with a bias or a column: for rows of 256 float32 what a tile costs beside its
-    arithmetic was two thirds of the time.
-    """
-    cdef const Step* step = &walk.program.steps[0]
-    cdef const Loop* loop = &step.loop
-    cdef const Operand* operand
-    cdef int inner = walk.ndim - 1, number = -1, runs = 0, k
-    cdef char* inputs[3]
-    cdef char* output = place(&walk.operands[walk.program.n_inputs], walk.ndim, index)
-    cdef char* sources[3]
-    cdef Py_ssize_t moves[3]
-    cdef Py_ssize_t row = walk.dims[inner], piece = row, done, count, r
-    for k in range(loop.arity):
-        operand = &walk.operands[step.inputs[k]]
-        sources[k] = place(operand, walk.ndim, index)
-        moves[k] = operand.steps[inner]
-        runs += moves[k] != 0
-        if moves[k] == 0 and takes_number(loop, k):
-            number = k
-    if runs < loop.arity and not (number >= 0 and runs == 1):
-        piece, number = min(row, <Py_ssize_t>TILE), -1
-    for r in range(rows):
-        for k in range(loop.arity):
-            operand = &walk.operands[step.inputs[k]]
-            inputs[k] = sources[k]
-            if moves[k] == 0 and number < 0:
-                inputs[k] = scratch + k * TILE * 8
-                if r == 0 or operand.steps[inner - 1]:
-                    find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
-            sources[k] += operand.steps[inner - 1]
-        if number >= 0:
-            call_with_number(loop, number, inputs, output, row)
-        else:
-            done = 0
-            while done < row:
-                count = min(piece, row - done)
-                call_loop(loop, inputs, output + done * loop.output_size, count)
-                done += count
-                for k in range(loop.arity):
-                    inputs[k] += count * moves[k]
-        output += walk.operands[walk.program.n_inputs].steps[inner - 1]
-
-
-cdef inline int result_dtype(const Program* program) noexcept nogil:
-    if program.n_steps == 0:
-        return program.dtypes[0]
-    return program.dtypes[program.n_inputs + program.n_constants + program.n_steps - 1]
 
 
 cdef void run_short_rows(Walk* walk, Py_ssize_t* index, Py_ssize_t begin, Py_ssize_t* filled,

@@ -55,3 +55,9 @@ cdef inline void advance(const Walk* walk, Py_ssize_t* index, Py_ssize_t count) 
         index[d] = 0
         d -= 1
         index[d] += 1
+
+
+cdef inline int result_dtype(const Program* program) noexcept nogil:
+    if program.n_steps == 0:
+        return program.dtypes[0]
+    return program.dtypes[program.n_inputs + program.n_constants + program.n_steps - 1]

@@ -191,7 +191,7 @@ def gather(input, dim, index: Tensor):
         return input.reshape(1)[index.reshape(-1)].reshape(index.shape)
     if stands_in(input) or stands_in(index):     # who knows how to index knows how to gather
         return input[_along("gather", dim, index, input.shape)]
-    return _gather(input, dim, along.positions(input, dim, index))
+    return _gather(input, dim, along.positions(input, dim, index, input.requires_grad))
 
 
 def take_along_dim(input, indices: Tensor, dim):

@@ -319,7 +319,7 @@ def view_scatter_vjp_value(g, place):
 
 @op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
 def clone(input: Tensor):
-    """A contiguous copy, in the graph."""
+    """A copy, in the graph: without gaps, its dims in the same order in memory."""
     return layout.clone(input)
 
 
