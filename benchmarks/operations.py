@@ -213,8 +213,8 @@ silu x * x.sigmoid()
 """
 
 # Called by gradient rules alone, and timed by the backward direction of others.
-INTERNAL = {"as_strided", "spread_view", "view_scatter", "put_along", "spread_index", "zmul",
-            "softmax_backward", "log_softmax_backward"}
+INTERNAL = {"as_strided", "spread_view", "view_scatter", "put_along", "spread_index",
+            "spread_along", "zmul", "softmax_backward", "log_softmax_backward"}
 
 PRODUCTS = {"matmul", "mm", "inner", "addmm"}
 
