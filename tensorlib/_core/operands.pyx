@@ -161,7 +161,7 @@ cdef tuple convert_arguments(Op op, tuple args):
 
 cpdef bint stands_in(object value):
     """Whether the value has its own way to do operations."""
-    return hasattr(type(value), "__tensor_call__")
+    return not isinstance(value, Tensor) and hasattr(type(value), "__tensor_call__")
 
 
 cdef object stand_in(Op op, tuple args, dict kwargs):

@@ -429,6 +429,10 @@ def make_nary(Op op):
                             f"and {list(kwargs)}")
         if out is not None:
             return apply_out(op, args, out)
+        if all_tensors(args):
+            for i in range(op.n_args):
+                given[i] = <PyObject*>args[i]
+            return apply_elementwise(op, given)
         tensors = operands_of(op, args)
         if tensors is None:
             return refused(op, args)

@@ -117,7 +117,7 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef PyObject* inputs[MAX_INPUTS]
     cdef char* pointers[3]
     cdef bint is_scalar[3]
-    cdef Tensor x, out = new_arranged_as(g, g.type)
+    cdef Tensor x, out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
     cdef bint simple = (program.n_steps == 1 and program.n_constants == 0

@@ -42,6 +42,7 @@ cdef enum:
     # Sides of a block of b, which stays in the first-level cache while all rows of y pass
     DEPTH = 16
     WIDTH = 256
+    NARROW = 8           # columns of y below which each is a sum of its own
 
 
 cdef void by_rows(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* b,
@@ -107,7 +108,7 @@ cdef void product(char** operands, const Py_ssize_t* sizes, const Py_ssize_t* st
         a = operands[0] + matrix * strides[0]
         b = operands[1] + matrix * strides[1]
         y = operands[2] + matrix * strides[2]
-        if strides[6] == sizeof(integer):
+        if strides[6] == sizeof(integer) and sizes[3] >= NARROW:
             by_rows(a, strides[3], strides[4], b, strides[5], y, strides[7], sizes[1], sizes[2],
                     sizes[3], kind)
             continue

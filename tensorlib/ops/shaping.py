@@ -396,7 +396,7 @@ _stack = stack
 def stack(tensors, dim=0, *, out=None):
     """See the operation."""
     tensors = tuple(tensors)
-    if any(stands_in(x) for x in tensors):       # who knows how to join knows how to stack
+    if any(map(stands_in, tensors)):             # who knows how to join knows how to stack
         return cat([unsqueeze(x, dim) for x in tensors], dim, out=out)
     if out is None:
         return _stack(tensors, dim)

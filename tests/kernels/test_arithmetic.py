@@ -193,6 +193,14 @@ def test_a_number_as_second_input(table, name, dtype):
                     table[name, dtype, dtype, dtype](x, y))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_signs_of_half_types(table, dtype):
+    x = np.arange(2 ** 16, dtype=np.uint16).view(
+        np.float16 if dtype == "float16" else np.uint16)
+    for name, wanted in (("neg", x.view(np.uint16) ^ 0x8000), ("abs", x.view(np.uint16) & 0x7FFF)):
+        np.testing.assert_array_equal(table[name, dtype, dtype](x).view(np.uint16), wanted)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_logic(table, dtype):
     a, b = pairs(dtype)
