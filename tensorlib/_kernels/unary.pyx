@@ -175,12 +175,11 @@ def table():
         ("isfinite", <size_t>&isfinite_run[float], <size_t>&isfinite_run[double]),
     ]
     halves = [("neg", <size_t>&neg_half_run), ("abs", <size_t>&abs_half_run)]
-    return [(name, (dtype,), dtype, address) for name, address in halves
-            for dtype in ("float16", "bfloat16")] + [
-        row for name, single, double_ in loops for row in (
+    return [row for name, single, double_ in loops for row in (
         (name, ("float32",), "float32", single),
         (name, ("float64",), "float64", double_),
     )] + [row for name, single, double_ in predicates for row in (
         (name, ("float32",), "bool", single),
         (name, ("float64",), "bool", double_),
-    )]
+    )] + [(name, (dtype,), dtype, address) for name, address in halves
+          for dtype in ("float16", "bfloat16")]

@@ -114,7 +114,7 @@ def index_select(input, dim, index: Tensor):
     dim = wrap("index_select", dim, input.ndim)
     if index.ndim > 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim} dims")
-    return input[(slice(None),) * dim + (index.reshape(-1),)]
+    return input[(slice(None),) * dim + (index if index.ndim else index.reshape(1),)]
 
 
 def _along(name, dim, index, shape):
