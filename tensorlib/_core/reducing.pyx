@@ -16,6 +16,7 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.fold cimport (
     arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
 )
+from tensorlib._core.masks cimport count_nonzero as count_in
 from tensorlib._core.node cimport mode
 from tensorlib._core.op cimport Op
 from tensorlib._core.operands cimport stand_in
@@ -99,6 +100,11 @@ def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
 
 
 def count_nonzero(Tensor input, dim=None):
+    cdef Tensor out
+    if dim is None and input.packed:
+        out = new_tensor(INT64, 0, NULL)
+        (<int64_t*>out.data_pointer)[0] = count_in(input)
+        return out
     return sum(cast(input, BOOL), dim)
 
 
