@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+import tensorlib as tl
 from capi import c_function
 
 from tensorlib._core import pool, reduction
