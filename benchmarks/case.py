@@ -33,6 +33,7 @@ class Case:
     target: float | None = None  # how many times as fast as the peer this is to be
     no_slower_than: str | None = None  # a case whose time here bounds the time of this one
     alone: bool = False  # each round in a fresh process
+    rtol: float = 1e-4  # how far the libraries may be apart
     size: str = ""  # "large": not in a quick run; "huge": only when asked for, without the peer
 
 

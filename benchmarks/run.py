@@ -87,14 +87,14 @@ class Worker:
         self._process.wait()
 
 
-def check_agreement(summaries: list[dict]) -> None:
+def check_agreement(summaries: list[dict], rtol: float) -> None:
     """Raises unless what the workers computed is close; one summary agrees with itself."""
     ours, theirs = summaries[0], summaries[-1]
     for key in ("shape", "dtype"):
         if ours[key] != theirs[key]:
             raise WorkerError(f"the libraries differ: {key} {ours[key]} and {theirs[key]}")
     mine, other = (np.array([found["mean"], *found["elements"]]) for found in (ours, theirs))
-    far = ~np.isclose(mine, other, rtol=1e-4, atol=1e-5, equal_nan=True)
+    far = ~np.isclose(mine, other, rtol=rtol, atol=rtol / 10, equal_nan=True)
     if far.any():
         raise WorkerError(f"the libraries differ: {mine[far][0]} and {other[far][0]}, "
                           f"and {far.sum() - 1} more of {far.size}")
@@ -102,7 +102,7 @@ def check_agreement(summaries: list[dict]) -> None:
 
 def time_in_turn(case: Case, workers: list[Worker], effort: Effort) -> list[list[dict]]:
     """The figures of each round, those of each worker in the order of `workers`."""
-    check_agreement([worker.ask("prepare", case.name) for worker in workers])
+    check_agreement([worker.ask("prepare", case.name) for worker in workers], case.rtol)
     for worker in workers:
         worker.ask("calibrate", effort.batch_ns)
     rounds = []
@@ -125,7 +125,7 @@ def time_alone(case: Case, workers: list[Worker], effort: Effort) -> list[list[d
                 figures.append(fresh.ask("measure", effort.batches))
             finally:
                 fresh.close()
-        check_agreement(summaries)
+        check_agreement(summaries, case.rtol)
         rounds.append(figures)
     return rounds
 

@@ -13,9 +13,10 @@ import sys
 
 import numpy as np
 
+from benchmarks import operations
 from benchmarks.cases import in_order
 
-CASES = {case.name: case for case in in_order()}
+CASES = {case.name: case for case in in_order()} | operations.cases()
 
 
 def summary(result) -> dict:

@@ -266,7 +266,7 @@ def clip(
     """Each element brought into [min, max]; either bound may be absent."""
 
 def clone(input: Tensor) -> Tensor:
-    """A contiguous copy, in the graph."""
+    """A copy, in the graph: without gaps, its dims in the same order in memory."""
 
 def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""

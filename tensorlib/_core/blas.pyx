@@ -20,6 +20,7 @@ import numpy
 from tensorlib._core.pool cimport parallel_for
 from tensorlib._core.ufunc cimport PyUFuncObject, ufunc_loop
 
+from tensorlib import _kernels
 from tensorlib._core import pool
 
 cdef extern from "<dlfcn.h>" nogil:
@@ -319,14 +320,17 @@ def _describe(size_t library, name):
 
 
 def _find_loops():
-    """Fill `loops` for the dtypes that np.matmul has a loop for."""
+    """Fill `loops` from those of np.matmul for floats, and from our own for integers."""
     cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
     cdef int i, dtype
+    cdef size_t address
     names = ("bool", "uint8", "int8", "int16", "int32", "int64", None, None, "float32", "float64")
     numbers = {numpy.dtype(name).num: dtype for dtype, name in enumerate(names) if name}
+    for _, _, name, address in _kernels.load("integer_product").table():
+        loops[names.index(name)] = <ufunc_loop>address
     for i in range(matmul.ntypes):
         dtype = numbers.get(matmul.types[3 * i], -1)
-        if dtype >= 0:
+        if dtype >= 0 and loops[dtype] == NULL:
             loops[dtype] = matmul.functions[i]
             loop_data[dtype] = matmul.data[i] if matmul.data != NULL else NULL
 

@@ -19,7 +19,8 @@ from tensorlib._core.operands cimport number, operand, stand_in
 from tensorlib._core.recording cimport record
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, same_shape
-from tensorlib._core.tile cimport MAX_INPUTS, Program, run_program
+from tensorlib._core.tile cimport run_program
+from tensorlib._core.walk cimport MAX_INPUTS, Program
 
 from tensorlib._core.memory import OutOfMemoryError
 
@@ -31,7 +32,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-                        and op.guard == NOTHING
+                        and (op.guard == NOTHING or KIND[dtype] == FLOAT_KIND)
                         and (dtype == BOOL or not op.boolean_inputs))
     for i in range(1, n):
         if like.ndim_ == 0:
@@ -178,21 +179,29 @@ cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:
 
 
 cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_ssize_t* dims):
-    """An output laid out as the inputs are where they agree (all transposed alike, say)."""
+    """An output laid out as the inputs of its shape are where they agree (all transposed, say)."""
     cdef Tensor first = None, x
     cdef int i, d
     for i in range(op.n_args):
         x = <Tensor>args[i]
-        if x.ndim_ == 0:
-            continue
+        if x.ndim_ != ndim or not has_dims(x, dims):
+            continue                              # broadcast: any layout will do for it
+        if x.packed:
+            return new_tensor(dtype, ndim, dims)
         if first is None:
             first = x
-        if x.packed or x.ndim_ != ndim or not same_shape(x, first):
-            return new_tensor(dtype, ndim, dims)
         for d in range(ndim):
-            if x.steps[d] != first.steps[d] or x.dims[d] != dims[d]:
+            if x.steps[d] != first.steps[d]:
                 return new_tensor(dtype, ndim, dims)
     return new_tensor(dtype, ndim, dims) if first is None else new_arranged_as(first, dtype)
+
+
+cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:
+    cdef int d
+    for d in range(x.ndim_):
+        if x.dims[d] != dims[d]:
+            return False
+    return True
 
 
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:

@@ -1,8 +1,11 @@
 """The flat case of element-wise work: one loop over operands whose elements lie in one run."""
 
-from tensorlib._core.loops cimport Loop, call_loop, find_gather
+from tensorlib._core.loops cimport (
+    Loop, call_loop, call_with_number, find_gather, takes_number,
+)
 from tensorlib._core.pool cimport parallel_for
-from tensorlib._core.tile cimport GRAIN, RELEASE_GIL, TILE
+from tensorlib._core.rows cimport TILE
+from tensorlib._core.tile cimport GRAIN, RELEASE_GIL
 
 
 cdef struct Flat:
@@ -11,6 +14,7 @@ cdef struct Flat:
     char* output
     bint is_scalar[3]
     bint has_scalar
+    int number               # the place of an input that the loop takes as a number, or -1
 
 
 cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
@@ -25,6 +29,10 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
         flat.inputs[i] = inputs[i]
         flat.is_scalar[i] = is_scalar[i]
         flat.has_scalar |= is_scalar[i]
+    flat.number = -1
+    if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
+        if takes_number(loop, is_scalar[1]):
+            flat.number = is_scalar[1]
     if n < RELEASE_GIL:
         run_flat(&flat, 0, n)
     else:
@@ -41,7 +49,10 @@ cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Py_ssize_t count = end - begin
     cdef int i
     for i in range(loop.arity):
-        pointers[i] = flat.inputs[i] + begin * loop.input_size
+        pointers[i] = flat.inputs[i] + (0 if flat.is_scalar[i] else begin * loop.input_size)
+    if flat.number >= 0:
+        call_with_number(loop, flat.number, pointers, flat.output + begin * loop.output_size, count)
+        return
     if flat.has_scalar:
         count = min(count, <Py_ssize_t>TILE)
         for i in range(loop.arity):

@@ -1,11 +1,11 @@
 """Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
 
-from tensorlib._core.copies cimport cast, packed_copy
+from tensorlib._core.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.loops cimport find_gather
 from tensorlib._core.reduction cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.shape cimport MAX_NDIM, parse_dims
-from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, new_view
 
 cdef enum:
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view
@@ -63,11 +63,13 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
 
     `x` itself where the dims, taken in the order of their strides, are dense, the reduced ones are
-    neighbours and the kept ones are in order; else a copy with the reduced dims last.
+    neighbours and the kept ones are in order; else a copy, with gaps closed where that is all it
+    takes, or with the reduced dims last.
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
     cdef int d, k
+    cdef Tensor dense
     for d in range(x.ndim_):
         is_reduced[d] = False
     for k in range(n_reduced):
@@ -75,6 +77,10 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     by_stride(x, order)
     if split(x, order, is_reduced, sizes):
         return x
+    dense = without_gaps(x, order)
+    if dense is not None and split(dense, order, is_reduced, sizes):
+        copy_into(dense, x)
+        return dense
     return reduced_last(x, n_reduced, reduced, sizes)
 
 
@@ -113,6 +119,22 @@ cdef void by_stride(Tensor x, int* order) noexcept:
             order[place] = order[place - 1]
             place -= 1
         order[place] = d
+
+
+cdef Tensor without_gaps(Tensor x, const int* order):
+    """A new tensor with the dims of `x` in this order in memory; None if some step is not positive.
+    """
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t step = 1
+    cdef int k
+    cdef Tensor out
+    for k in range(x.ndim_ - 1, -1, -1):
+        if x.steps[order[k]] <= 0 and x.dims[order[k]] != 1:
+            return None
+        steps[order[k]] = step
+        step *= x.dims[order[k]]
+    out = new_like(x, x.type)
+    return new_view(out, x.ndim_, x.dims, steps, out.data_pointer)
 
 
 cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* sizes) noexcept:

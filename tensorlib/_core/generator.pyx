@@ -4,7 +4,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.string cimport memcpy
 
 import os
-from threading import get_ident
+from _thread import get_ident
 
 from tensorlib._core.dtypes cimport UINT8
 from tensorlib._core.tensor cimport Tensor, new_tensor

@@ -19,6 +19,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
+from tensorlib._core.along cimport wrapped
 from tensorlib._core.convert cimport existing, from_data
 from tensorlib._core.copies cimport may_overlap, packed, packed_copy
 from tensorlib._core.dtypes cimport (
@@ -309,25 +310,6 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
         last = <int>place + max(part.ndim_, 1)
     index.positions = broadcast_positions(positions)
     return 0
-
-
-cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
-    """A copy of the positions counted from the front. Raises IndexError."""
-    cdef Tensor out = packed_copy(x, INT64)
-    cdef int64_t* values = <int64_t*>out.data_pointer
-    cdef int64_t low = 0, high = -1
-    cdef Py_ssize_t i
-    for i in range(out.numel_):
-        low = min(low, values[i])
-        high = max(high, values[i])
-    if low < -size or high >= size:
-        raise IndexError(
-            f"index {low if low < -size else high} is out of bounds for dimension {dim} "
-            f"with size {size}")
-    if low < 0:
-        for i in range(out.numel_):
-            values[i] += size if values[i] < 0 else 0
-    return out
 
 
 cdef tuple broadcast_positions(list positions):

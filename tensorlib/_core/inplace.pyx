@@ -16,7 +16,7 @@ from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport (
     ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, requires_grad,
 )
-from tensorlib._core.tile cimport MAX_INPUTS
+from tensorlib._core.walk cimport MAX_INPUTS
 
 from tensorlib._core.op import find
 

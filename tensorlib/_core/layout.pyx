@@ -1,7 +1,7 @@
 """Views: the same memory under other sizes and strides. Raw, outside the graph."""
 
 from tensorlib._core.copies cimport cast, copy_into, packed, packed_copy, zero
-from tensorlib._core.dtypes cimport ITEMSIZE, dtype_id, promote
+from tensorlib._core.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.fold cimport sum_to
 from tensorlib._core.node cimport mode
 from tensorlib._core.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
@@ -360,14 +360,22 @@ def contiguous(Tensor x):
 
 
 def clone(Tensor x):
-    """A contiguous copy."""
-    return packed_copy(x, x.type)
+    """A copy without gaps, its dims in the same order in memory."""
+    cdef Tensor out = new_arranged_as(x, x.type)
+    copy_into(out, x)
+    return out
 
 
 def to_dtype(Tensor x, dtype, bint copy=False):
-    """`x` as another dtype: itself if it has it already, unless `copy`."""
+    """`x` as another dtype, its dims in the same order in memory: itself if it has it already,
+    unless `copy`."""
     cdef int id = dtype_id(dtype)
-    return packed_copy(x, id) if copy else cast(x, id)
+    cdef Tensor out
+    if x.type == id and not copy:
+        return x
+    out = new_arranged_as(x, id)
+    copy_into(out, x)
+    return out
 
 
 def assign(Tensor target, Tensor source):
@@ -421,47 +429,3 @@ def zeros_like(Tensor x):
     cdef Tensor result = new_like(x, x.type)
     zero(result)
     return result
-
-
-def cat(tuple tensors, dim):
-    """The tensors joined along `dim`: a new tensor. Vectors of no elements join with anything."""
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t start = 0
-    cdef int along, d, dtype
-    cdef Tensor x, first = None, out
-    if not tensors:
-        raise RuntimeError("cat: expects a non-empty sequence of Tensors")
-    dtype = (<Tensor>tensors[0]).type
-    for x in tensors:
-        dtype = promote(dtype, x.type)
-        if x.ndim_ == 0:
-            raise RuntimeError("cat: zero-dimensional tensors cannot be concatenated; use stack")
-        if first is None and not (x.ndim_ == 1 and x.numel_ == 0):
-            first = x
-    if first is None:
-        first = <Tensor>tensors[0]
-    along = wrap_dim("cat", dim, first.ndim_)
-    joined = [x for x in tensors if not (x.ndim_ == 1 and x.numel_ == 0)]
-    for d in range(first.ndim_):
-        dims[d] = first.dims[d]
-    dims[along] = 0
-    for x in joined:
-        for d in range(x.ndim_ if x.ndim_ == first.ndim_ else 0):
-            if d != along and x.dims[d] != first.dims[d]:
-                break
-        else:
-            if x.ndim_ == first.ndim_:
-                dims[along] += x.dims[along]
-                continue
-        raise RuntimeError(
-            f"cat: sizes of tensors must match except in dimension {along}: expected "
-            f"{list(first.shape)}, got {list(x.shape)}")
-    count("cat", first.ndim_, dims)
-    out = new_tensor(dtype, first.ndim_, dims)
-    for x in joined:
-        for d in range(first.ndim_):
-            dims[d] = x.dims[d]
-        copy_into(new_view(out, out.ndim_, dims, out.steps,
-                           out.data_pointer + start * out.steps[along] * ITEMSIZE[dtype]), x)
-        start += x.dims[along]
-    return out

@@ -7,6 +7,8 @@ cdef enum:
 cdef struct Loop:
     void* run                      # NULL where the operation has no loop for the dtype
     void* data
+    void* with_number              # the same where the second input is one number; may be NULL
+    bint commutes
     int arity
     int result                     # dtype id of the output
     bint strided
@@ -16,6 +18,9 @@ cdef struct Loop:
 
 cdef Loop* find_loop(int loop, int dtype) noexcept nogil
 cdef int loop_id(str name) except -1
+cdef bint takes_number(const Loop* loop, int place) noexcept nogil
+cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
+                           Py_ssize_t n) noexcept nogil
 cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil
 
 ctypedef void (*cast_loop)(const void* x, void* y, Py_ssize_t n) noexcept nogil

@@ -86,6 +86,17 @@ cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n)
         (<loop3>loop.run)(inputs[0], inputs[1], inputs[2], output, n)
 
 
+cdef bint takes_number(const Loop* loop, int place) noexcept nogil:
+    """Whether the input at `place` may be one number, for `call_with_number`."""
+    return loop.with_number != NULL and (place == 1 or loop.commutes)
+
+
+cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
+                           Py_ssize_t n) noexcept nogil:
+    """output := loop(inputs...), the input at `place` one number, the other a run of n elements."""
+    (<loop2>loop.with_number)(inputs[1 - place], inputs[place], output, n)
+
+
 cdef void call_numpy(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil:
     cdef char* args[4]
     cdef Py_ssize_t steps[4]
@@ -147,6 +158,10 @@ cdef int fill_from_kernels(object rows) except -1:
             TRANSPOSES[target] = <transpose_loop>address
         elif name == "scatter":
             SCATTERS[target] = <scatter_loop>address
+        elif name.endswith("_number"):
+            name = name.removesuffix("_number")
+            find_loop(loop_id(name), source).with_number = <void*>address
+            find_loop(loop_id(name), source).commutes = name in ("add", "mul")
         else:
             set_loop(name, source, <void*>address, NULL, len(inputs), target, False)
     return 0

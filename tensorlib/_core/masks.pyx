@@ -1,11 +1,16 @@
 """Masks: packed bool tensors whose bytes are 0 or 1, and what is found and filled through them."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from tensorlib._core.copies cimport packed
 from tensorlib._core.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
+from tensorlib._core.loops cimport find_cast
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor, new_tensor, new_view
+
+cdef enum:
+    BLOCK = 4096             # elements tested at once by `count_nonzero`
 
 ctypedef fused bits:
     uint8_t
@@ -97,9 +102,36 @@ cpdef Tensor nonzero(Tensor x):
 
 
 cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, count = 0
+    """How many bytes are 1: eight at a time, in words whose bytes cannot overflow."""
+    cdef Py_ssize_t count = 0, words, i
+    cdef uint64_t word, total, pairs = 0x00FF00FF00FF00FF
+    while n >= 8:
+        words = min(n // 8, <Py_ssize_t>255)
+        total = 0
+        for i in range(words):
+            memcpy(&word, mask + 8 * i, 8)
+            total += word
+        total = (total & pairs) + (total >> 8 & pairs)
+        count += <Py_ssize_t>((total * <uint64_t>0x0001000100010001) >> 48)
+        mask += 8 * words
+        n -= 8 * words
     for i in range(n):
         count += mask[i]
+    return count
+
+
+cdef Py_ssize_t count_nonzero(Tensor x) except -1:
+    """How many elements of a contiguous tensor are not zero. NaN is not zero."""
+    cdef char mask[BLOCK]
+    cdef Py_ssize_t begin = 0, count = 0, n
+    if x.type == BOOL:
+        x = nonzero_mask(x)                      # bytes of borrowed memory may be any
+    with nogil:
+        while begin < x.numel_:
+            n = min(<Py_ssize_t>BLOCK, x.numel_ - begin)
+            find_cast(x.type, BOOL)(x.data_pointer + begin * ITEMSIZE[x.type], mask, n)
+            count += count_true(mask, n)
+            begin += n
     return count
 
 

@@ -2,7 +2,6 @@
 
 cimport cython
 
-import difflib
 from types import MappingProxyType
 
 from tensorlib._core.loops cimport loop_id
@@ -12,11 +11,30 @@ from tensorlib._core.tile cimport TileProgram
 
 # ---- records -------------------------------------------------------------------------------------
 
+def nearest(name, names):
+    """Up to three names that are much like `name`, the nearest first."""
+    near = sorted(((likeness(name, other), other) for other in names), reverse=True)[:3]
+    return [other for ratio, other in near if ratio >= 0.6]
+
+
+def likeness(str a, str b):
+    """Twice the length of the longest common subsequence, over both lengths: 1 for equal words.
+
+    difflib has a like measure, but to import it takes a twentieth of the time of importing all.
+    """
+    row = [0] * (len(b) + 1)                 # of the table: by prefixes of b, for a prefix of a
+    for x in a:
+        diagonal = 0
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
+    return 2 * row[-1] / (len(a) + len(b))
+
+
 class Operations(dict):
     """Operations by name; an unknown name is a KeyError that says which are near."""
 
     def __missing__(self, name):
-        near = difflib.get_close_matches(str(name), self, 3)
+        near = nearest(str(name), self)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise KeyError(f"ops: no operation named {name!r}{hint}")
 

@@ -20,7 +20,7 @@ from tensorlib._core.outputs cimport apply_out
 from tensorlib._core.product cimport apply_product, product
 from tensorlib._core.recording cimport apply_general, record
 from tensorlib._core.tensor cimport MATMUL, N_OPERATORS, Operator, Tensor, late, requires_grad
-from tensorlib._core.tile cimport MAX_INPUTS
+from tensorlib._core.walk cimport MAX_INPUTS
 
 from tensorlib._core.naming import name_errors
 from tensorlib._core.op import find
@@ -128,6 +128,10 @@ def make_nary(Op op):
                             f"arguments and {list(kwargs)}")
         if out is not None:
             return apply_out(op, args, out)
+        if all_tensors(args):
+            for i in range(op.n_args):
+                given[i] = <PyObject*>args[i]
+            return apply_elementwise(op, given)
         tensors = operands_of(op, args)
         if tensors is None:
             return refused(op, args)

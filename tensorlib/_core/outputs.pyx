@@ -11,7 +11,7 @@ from tensorlib._core.op cimport Op
 from tensorlib._core.operands cimport as_tensors
 from tensorlib._core.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.tensor cimport Tensor, new_tensor, replace, requires_grad
-from tensorlib._core.tile cimport MAX_INPUTS
+from tensorlib._core.walk cimport MAX_INPUTS
 
 cdef object apply_out(Op op, tuple args, object out):
     """out := op(*args) for an element-wise operation."""

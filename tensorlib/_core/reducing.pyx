@@ -16,6 +16,7 @@ from tensorlib._core.dtypes cimport (
 from tensorlib._core.fold cimport (
     arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
 )
+from tensorlib._core.masks cimport count_nonzero as count_in
 from tensorlib._core.node cimport mode
 from tensorlib._core.reduction cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
@@ -94,6 +95,11 @@ def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
 
 
 def count_nonzero(Tensor input, dim=None):
+    cdef Tensor out
+    if dim is None and input.packed:
+        out = new_tensor(INT64, 0, NULL)
+        (<int64_t*>out.data_pointer)[0] = count_in(input)
+        return out
     return sum(cast(input, BOOL), dim)
 
 
@@ -363,39 +369,39 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
 
 
 # Along other dims than the last the steps run one after the other, each over the whole: copies with
-# the dims exchanged, to have rows, took more than twice as long for 1000 x 1000 float32.
-cdef TileProgram exp_of_difference = TileProgram(2, [("sub", (0, 1)), ("exp", (2,))])
-cdef TileProgram quotient = TileProgram(2, [("div", (0, 1))])
-cdef TileProgram two_differences = TileProgram(3, [("sub", (0, 1)), ("sub", (3, 2))])
-cdef TileProgram logarithm = TileProgram(1, [("log", (0,))])
+# the dims exchanged, to have rows, took more than twice as long for 1000 x 1000 float32, and
+# programs of two steps half as long again for 256 x 256.
+cdef TileProgram difference = TileProgram(2, [("sub", (0, 1))])
 cdef TileProgram product = TileProgram(2, [("mul", (0, 1))])
-cdef TileProgram softmax_slope = TileProgram(3, [("sub", (0, 2)), ("mul", (3, 1))])
-cdef TileProgram log_softmax_slope = TileProgram(
-    3, [("exp", (1,)), ("mul", (3, 2)), ("sub", (0, 4))])
+cdef TileProgram quotient = TileProgram(2, [("div", (0, 1))])
+cdef TileProgram exponential = TileProgram(1, [("exp", (0,))])
+cdef TileProgram logarithm = TileProgram(1, [("log", (0,))])
 
 
 cdef Tensor by_columns(int kind, Tensor x, Tensor g, int dim):
     """What `by_rows` gives, along a dim that is not the last."""
-    cdef Tensor y = new_like(x, x.type), top, total
+    cdef Tensor y = new_like(x, x.type), exps, total
     if y.numel_ == 0:
         return y
     if g is not None:
         if kind == SOFTMAX:
-            total = fold(SUM, apply(product, y, g, x, None), 1, &dim, True, x.type)
-            return apply(softmax_slope, y, g, x, total)
+            total = fold(SUM, apply(product, y, g, x), 1, &dim, True, x.type)
+            return apply(product, y, apply(difference, y, g, total), x)
         total = fold(SUM, g, 1, &dim, True, x.type)
-        return apply(log_softmax_slope, y, g, x, total)
-    top = fold(MAX, x, 1, &dim, True, x.type)
-    total = fold(SUM, apply(exp_of_difference, y, x, top, None), 1, &dim, True, x.type)
+        apply(product, y, apply(exponential, y, x, None), total)
+        return apply(difference, y, g, y)
+    apply(difference, y, x, fold(MAX, x, 1, &dim, True, x.type))
+    exps = y if kind == SOFTMAX else new_like(x, x.type)
+    total = fold(SUM, apply(exponential, exps, y, None), 1, &dim, True, x.type)
     if kind == SOFTMAX:
-        return apply(quotient, y, y, total, None)
-    return apply(two_differences, y, x, top, apply(logarithm, total, total, None, None))
+        return apply(quotient, y, y, total)
+    return apply(difference, y, y, apply(logarithm, total, total, None))
 
 
-cdef Tensor apply(TileProgram program, Tensor out, Tensor a, Tensor b, Tensor c):
-    """out := program(a, b, c), of which it takes as many as it has inputs."""
-    cdef PyObject* inputs[3]
-    inputs[0], inputs[1], inputs[2] = <PyObject*>a, <PyObject*>b, <PyObject*>c
+cdef Tensor apply(TileProgram program, Tensor out, Tensor a, Tensor b):
+    """out := program(a, b), or program(a)."""
+    cdef PyObject* inputs[2]
+    inputs[0], inputs[1] = <PyObject*>a, <PyObject*>b
     run_program(program.at(out.type), inputs, out)
     return out
 

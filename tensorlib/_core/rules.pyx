@@ -9,6 +9,7 @@ from tensorlib._core.dtypes cimport compute_dtype, dtype_object
 from tensorlib._core.elementwise cimport apply_binary
 from tensorlib._core.flat cimport run_loop
 from tensorlib._core.fold cimport reduced_dims, spread_over, sum_to
+from tensorlib._core.layout cimport new_arranged_as
 from tensorlib._core.node cimport Edge, Node, edge_dims
 from tensorlib._core.op cimport (
     ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want,
@@ -17,7 +18,8 @@ from tensorlib._core.op cimport (
 from tensorlib._core.saved cimport saved_value
 from tensorlib._core.shape cimport MAX_NDIM, make_size
 from tensorlib._core.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tile cimport MAX_INPUTS, Program, run_program
+from tensorlib._core.tile cimport run_program
+from tensorlib._core.walk cimport MAX_INPUTS, Program
 
 from tensorlib._core.op import find
 
@@ -122,7 +124,7 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef PyObject* inputs[MAX_INPUTS]
     cdef char* pointers[3]
     cdef bint is_scalar[3]
-    cdef Tensor x, out = new_like(g, g.type)
+    cdef Tensor x, out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
     cdef bint simple = (program.n_steps == 1 and program.n_constants == 0

@@ -12,7 +12,7 @@ from tensorlib._core.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, IT
 from tensorlib._core.tensor cimport Tensor, new_view
 
 cdef enum:
-    CHUNK = 512                      # positions whose byte offsets are kept at once: 4 KiB
+    CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
 
 # Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.

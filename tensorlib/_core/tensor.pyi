@@ -282,7 +282,7 @@ class Tensor:
     ) -> Tensor:
         """In-place form of `clamp`."""
     def clone(self) -> Tensor:
-        """A contiguous copy, in the graph."""
+        """A copy, in the graph: without gaps, its dims in the same order in memory."""
     def contiguous(self) -> Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""

@@ -16,27 +16,16 @@ from tensorlib._core.loops cimport (
     Loop, call_loop, find_cast, find_gather, find_loop, find_scatter, find_transpose, loop_id,
 )
 from tensorlib._core.pool cimport parallel_for
+from tensorlib._core.rows cimport SHORT_ROW, TILE, goes_by_rows, run_whole_rows
 from tensorlib._core.shape cimport MAX_NDIM
 from tensorlib._core.tensor cimport Tensor
+from tensorlib._core.walk cimport (
+    MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, MAX_STEPS, Operand, Program, Step, Walk, advance, place,
+    plan, result_dtype,
+)
 
 cdef enum:
-    SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
     ROWS = 16                # of a transposition in one chunk, at least
-
-
-cdef struct Operand:
-    char* data
-    int dtype
-    bint linear              # contiguous in the walker's order
-    bint scalar              # one element for all
-    Py_ssize_t steps[MAX_NDIM]     # bytes
-
-
-cdef struct Walk:
-    const Program* program
-    int ndim
-    Py_ssize_t dims[MAX_NDIM]
-    Operand operands[MAX_INPUTS + 1]   # the output comes last
 
 
 cdef class TileProgram:
@@ -124,106 +113,6 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
                             y.steps[0], end - begin, walk.dims[1])
 
 
-cdef void plan(Walk* walk, PyObject** inputs, Tensor out) noexcept:
-    """Binds the operands and merges dims, so that as few and as long runs as possible are left."""
-    cdef int n = walk.program.n_inputs, i
-    cdef bint flat = out.packed
-    cdef Tensor x
-    for i in range(n):
-        x = <Tensor>inputs[i]
-        flat = flat and (x.numel_ == 1 or (x.packed and x.numel_ == out.numel_))
-    if flat:
-        walk.ndim = 1
-        walk.dims[0] = out.numel_
-        for i in range(n):
-            bind(&walk.operands[i], <Tensor>inputs[i])
-            walk.operands[i].scalar = (<Tensor>inputs[i]).numel_ == 1 and out.numel_ != 1
-            walk.operands[i].linear = not walk.operands[i].scalar
-            walk.operands[i].steps[0] = (
-                0 if walk.operands[i].scalar else ITEMSIZE[walk.operands[i].dtype])
-        bind(&walk.operands[n], out)
-        walk.operands[n].linear, walk.operands[n].scalar = True, False
-        walk.operands[n].steps[0] = ITEMSIZE[out.type]
-        return
-    for i in range(n):
-        bind_broadcast(&walk.operands[i], <Tensor>inputs[i], out.ndim_)
-    bind_broadcast(&walk.operands[n], out, out.ndim_)
-    merge_dims(walk, n + 1, out.ndim_, out.dims)
-    for i in range(n + 1):
-        describe(&walk.operands[i], walk.ndim, walk.dims)
-
-
-cdef inline void bind(Operand* operand, Tensor x) noexcept:
-    operand.data = x.data_pointer
-    operand.dtype = x.type
-
-
-cdef void bind_broadcast(Operand* operand, Tensor x, int ndim) noexcept:
-    cdef int d, skipped = ndim - x.ndim_
-    bind(operand, x)
-    for d in range(ndim):
-        operand.steps[d] = (
-            0 if d < skipped or x.dims[d - skipped] == 1
-            else x.steps[d - skipped] * ITEMSIZE[x.type])
-
-
-cdef void merge_dims(Walk* walk, int n, int ndim, const Py_ssize_t* dims) noexcept nogil:
-    """Orders the dims by the steps of the output, drops those of size 1, joins neighbours."""
-    cdef int order[MAX_NDIM]
-    cdef int kept = 0, d, i, place, last
-    cdef Operand* out = &walk.operands[n - 1]
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef bint joins
-    for d in range(ndim):                       # insertion sort, largest step first
-        if dims[d] == 1:
-            continue
-        place = kept
-        while place > 0 and magnitude(out.steps[order[place - 1]]) < magnitude(out.steps[d]):
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = d
-        kept += 1
-    for i in range(n):
-        for d in range(kept):
-            steps[d] = walk.operands[i].steps[order[d]]
-        for d in range(kept):
-            walk.operands[i].steps[d] = steps[d]
-    last = -1
-    for d in range(kept):
-        joins = last >= 0
-        if joins:
-            for i in range(n):
-                if walk.operands[i].steps[last] != walk.operands[i].steps[d] * dims[order[d]]:
-                    joins = False
-                    break
-        if not joins:
-            last += 1
-            walk.dims[last] = 1
-        walk.dims[last] *= dims[order[d]]
-        for i in range(n):
-            walk.operands[i].steps[last] = walk.operands[i].steps[d]
-    walk.ndim = last + 1
-    if walk.ndim == 0:
-        walk.ndim = 1
-        walk.dims[0] = 1
-        for i in range(n):
-            walk.operands[i].steps[0] = ITEMSIZE[walk.operands[i].dtype]
-
-
-cdef inline Py_ssize_t magnitude(Py_ssize_t step) noexcept nogil:
-    return -step if step < 0 else step
-
-
-cdef void describe(Operand* operand, int ndim, const Py_ssize_t* dims) noexcept nogil:
-    cdef Py_ssize_t expected = ITEMSIZE[operand.dtype]
-    cdef int d
-    operand.linear = operand.scalar = True
-    for d in range(ndim - 1, -1, -1):
-        operand.linear = operand.linear and operand.steps[d] == expected
-        operand.scalar = operand.scalar and operand.steps[d] == 0
-        expected *= dims[d]
-
-
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Runs the elements [begin, end) of the walk's order."""
     cdef Walk* walk = <Walk*>context
@@ -234,15 +123,24 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int ndim = walk.ndim, inner = walk.ndim - 1, n = walk.program.n_inputs, d, i
     cdef Py_ssize_t row = walk.dims[inner], room, count, rest
-    cdef bint direct = needs_no_tiles(walk)
+    cdef bint direct = needs_no_tiles(walk), by_rows = goes_by_rows(walk)
     for i in range(n):
         filled[i] = 0
+    for i in range(walk.program.n_constants):
+        splat(walk.program.constants[i], walk.program.dtypes[n + i], scratch + (n + i) * TILE * 8,
+              min(end - begin, <Py_ssize_t>TILE))
     rest = begin
     for d in range(ndim - 1, -1, -1):
         index[d] = rest % walk.dims[d]
         rest //= walk.dims[d]
     while begin < end:
-        if row >= SHORT_ROW or ndim == 1:
+        if by_rows and index[inner] == 0 and end - begin >= row:
+            count = min(walk.dims[inner - 1] - index[inner - 1], (end - begin) // row)
+            run_whole_rows(walk, index, scratch, count)
+            index[inner - 1] += count - 1
+            advance(walk, index, row)
+            count *= row
+        elif row >= SHORT_ROW or ndim == 1:
             room = row - index[inner]
             count = min(room, end - begin)
             if not direct:
@@ -254,6 +152,8 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             advance(walk, index, count)
         else:
             count = min(<Py_ssize_t>TILE, end - begin)
+            if by_rows:                          # the next row is whole again
+                count = min(count, row - index[inner])
             run_short_rows(walk, index, begin, filled, scratch, count)
         begin += count
 
@@ -262,7 +162,7 @@ cdef bint needs_no_tiles(const Walk* walk) noexcept nogil:
     """One loop (or a copy) over operands that it can read and write where they are."""
     cdef const Program* program = walk.program
     cdef int i, inner = walk.ndim - 1
-    if program.n_steps > 1:
+    if program.n_steps > 1 or program.n_constants:       # constants are spread over tiles
         return False
     for i in range(program.n_inputs):
         if (walk.operands[i].dtype != program.dtypes[i]
@@ -270,30 +170,6 @@ cdef bint needs_no_tiles(const Walk* walk) noexcept nogil:
             return False
     return (walk.operands[program.n_inputs].dtype == result_dtype(program)
             and walk.operands[program.n_inputs].steps[inner] == ITEMSIZE[result_dtype(program)])
-
-
-cdef inline int result_dtype(const Program* program) noexcept nogil:
-    if program.n_steps == 0:
-        return program.dtypes[0]
-    return program.dtypes[program.n_inputs + program.n_constants + program.n_steps - 1]
-
-
-cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* index) noexcept nogil:
-    cdef char* pointer = operand.data
-    cdef int d
-    for d in range(ndim):
-        pointer += index[d] * operand.steps[d]
-    return pointer
-
-
-cdef inline void advance(const Walk* walk, Py_ssize_t* index, Py_ssize_t count) noexcept nogil:
-    """Moves the index on by `count` elements, at most to the start of the next row."""
-    cdef int d = walk.ndim - 1
-    index[d] += count
-    while d > 0 and index[d] == walk.dims[d]:
-        index[d] = 0
-        d -= 1
-        index[d] += 1
 
 
 cdef void run_short_rows(Walk* walk, Py_ssize_t* index, Py_ssize_t begin, Py_ssize_t* filled,
@@ -388,8 +264,6 @@ cdef void run_tile(const Walk* walk, char** pointers, const Py_ssize_t* steps, P
         slots[i] = fetch(walk, i, pointers[i], steps[i], filled, scratch, n)
     for i in range(program.n_constants):
         slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * TILE * 8
-        splat(program.constants[i], program.dtypes[program.n_inputs + i],
-              slots[program.n_inputs + i], n)
     if program.n_steps == 0:
         result = slots[0]
     else:

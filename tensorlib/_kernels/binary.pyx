@@ -140,6 +140,72 @@ cdef void pow_run(const floating* a, const floating* b, floating* y,
                 y[i] = pow(a[i], b[i])
 
 
+# ---- the second input one number -----------------------------------------------------------------
+
+cdef void add_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a + b[0]"""
+    cdef floating number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] + number
+
+
+cdef void sub_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a - b[0]"""
+    cdef floating number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] - number
+
+
+cdef void mul_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a * b[0]"""
+    cdef floating number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] * number
+
+
+cdef void div_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a / b[0]"""
+    cdef floating number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] / number
+
+
+cdef void pow_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a ** b[0]"""
+    cdef floating e = b[0]
+    cdef Py_ssize_t i, start, stop
+    if pow_by_hand(a, e, y, 0, n):
+        return
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if all_ordinary_to(a, e, start, stop):
+            for i in range(start, stop):
+                y[i] = pow_ordinary(a[i], e)
+        else:
+            for i in range(start, stop):
+                y[i] = pow(a[i], e)
+
+
+cdef inline bint all_ordinary_to(const floating* a, floating e, Py_ssize_t start,
+                                 Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef bint found = True
+    for i in range(start, stop):
+        found &= is_ordinary(a[i], e)
+    return found
+
+
+# ---- comparisons and logic -----------------------------------------------------------------------
+
 cdef void eq_run(const floating* a, const floating* b, uint8_t* y,
                  Py_ssize_t n) noexcept nogil:
     """y := a == b"""
@@ -188,6 +254,30 @@ cdef void ge_run(const floating* a, const floating* b, uint8_t* y,
         y[i] = a[i] >= b[i]
 
 
+cdef void logical_and_run(const floating* a, const floating* b, uint8_t* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := a and b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] != 0) & (b[i] != 0)
+
+
+cdef void logical_or_run(const floating* a, const floating* b, uint8_t* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a or b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] != 0) | (b[i] != 0)
+
+
+cdef void logical_xor_run(const floating* a, const floating* b, uint8_t* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := either a or b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (a[i] != 0) != (b[i] != 0)
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -199,6 +289,11 @@ def table():
         ("minimum", <size_t>&minimum_run[float], <size_t>&minimum_run[double]),
         ("zmul", <size_t>&zmul_run[float], <size_t>&zmul_run[double]),
         ("pow", <size_t>&pow_run[float], <size_t>&pow_run[double]),
+        ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
+        ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
+        ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),
+        ("div_number", <size_t>&div_number_run[float], <size_t>&div_number_run[double]),
+        ("pow_number", <size_t>&pow_number_run[float], <size_t>&pow_number_run[double]),
     ]
     comparisons = [
         ("eq", <size_t>&eq_run[float], <size_t>&eq_run[double]),
@@ -207,6 +302,9 @@ def table():
         ("le", <size_t>&le_run[float], <size_t>&le_run[double]),
         ("gt", <size_t>&gt_run[float], <size_t>&gt_run[double]),
         ("ge", <size_t>&ge_run[float], <size_t>&ge_run[double]),
+        ("logical_and", <size_t>&logical_and_run[float], <size_t>&logical_and_run[double]),
+        ("logical_or", <size_t>&logical_or_run[float], <size_t>&logical_or_run[double]),
+        ("logical_xor", <size_t>&logical_xor_run[float], <size_t>&logical_xor_run[double]),
     ]
     return [row for name, single, double_ in loops for row in (
         (name, ("float32",) * 2, "float32", single),

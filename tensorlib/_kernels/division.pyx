@@ -166,38 +166,88 @@ cdef inline bint rounds_down(integer remaining, integer b) noexcept nogil:
     return remaining != 0 and (remaining < 0) != (b < 0)
 
 
+cdef inline bint any_unusual(const integer* a, const integer* b, Py_ssize_t start,
+                             Py_ssize_t stop) noexcept nogil:
+    """whether a divisor is 0 or a number has more than 53 bits"""
+    cdef Py_ssize_t i
+    cdef bint zero = False
+    cdef uint64_t high = 0, middle = 9007199254740991
+    for i in range(start, stop):
+        zero |= b[i] == 0
+    if integer is int64_t:
+        for i in range(start, stop):
+            high |= (<uint64_t>a[i] + middle) | (<uint64_t>b[i] + middle)
+    return zero | (high >> 54 != 0)
+
+
+# Doubles hold numbers of 53 bits, and a quotient that is not whole is at least 1 / b from a whole
+# number, which is more than its rounding error: so it rounds down and towards zero as the exact
+# one. Eight such quotients cost what one division of integers costs.
+
+cdef inline integer near_floor(integer a, integer b) noexcept nogil:
+    return <integer><int64_t>floor(<double>a / <double>b)
+
+
+cdef inline integer near_trunc(integer a, integer b) noexcept nogil:
+    return <integer><int64_t>(<double>a / <double>b)
+
+
 cdef void div_trunc_int_run(const integer* a, const integer* b, integer* y,
                             Py_ssize_t n) noexcept nogil:
     """y := trunc(a / b)"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = quotient(a[i], b[i])
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_unusual(a, b, start, stop):
+            for i in range(start, stop):
+                y[i] = quotient(a[i], b[i])
+        else:
+            for i in range(start, stop):
+                y[i] = near_trunc(a[i], b[i])
 
 
 cdef void floor_divide_int_run(const integer* a, const integer* b, integer* y,
                                Py_ssize_t n) noexcept nogil:
     """y := floor(a / b)"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = quotient(a[i], b[i]) - <integer>rounds_down(rest(a[i], b[i]), b[i])
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_unusual(a, b, start, stop):
+            for i in range(start, stop):
+                y[i] = quotient(a[i], b[i]) - <integer>rounds_down(rest(a[i], b[i]), b[i])
+        else:
+            for i in range(start, stop):
+                y[i] = near_floor(a[i], b[i])
 
 
 cdef void fmod_int_run(const integer* a, const integer* b, integer* y,
                        Py_ssize_t n) noexcept nogil:
     """y := a - trunc(a / b) * b"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = rest(a[i], b[i])
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_unusual(a, b, start, stop):
+            for i in range(start, stop):
+                y[i] = rest(a[i], b[i])
+        else:
+            for i in range(start, stop):
+                y[i] = a[i] - near_trunc(a[i], b[i]) * b[i]
 
 
 cdef void remainder_int_run(const integer* a, const integer* b, integer* y,
                             Py_ssize_t n) noexcept nogil:
     """y := a - floor(a / b) * b"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, start, stop
     cdef integer remaining
-    for i in range(n):
-        remaining = rest(a[i], b[i])
-        y[i] = remaining + b[i] if rounds_down(remaining, b[i]) else remaining
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_unusual(a, b, start, stop):
+            for i in range(start, stop):
+                remaining = rest(a[i], b[i])
+                y[i] = remaining + b[i] if rounds_down(remaining, b[i]) else remaining
+        else:
+            for i in range(start, stop):
+                y[i] = a[i] - near_floor(a[i], b[i]) * b[i]
 
 
 def table():

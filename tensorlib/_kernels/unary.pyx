@@ -5,7 +5,7 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 
 from libc.math cimport ceil as libm_ceil, ceilf, floor as libm_floor, floorf
 from libc.math cimport trunc as libm_trunc, truncf
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint16_t
 
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, round_even, sqrt
 
@@ -109,6 +109,13 @@ cdef void trunc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         y[i] = trunc(x[i])
 
 
+cdef void logical_not_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x == 0"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] == 0
+
+
 cdef void isnan_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
     """y := x is NaN"""
     cdef Py_ssize_t i
@@ -130,6 +137,22 @@ cdef void isfinite_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nog
         y[i] = magnitude(x[i]) < infinity(x[i])
 
 
+# ---- half types: their sign is a bit, whatever the rest means -----------------------------------
+
+cdef void neg_half_run(const uint16_t* x, uint16_t* y, Py_ssize_t n) noexcept nogil:
+    """y := -x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] ^ 0x8000
+
+
+cdef void abs_half_run(const uint16_t* x, uint16_t* y, Py_ssize_t n) noexcept nogil:
+    """y := |x|"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] & 0x7FFF
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -146,14 +169,17 @@ def table():
         ("trunc", <size_t>&trunc_run[float], <size_t>&trunc_run[double]),
     ]
     predicates = [
+        ("logical_not", <size_t>&logical_not_run[float], <size_t>&logical_not_run[double]),
         ("isnan", <size_t>&isnan_run[float], <size_t>&isnan_run[double]),
         ("isinf", <size_t>&isinf_run[float], <size_t>&isinf_run[double]),
         ("isfinite", <size_t>&isfinite_run[float], <size_t>&isfinite_run[double]),
     ]
+    halves = [("neg", <size_t>&neg_half_run), ("abs", <size_t>&abs_half_run)]
     return [row for name, single, double_ in loops for row in (
         (name, ("float32",), "float32", single),
         (name, ("float64",), "float64", double_),
     )] + [row for name, single, double_ in predicates for row in (
         (name, ("float32",), "bool", single),
         (name, ("float64",), "bool", double_),
-    )]
+    )] + [(name, (dtype,), dtype, address) for name, address in halves
+          for dtype in ("float16", "bfloat16")]

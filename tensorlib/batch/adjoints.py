@@ -21,6 +21,21 @@ def put(op, level, tensors, attributes):
                        attributes["size"])
 
 
+@rule("gather")
+def picked(op, level, tensors, attributes):
+    x, = tensors
+    return op.function(spread(x, level), check_dims(op.name, attributes["dim"], x.ndim),
+                       spread(attributes["index"], level))
+
+
+@rule("spread_along")
+def spread_back(op, level, tensors, attributes):
+    shape = attributes["shape"]
+    return op.function(tensors[0].value, (level.size, *shape),
+                       check_dims(op.name, attributes["dim"], len(shape)),
+                       spread(attributes["index"], level))
+
+
 @rule("copy")
 def copied(op, level, tensors, attributes):
     x, source = tensors

@@ -245,6 +245,14 @@ def joined(op, level, tensors, attributes):
     return cat([spread(x, level) for x in parts], dim)
 
 
+@rule("stack")
+def stacked(op, level, tensors, attributes):
+    """The parts of each example joined along a new dim."""
+    parts = tensors[0]
+    dim = check_dims(op.name, attributes["dim"], parts[0].ndim + 1)
+    return stack([spread(x, level) for x in parts], dim)
+
+
 @rule("tril", "triu")
 def triangle(op, level, tensors, attributes):
     """The triangle of each example."""

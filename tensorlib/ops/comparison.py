@@ -161,7 +161,12 @@ _where, _clamp = where, clamp
 def where(condition, input=None, other=None, *, out=None):
     """See the operation."""
     if input is None and other is None:
+        if not isinstance(condition, Tensor):
+            raise TypeError(
+                f"where: condition must be a Tensor, not {type(condition).__name__}")
         return condition.nonzero(as_tuple=True)
+    if out is None:
+        return _where(condition, input, other)
     return _where(condition, input, other, out=out)
 
 
@@ -170,9 +175,10 @@ def where_method(self, condition, other):
     return _where(condition, self, other)
 
 
+where_method.checks = True
 publish("where", where, _where.__doc__, method=False)
 publish("where", where_method, _where.__doc__, public=False)
-where.op = _where.op
+where.op, where.checks = _where.op, True
 
 
 def clamp(input, min=None, max=None, *, out=None):

@@ -92,10 +92,10 @@ def check_tensors():
 def _tensor_places(function):
     """Which parameters of a public function in Python must be tensors, and their places.
 
-    The first is one by its name, others by their annotation.
+    The first is one by its name, others by their annotation. None where the function `checks` them.
     """
     op = getattr(function, "op", None)
-    if type(function) is not FunctionType or (
+    if type(function) is not FunctionType or hasattr(function, "checks") or (
             op is not None and op.elementwise and len(op.arguments) == 2):
         return {}
     return {name: place for place, name in enumerate(_parameters(function))

@@ -3,16 +3,19 @@
 import numpy as np
 
 from tensorlib._core import layout
+from tensorlib._core.along import add_along, positions, take_along
+from tensorlib._core.dtypes import BY_NAME
 from tensorlib._core.indexing import parse, put, take
 from tensorlib._core.masks import nonzero as true_places
-from tensorlib._core.operands import refuse_batch
+from tensorlib._core.operands import refuse_batch, stands_in
 from tensorlib._core.ranges import arange
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor
+from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given, given_pairs
 
-inf = float("inf")
+BOOL = BY_NAME["bool"]
 
 
 # Keys to try, on a tensor of sizes (3, 4), each with the sizes that it picks.
@@ -120,7 +123,9 @@ def masked_select(input, mask: Tensor):
 
 def masked_fill(input, mask: Tensor, value):
     """A copy of `input` with `value` where the mask holds."""
-    return input.where(mask.logical_not(), value)
+    if input.dtype is BOOL and isinstance(value, int):
+        value = bool(value)                      # a number does not change the dtype
+    return where(mask, value, input)
 
 
 def index_select(input, dim, index: Tensor):
@@ -128,7 +133,7 @@ def index_select(input, dim, index: Tensor):
     dim = wrap("index_select", dim, input.ndim)
     if index.ndim > 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim} dims")
-    return input[(slice(None),) * dim + (index.reshape(-1),)]
+    return input[(slice(None),) * dim + (index if index.ndim else index.reshape(1),)]
 
 
 def along(name, dim, index, shape):
@@ -153,6 +158,48 @@ def along(name, dim, index, shape):
     return tuple(key)
 
 
+def added_along(values, shape, dim, index):
+    """The reference of `spread_along`."""
+    base = np.zeros(shape, values.dtype)
+    np.add.at(base, tuple(index if d == dim else places
+                          for d, places in enumerate(np.indices(index.shape))), values)
+    return base
+
+
+# An index of every element, and a shorter one, each with its dim.
+PLACES = ((0, np.array([[0, 2, 1, 0], [2, 2, 0, 1]])), (1, np.array([[3, 0], [1, 1], [0, 2]])))
+
+
+@op(linear=True, public=False, method=False,
+    reference=lambda x, dim, places: np.take_along_axis(x[:, :places.shape[1]] if dim == 0 else x,
+                                                        places, dim),
+    prepare=lambda x, dim, places: (x, dim, positions(x, dim, places)),
+    samples=given(*(((3, 4), dim, places) for dim, places in PLACES)))
+def gather(input: Tensor, dim, index):
+    """The elements that checked positions pick along a dim."""
+    return take_along(input, dim, index)
+
+
+@gather.vjp("input")
+def gather_vjp(g, input_shape, dim, index):
+    return spread_along(g, input_shape, dim, index)
+
+
+@op(linear=True, public=False, method=False, reference=added_along,
+    samples=given(*((places.shape, (3, 4), dim, places) for dim, places in PLACES)))
+def spread_along(input: Tensor, shape, dim, index):
+    """Zeros of sizes `shape` with `input` added at checked positions along a dim."""
+    return add_along(input, shape, dim, index)
+
+
+@spread_along.vjp("input")
+def spread_along_vjp(g, dim, index):
+    return gather(g, dim, index)
+
+
+_gather = gather
+
+
 def gather(input, dim, index: Tensor):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim.
 
@@ -161,7 +208,9 @@ def gather(input, dim, index: Tensor):
     dim = wrap("gather", dim, input.ndim)
     if input.ndim == 0:
         return input.reshape(1)[index.reshape(-1)].reshape(index.shape)
-    return input[along("gather", dim, index, input.shape)]
+    if stands_in(input) or stands_in(index):     # who knows how to index knows how to gather
+        return input[along("gather", dim, index, input.shape)]
+    return _gather(input, dim, positions(input, dim, index, input.requires_grad))
 
 
 def take_along_dim(input, indices: Tensor, dim):

@@ -110,6 +110,8 @@ def inner(input, other: Tensor, *, out=None):
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(f"inner: the last dims differ: {tuple(input.shape)} and "
                            f"{tuple(other.shape)}")
+    if input.ndim == other.ndim == 2:
+        return matmul(input, other.mT, out=out)
     rows, columns = input.unsqueeze(0).flatten(0, -2), other.unsqueeze(0).flatten(0, -2).mT
     return into("inner", out, (input, other), matmul(rows, columns).reshape(
         input.shape[:-1] + other.shape[:-1]))

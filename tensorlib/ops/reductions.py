@@ -430,8 +430,9 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
     p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero.
     Gradient: 0 where the norm is 0. Raises: RuntimeError for integers, IndexError.
     """
-    x = (input if dtype is None else input.to(dtype)).abs()
+    x = input if dtype is None else input.to(dtype)
     p = 2 if p is None or p == "fro" else p
+    x = x if p == 2 else x.abs()
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
     if p in (inf, -inf):
@@ -439,7 +440,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
     elif p == 0:
         result = (x != 0).sum(dim, keepdim).to(x.dtype)
     else:
-        total = (x * x if p == 2 else x ** p).sum(dim, keepdim)
+        total = (x.square() if p == 2 else x ** p).sum(dim, keepdim)
         safe = total.where(total != 0, 1)
         result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
     return result if out is None else store_out("norm", (input,), result, out)

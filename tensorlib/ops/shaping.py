@@ -4,13 +4,13 @@ from operator import index
 
 import numpy as np
 
-from tensorlib._core import layout
+from tensorlib._core import joining, layout
 from tensorlib._core.operators import make_sized
 from tensorlib._core.outputs import store_out
 from tensorlib._core.overwrite import take_layout
 from tensorlib._core.shape import wrap
 from tensorlib._core.tensor import Tensor, attach
-from tensorlib.ops.declare import Tensors, alias, composite, op, publish
+from tensorlib.ops.declare import Tensors, alias, op, publish
 from tensorlib.ops.samples import given, given_sequences
 
 # ---- sizes ---------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 
 @op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
 def clone(input: Tensor):
-    """A contiguous copy, in the graph."""
+    """A copy, in the graph: without gaps, its dims in the same order in memory."""
     return layout.clone(input)
 
 
@@ -292,7 +292,7 @@ def cat(tensors: Tensors, dim=0):
 
     Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
     """
-    return layout.cat(tensors, dim)
+    return joining.cat(tensors, dim)
 
 
 @cat.vjp
@@ -322,25 +322,35 @@ publish("cat", cat, _cat.op.doc, method=False)
 cat.op = _cat.op
 
 
-@composite(method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
-           samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
-def stack(tensors: Tensors, dim=0, *, out=None):
-    """The tensors, all of one shape, joined along a new dim.
+@op(linear=True, method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
+    samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
+def stack(tensors: Tensors, dim=0):
+    """The tensors, all of one shape, joined along a new dim. Dtypes are promoted.
 
     Raises: RuntimeError for no tensors or shapes that differ, IndexError.
     """
+    return joining.stack(tensors, dim)
+
+
+@stack.vjp
+def stack_vjp(g, tensors_shape, dim):
+    before = (slice(None),) * (dim % g.ndim)
+    return [g[(*before, i)] for i in range(len(tensors_shape))]
+
+
+_stack = stack
+
+
+def stack(tensors, dim=0, *, out=None):
+    """See the operation."""
     tensors = tuple(tensors)
-    if not tensors:
-        raise RuntimeError("stack: expects a non-empty sequence of Tensors")
-    for i, x in enumerate(tensors):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"stack: expected a Tensor at tensors[{i}], got {type(x).__name__}")
-        if x.shape != tensors[0].shape:
-            raise RuntimeError(
-                f"stack: expects each tensor to be equal size, but got {list(tensors[0].shape)} at "
-                f"entry 0 and {list(x.shape)} at entry {i}")
-    dim = wrap("stack", dim, tensors[0].ndim + 1)
-    return cat([x.unsqueeze(dim) for x in tensors], dim, out=out)
+    if out is None:
+        return _stack(tensors, dim)
+    return store_out("stack", tensors, _stack(tensors, dim), out)
+
+
+publish("stack", stack, _stack.op.doc, method=False)
+stack.op = _stack.op
 
 
 # ---- splitting -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+import tensorlib as tl
 from capi import c_function
 
 from tensorlib._core import pool, reduction
@@ -154,3 +155,18 @@ def test_integer_sums_wrap_around():
 
 def test_a_dtype_without_a_loop_is_refused():
     assert reduce_run(KINDS.index("sum"), DTYPES.index("int8"), None, None, 1, 1, 1) == -1
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
+def test_counts_at_the_ends_of_blocks_and_words(dtype):
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 7, 8, 9, 2039, 2040, 2041, 4095, 4096, 4097, 70_001):
+        for x in ((rng.random(n) * 3).astype(dtype), np.ones(n, dtype)):
+            assert tl.count_nonzero(tl.from_numpy(x)).item() == np.count_nonzero(x)
+            assert tl.from_numpy(x)[tl.from_numpy(x) != 0].numel() == np.count_nonzero(x)
+
+
+def test_what_counts_as_zero():
+    assert tl.count_nonzero(tl.tensor([0.0, -0.0, np.nan, 1e-45])).item() == 2
+    borrowed = np.array([0, 2, 255], np.uint8).view(bool)
+    assert tl.count_nonzero(tl.from_numpy(borrowed)).item() == 2

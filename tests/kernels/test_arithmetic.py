@@ -168,6 +168,49 @@ def test_clamp_of_floats(table, dtype):
         np.testing.assert_array_equal(loop.in_place(position, x, low, high), expected)
 
 
+def test_division_of_integers_near_whole_quotients(table):
+    """Doubles divide numbers of 53 bits; one of more sends its block to the integer unit."""
+    rng = np.random.default_rng(7)
+    for bits in (20, 50, 52.999, 53.001, 62):
+        b = rng.integers(1, 2 + 2 ** (rng.random(4000) * bits)) * rng.choice([-1, 1], 4000)
+        whole = (2.0 ** bits / np.abs(b) * rng.random(4000)).astype(np.int64)
+        a = (whole * np.abs(b) + rng.integers(-1, 2, 4000)) * rng.choice([-1, 1], 4000)
+        for name, reference in (("floor_divide", np.floor_divide), ("remainder", np.remainder),
+                                ("fmod", np.fmod)):
+            got = table[name, "int64", "int64", "int64"](a, b)
+            np.testing.assert_array_equal(got, reference(a, b))
+        trunc = table["div_trunc", "int64", "int64", "int64"](a, b)
+        np.testing.assert_array_equal(a - trunc * b, np.fmod(a, b))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow"])
+def test_a_number_as_second_input(table, name, dtype):
+    x = numbers(dtype)
+    for number in (0.0, -0.0, 1.0, 2.0, 3.0, 0.5, -1.0, -2.5, 7.0, 1e30, INF, -INF, NAN):
+        y = np.full_like(x, number)
+        assert_same(table[name + "_number", dtype, dtype, dtype](x, y),
+                    table[name, dtype, dtype, dtype](x, y))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_signs_of_half_types(table, dtype):
+    x = np.arange(2 ** 16, dtype=np.uint16).view(
+        np.float16 if dtype == "float16" else np.uint16)
+    for name, wanted in (("neg", x.view(np.uint16) ^ 0x8000), ("abs", x.view(np.uint16) & 0x7FFF)):
+        np.testing.assert_array_equal(table[name, dtype, dtype](x).view(np.uint16), wanted)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_logic(table, dtype):
+    a, b = pairs(dtype)
+    true, other = a != 0, b != 0
+    for name, wanted in (("logical_and", true & other), ("logical_or", true | other),
+                         ("logical_xor", true ^ other)):
+        assert_same(table[name, dtype, dtype, "bool"](a, b), wanted)
+    assert_same(table["logical_not", dtype, "bool"](a), ~true)
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_clamp_and_relu_of_integers(table, dtype):
     x, low, high = any_bits(dtype, 900, 6).reshape(3, 300)

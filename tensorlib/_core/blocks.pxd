@@ -1,0 +1,30 @@
+"""Blocks of contiguous bytes, moved between places some bytes apart."""
+
+from libc.string cimport memcpy
+
+
+cdef inline void copy_blocks(const char* x, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
+                             Py_ssize_t n, Py_ssize_t nbytes) noexcept nogil:
+    """n blocks from x, x + x_step, ... to y, y + y_step, ..."""
+    cdef Py_ssize_t i
+    if nbytes == 1:                          # a memcpy of a constant size is one move
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 1)
+    elif nbytes == 2:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 2)
+    elif nbytes == 4:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 4)
+    elif nbytes == 8:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 8)
+    elif nbytes == 16:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 16)
+    elif nbytes == 32:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, 32)
+    else:
+        for i in range(n):
+            memcpy(y + i * y_step, x + i * x_step, nbytes)

@@ -1,0 +1,87 @@
+"""The executor of element-wise work: layouts whose rows and tiles end at different places."""
+
+import numpy as np
+import pytest
+import tensorlib as tl
+from tensorlib.testing import assert_close
+
+ROWS = (1, 63, 64, 65, 511, 512, 513, 1500)       # around the lengths at which the walk changes
+
+
+def operands(row, rows=3):
+    """Arrays that broadcast to (2, rows, row), in all the ways that a row can lie in memory."""
+    rng = np.random.default_rng(row)
+    whole = rng.uniform(1, 2, (2, rows, row + 3))
+    return {
+        "whole": whole[..., 3:].copy(), "sliced": whole[..., 1:-2], "row": whole[0, 0, 3:].copy(),
+        "column": whole[..., :1], "one of each": whole[:, :1, :1], "number": whole[0, 0, 0],
+        "reversed": whole[..., 3:][..., ::-1], "repeated": whole[:, :1, 3:],
+        "strided": np.repeat(whole[..., 3:], 2, -1)[..., ::2],
+        "transposed": np.ascontiguousarray(whole[..., 3:].swapaxes(1, 2)).swapaxes(1, 2),
+    }
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_rows_of_any_layout(row, dtype):
+    arrays = {name: (x * 10).astype(dtype) if dtype == "int64" else x
+              for name, x in operands(row).items()}
+    tensors = {name: tl.from_numpy(np.asarray(x)) for name, x in arrays.items()}
+    for name, a in arrays.items():
+        for other, b in arrays.items():
+            assert_close((tensors[name] - tensors[other]).numpy(), a - b, rtol=0, atol=0,
+                         msg=f"{name} - {other}")
+
+
+@pytest.mark.parametrize("row", (64, 513))
+def test_rows_of_three_inputs_and_other_dtypes(row):
+    arrays = operands(row)
+    mask = arrays["whole"] > 1.5
+    for a in arrays.values():
+        for b in (arrays["column"], arrays["sliced"]):
+            result = tl.where(tl.from_numpy(mask[:, :, :1]), tl.from_numpy(np.asarray(a)),
+                              tl.from_numpy(b))
+            assert (result.numpy() == np.where(mask[:, :, :1], a, b)).all()
+    whole = tl.from_numpy(arrays["whole"])
+    half = tl.from_numpy(arrays["column"].astype(np.float16))
+    assert_close((whole + half).numpy(), arrays["whole"] + arrays["column"].astype(np.float16))
+
+
+@pytest.mark.parametrize("n_threads", (1, 2))
+def test_rows_are_cut_between_threads_anywhere(n_threads):
+    """Chunks of 32,768 elements end inside of rows."""
+    before = tl.get_num_threads()
+    x = np.random.default_rng(0).random((300, 331))
+    tl.set_num_threads(n_threads)
+    try:
+        assert (tl.from_numpy(x) * tl.from_numpy(x[:, :1])).numpy().tolist() == (
+            x * x[:, :1]).tolist()
+    finally:
+        tl.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
+@pytest.mark.parametrize("n", (100, 5_000, 100_000))
+def test_derivatives_with_constants_on_large_tensors(n, dtype):
+    """A rule of one step with a constant once wrote past its tile."""
+    x = tl.linspace(-2, 2, n, dtype=dtype, requires_grad=True)
+    y = tl.linspace(1, 3, n, dtype=dtype, requires_grad=True)
+    g = tl.linspace(0.5, 1, n, dtype=dtype)
+    mask = x.detach() > 0
+    for result, dx, dy in (
+            (-x, -g, None), (x - y, g, -g), (tl.where(mask, x, y), g * mask, g * ~mask),
+            (x.masked_fill(mask, 0), g * ~mask, None)):
+        result.backward(g)
+        assert_close(x.grad, dx)
+        if dy is not None:
+            assert_close(y.grad, dy)
+        x.grad = y.grad = None
+
+
+def test_a_result_lies_as_the_operands_of_its_shape_do():
+    """As in PyTorch: what is broadcast has no say."""
+    x = tl.arange(12.0).reshape(3, 4).t()
+    for result in (x * 2, x + x, x + tl.ones(3), x + tl.ones(4, 1), x.to(tl.float64), x > 1):
+        assert result.stride() == (1, 4)
+    assert (x + tl.ones(4, 3)).stride() == (3, 1)
+    assert x.to(tl.float64).tolist() == x.tolist()
