@@ -77,7 +77,8 @@ class Run:
         slopes = grad(self.roots, leaves, self.weights(), create_graph=True, allow_unused=True)
         products = [(g * v).sum() for g, v in zip(slopes, self.directions)
                     if g is not None and g.requires_grad]
-        again = grad(sum(products), leaves, allow_unused=True) if products else ()
+        # zero may be computed, or known
+        again = grad(sum(products), leaves, materialize_grads=True) if products else ()
         return [*slopes, *again]
 
 
