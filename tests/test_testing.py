@@ -30,7 +30,7 @@ def doubles(*values):
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
-@pytest.mark.parametrize("name", ["closeness", "gradients", "strategies", "tolerances"])
+@pytest.mark.parametrize("name", ["closeness", "strategies", "tolerances"])
 def test_the_examples_in_the_docstrings(name):
     module = importlib.import_module(f"tensorlib.testing.{name}")
     result = doctest.testmod(module)
@@ -137,6 +137,46 @@ class TestGradcheck:
         assert raised.match("numerical:") and raised.match("analytical:")
         assert gradcheck(wrong(factor), doubles(1.0, 2.0), raise_exception=False) is False
         assert isinstance(raised.value, RuntimeError)
+
+    ALL = {"check_forward_ad": True, "check_batched_grad": True,
+           "check_batched_forward_grad": True}
+
+    def test_forward_mode_and_batches(self):
+        a, b, none = doubles(0.5, -1.0), doubles(2.0, 3.0), tl.ones(0, 2, dtype=tl.float64)
+
+        def fn(a, b, none):
+            return a * b.exp(), (a / b).sum(), a.argmax(), none.sum(1)
+        assert gradcheck(fn, (a, b, none.requires_grad_()), **self.ALL)
+        assert gradgradcheck(lambda a, b: (a * b.exp()).sin(), (a, b), check_fwd_over_rev=True,
+                             check_batched_grad=True)
+        assert gradcheck is tl.autograd.gradcheck and gradgradcheck is tl.autograd.gradgradcheck
+
+    def test_a_wrong_forward_rule(self):
+        class Wrong(tl.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+            @staticmethod
+            def jvp(ctx, dx):
+                return dx * 3
+
+        assert gradcheck(Wrong.apply, doubles(1.0, 2.0))
+        for backward in (True, False):
+            with pytest.raises(GradcheckError, match=r"numerical .*, forward-mode 3\.0"):
+                gradcheck(Wrong.apply, doubles(1.0), check_forward_ad=True,
+                          check_backward_ad=backward)
+
+    @pytest.mark.parametrize("options", [
+        {"check_backward_ad": False}, {"check_batched_forward_grad": True},
+        {"check_forward_ad": True, "check_backward_ad": False, "check_batched_grad": True}])
+    def test_checks_of_nothing(self, options):
+        with pytest.raises(ValueError, match="gradcheck: "):
+            gradcheck(lambda x: x, doubles(1.0), **options)
 
     def test_the_positions_in_the_message(self):
         plain, x, y = tl.ones(2, dtype=tl.float64), doubles(1.0, 2.0), doubles(3.0, 4.0)

@@ -9,10 +9,12 @@ from tensorlib.autograd import anomaly as anomaly_mode
 from tensorlib.autograd import forward_ad, function, functional, graph, hooks
 from tensorlib.autograd import modes as grad_mode
 from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
+from tensorlib.autograd.checking import gradcheck, gradgradcheck
 from tensorlib.autograd.engine import backward as _backward
 from tensorlib.autograd.engine import backward_all as backward
 from tensorlib.autograd.engine import grad
 from tensorlib.autograd.function import Function
+from tensorlib.autograd.jvp import rule_of
 from tensorlib.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -23,7 +25,6 @@ from tensorlib.autograd.modes import (
     set_multithreading_enabled,
 )
 from tensorlib.autograd.recompute import checkpoint
-from tensorlib.autograd.jvp import rule_of
 
 connect_rules()
 connect_sums()
@@ -31,6 +32,7 @@ connect_tangents(rule_of)
 attach("backward", _backward)
 
 __all__ = ["Function", "anomaly_mode", "backward", "checkpoint", "detect_anomaly", "enable_grad",
-           "forward_ad", "function", "functional", "grad", "grad_mode", "graph", "inference_mode",
-           "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled", "set_multithreading_enabled"]
+           "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
+           "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+           "set_multithreading_enabled"]

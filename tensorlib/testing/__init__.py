@@ -7,7 +7,7 @@ import importlib
 
 from tensorlib.testing.checks import check_op
 from tensorlib.testing.closeness import assert_close
-from tensorlib.testing.gradients import GradcheckError, gradcheck, gradgradcheck
+from tensorlib.autograd.checking import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.tolerances import tolerance
 
 _STRATEGIES = ("broadcastable_shapes", "dtypes", "shapes", "tensors")

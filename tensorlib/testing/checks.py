@@ -14,7 +14,7 @@ from tensorlib.testing.catalogue import (
     waived,
 )
 from tensorlib.testing.closeness import assert_close
-from tensorlib.testing.gradients import gradcheck, gradgradcheck
+from tensorlib.autograd.checking import gradcheck, gradgradcheck
 from tensorlib.testing.layouts import read_only, reversed_dims, shifted, strided, transposed
 from tensorlib.testing.tolerances import tolerance
 

@@ -2,7 +2,7 @@
 
 The Jacobian of output y with respect to input x is a matrix with a row for each element of x and a
 column for each element of y. The numerical one is (fn(x + eps) - fn(x - eps)) / (2 eps) row by row;
-the analytical one is a backward sweep column by column.
+the analytical one is a backward sweep column by column, or forward mode row by row.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,9 +10,18 @@ from typing import Any
 
 import numpy as np
 
-import tensorlib as tl
+from tensorlib._core.convert import tensor
+from tensorlib._core.dtypes import BY_NAME
+from tensorlib._core.tensor import Tensor
+from tensorlib.autograd.engine import grad as gradient_of
+from tensorlib.autograd.jacobians import one_hots, together_in_parts
+from tensorlib.autograd.trace import Trace
+from tensorlib.ops.declare import FUNCTIONS
 
-Function = Callable[..., tl.Tensor | Sequence[tl.Tensor]]
+stack = FUNCTIONS["stack"]
+float64 = BY_NAME["float64"]
+
+Function = Callable[..., Tensor | Sequence[Tensor]]
 
 
 class GradcheckError(RuntimeError):
@@ -21,13 +30,20 @@ class GradcheckError(RuntimeError):
 
 def gradcheck(
     fn: Function,
-    inputs: tl.Tensor | Sequence[Any],
+    inputs: Tensor | Sequence[Any],
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
 ) -> bool:
     """True where the gradients of `fn` equal finite differences for all inputs that require grad.
 
@@ -35,6 +51,11 @@ def gradcheck(
     floating are left out. Inputs that require grad are float64 and do not overlap themselves; each
     of their elements is moved by eps in place and put back. Equal means
     |analytical - numerical| <= atol + rtol * |numerical|; two sweeps may differ by `nondet_tol`.
+
+    check_backward_ad, check_forward_ad: which mode is checked; at least one. check_batched_grad,
+    check_batched_forward_grad: whether many gradients or tangents at once, as by `vmap`, give the
+    same. What the other arguments ask for is always done: outputs are swept one at a time, so that
+    the others have no gradient; dtypes are compared; all elements are moved, also in `fast_mode`.
 
     Raises: GradcheckError for a wrong gradient, unless raise_exception=False, which returns False.
     ValueError for inputs that cannot be checked.
@@ -45,9 +66,26 @@ def gradcheck(
     True
     """
     inputs = _tuple(inputs)
+    if not check_backward_ad and not check_forward_ad:
+        raise ValueError("gradcheck: expected check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad or (
+            check_batched_forward_grad and not check_forward_ad):
+        raise ValueError("gradcheck: a batched check needs the check of the same mode")
     positions = _checked_positions("gradcheck", inputs)
     try:
-        _check(fn, inputs, positions, eps, atol, rtol, nondet_tol)
+        numerical = _numerical_jacobians(fn, inputs, positions, eps)
+        if check_backward_ad:
+            found = _backward_jacobians(fn, inputs, positions, nondet_tol)
+            _compare(found, numerical, positions, "analytical", atol, rtol)
+        if check_batched_grad:
+            found = _batched_jacobians(fn, inputs, positions)
+            _compare(found, numerical, positions, "batched", atol, rtol)
+        if check_forward_ad:
+            found = _forward_jacobians(fn, inputs, positions, batched=False)
+            _compare(found, numerical, positions, "forward-mode", atol, rtol)
+        if check_batched_forward_grad:
+            found = _forward_jacobians(fn, inputs, positions, batched=True)
+            _compare(found, numerical, positions, "batched forward-mode", atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -57,19 +95,27 @@ def gradcheck(
 
 def gradgradcheck(
     fn: Function,
-    inputs: tl.Tensor | Sequence[Any],
-    grad_outputs: tl.Tensor | Sequence[tl.Tensor] | None = None,
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
 ) -> bool:
     """True where the gradients of the gradients of `fn` equal finite differences.
 
     They are taken with respect to the inputs and to the incoming gradients `grad_outputs`, one for
     each output that requires grad; by default random ones, the same in every call.
+    check_rev_over_rev, check_fwd_over_rev: by which mode the gradients are differentiated. The
+    other arguments are those of `gradcheck`.
 
     Raises: as `gradcheck`.
 
@@ -86,7 +132,7 @@ def gradgradcheck(
 
     def gradient(*arguments):
         originals, gs = arguments[: len(inputs)], arguments[len(inputs) :]
-        grads = tl.autograd.grad(
+        grads = gradient_of(
             _differentiable(fn(*originals)),
             [originals[position] for position in positions],
             gs,
@@ -98,10 +144,15 @@ def gradgradcheck(
     return gradcheck(
         gradient, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol,
         raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )
 
 
-def _check(fn, inputs, positions, eps, atol, rtol, nondet_tol):
+# ---- Jacobians: for each output one with respect to each checked input ---------------------------
+
+def _backward_jacobians(fn, inputs, positions, nondet_tol):
+    """By backward sweeps, which are run twice. Raises GradcheckError where they differ."""
     outputs = _floating(fn(*inputs))
     checked = [inputs[position] for position in positions]
     analytical = [_analytical(output, checked, positions) for output in outputs]
@@ -114,14 +165,73 @@ def _check(fn, inputs, positions, eps, atol, rtol, nondet_tol):
                     f"{nondet_tol}) for output {output_index} with respect to input {position}\n"
                     f"first:\n{first}\nsecond:\n{second}"
                 )
-    for column, position in enumerate(positions):
-        numerical = _numerical(fn, inputs, position, eps)
-        for output_index, jacobian in enumerate(numerical):
-            _compare(analytical[output_index][column], jacobian, output_index, position, atol, rtol)
+    return analytical
 
 
-def _compare(analytical, numerical, output_index, position, atol, rtol):
-    close = np.abs(analytical - numerical) <= atol + rtol * np.abs(numerical)
+def _traced(fn, inputs, positions, complete):
+    """A trace of `fn` by its checked inputs, finished."""
+    given = list(inputs)
+    with Trace([inputs[position].detach() for position in positions], complete) as trace:
+        for position, x in zip(positions, trace.inputs):
+            given[position] = x
+        outputs = fn(*given)
+    trace.finish(_floating(outputs))
+    return trace
+
+
+def _batched_jacobians(fn, inputs, positions):
+    """By one sweep of a batch of gradients for each output."""
+    trace = _traced(fn, inputs, positions, complete=False)
+    jacobians = []
+    for place, output in enumerate(trace.outputs):
+        def pulled(unit, place=place):
+            gradients = [None] * len(trace.outputs)
+            gradients[place] = unit
+            return trace.pull(gradients, True)
+        columns = together_in_parts(pulled, output, output.numel()) if output.numel() else [
+            x.new_zeros((0, *x.shape)) for x in trace.inputs]
+        jacobians.append([found.detach().numpy().reshape(output.numel(), x.numel()).T
+                          for found, x in zip(columns, trace.inputs)])
+    return jacobians
+
+
+def _forward_jacobians(fn, inputs, positions, batched):
+    """By forward mode, an element of an input at a time or all at once."""
+    trace = _traced(fn, inputs, positions, complete=True)
+    path = trace.path()
+    by_input = []
+    for place, x in enumerate(trace.inputs):
+        def pushed(unit, place=place):
+            tangents = [None] * len(trace.inputs)
+            tangents[place] = unit
+            return trace.push(path, tangents)
+        n = x.numel()
+        if not n:
+            rows = [out.new_zeros((0, *out.shape)) for out in trace.outputs]
+        elif batched:
+            rows = together_in_parts(pushed, x, n)
+        else:
+            rows = [stack(found) for found in zip(*map(pushed, one_hots(x.detach())))]
+        by_input.append([found.detach().numpy().reshape(n, out.numel())
+                         for found, out in zip(rows, trace.outputs)])
+    return [list(found) for found in zip(*by_input)]
+
+
+def _numerical_jacobians(fn, inputs, positions, eps):
+    """By finite differences."""
+    return [list(found) for found in zip(*[
+        _numerical(fn, inputs, position, eps) for position in positions])]
+
+
+def _compare(found, numerical, positions, kind, atol, rtol):
+    """Raises GradcheckError where Jacobians differ from the numerical ones."""
+    for output_index, (ours, theirs) in enumerate(zip(found, numerical)):
+        for position, jacobian, wanted in zip(positions, ours, theirs):
+            _compare_one(jacobian, wanted, output_index, position, kind, atol, rtol)
+
+
+def _compare_one(jacobian, numerical, output_index, position, kind, atol, rtol):
+    close = np.abs(jacobian - numerical) <= atol + rtol * np.abs(numerical)
     if close.all():
         return
     row, column = (int(i) for i in np.argwhere(~close)[0])
@@ -129,8 +239,8 @@ def _compare(analytical, numerical, output_index, position, atol, rtol):
         f"gradcheck: Jacobian mismatch for output {output_index} with respect to input {position}: "
         f"{np.count_nonzero(~close)} of {close.size} entries, the first d output[{column}] / "
         f"d input[{row}] (flat indices): numerical {numerical[row, column]}, "
-        f"analytical {analytical[row, column]}\n"
-        f"numerical:\n{numerical}\nanalytical:\n{analytical}"
+        f"{kind} {jacobian[row, column]}\n"
+        f"numerical:\n{numerical}\n{kind}:\n{jacobian}"
     )
 
 
@@ -142,8 +252,8 @@ def _analytical(output, checked, positions):
     for column in range(output.numel()):
         one_hot = np.zeros(output.numel())
         one_hot[column] = 1.0
-        g = tl.tensor(one_hot.reshape(tuple(output.shape)), dtype=output.dtype)
-        grads = tl.autograd.grad(output, checked, g, retain_graph=True, allow_unused=True)
+        g = tensor(one_hot.reshape(tuple(output.shape)), dtype=output.dtype)
+        grads = gradient_of(output, checked, g, retain_graph=True, allow_unused=True)
         for jacobian, grad, x, position in zip(jacobians, grads, checked, positions):
             if grad is None:
                 continue
@@ -179,7 +289,7 @@ def _checked_positions(name, inputs):
     """Positions of the inputs that require grad, which must be fit for finite differences."""
     positions = [
         position for position, x in enumerate(inputs)
-        if isinstance(x, tl.Tensor) and x.requires_grad
+        if isinstance(x, Tensor) and x.requires_grad
     ]
     if not positions:
         raise ValueError(
@@ -187,7 +297,7 @@ def _checked_positions(name, inputs):
         )
     for position in positions:
         x = inputs[position]
-        if x.dtype != tl.float64:
+        if x.dtype != float64:
             raise ValueError(
                 f"{name}: input {position} is {x.dtype}; finite differences need tensorlib.float64"
             )
@@ -215,7 +325,7 @@ def _flat_values(outputs):
 def _random_like(outputs):
     rng = np.random.default_rng(0)
     return tuple(
-        tl.tensor(
+        tensor(
             rng.uniform(-1.0, 1.0, tuple(output.shape)), dtype=output.dtype, requires_grad=True
         )
         for output in outputs
@@ -223,4 +333,7 @@ def _random_like(outputs):
 
 
 def _tuple(values):
-    return (values,) if isinstance(values, tl.Tensor) else tuple(values)
+    return (values,) if isinstance(values, Tensor) else tuple(values)
+
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
