@@ -10,26 +10,12 @@ from tensorlib._core.copies cimport packed_copy, zero
 from tensorlib._core.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
 )
+from tensorlib._core.items cimport item, number
 from tensorlib._core.shape cimport MAX_NDIM, parse_shape
 from tensorlib._core.tensor cimport Tensor, new_tensor
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
-
-ctypedef fused item:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
 
 # One line of the walk: places[i] names a position `along` bytes apart in x; x itself goes on by
 # `x_step`, `y` by `y_step` bytes.

@@ -9,6 +9,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.string cimport memcpy
 
 from tensorlib._core.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
+from tensorlib._core.items cimport item, number
 from tensorlib._core.tensor cimport Tensor, new_view
 
 cdef enum:
@@ -18,21 +19,6 @@ cdef enum:
 # Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
 ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
                        Py_ssize_t n, Py_ssize_t run) noexcept nogil
-
-ctypedef fused item:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
 
 
 # ---- movers -----------------------------------------------------------------------------------

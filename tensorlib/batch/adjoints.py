@@ -7,6 +7,7 @@ from tensorlib.batch.values import aligned, is_at, rule, spread
 
 @rule("softmax_backward", "log_softmax_backward")
 def softmax_gradient(op, level, tensors, attributes):
+    """The gradient along the dim, which is not that of the batch."""
     g, result = [spread(x, level) for x in tensors]
     dim = check_dims(op.name, attributes["dim"], g.ndim - 1)
     if g.ndim == 1:
@@ -16,6 +17,7 @@ def softmax_gradient(op, level, tensors, attributes):
 
 @rule("put_along")
 def put(op, level, tensors, attributes):
+    """Each example put at its own places."""
     x, places = tensors[0], spread(attributes["places"], level)
     return op.function(x.value, places, check_dims(op.name, attributes["dim"], x.ndim),
                        attributes["size"])
@@ -23,6 +25,7 @@ def put(op, level, tensors, attributes):
 
 @rule("gather")
 def picked(op, level, tensors, attributes):
+    """Elements of each example at its own positions."""
     x, = tensors
     return op.function(spread(x, level), check_dims(op.name, attributes["dim"], x.ndim),
                        spread(attributes["index"], level))
@@ -30,6 +33,7 @@ def picked(op, level, tensors, attributes):
 
 @rule("spread_along")
 def spread_back(op, level, tensors, attributes):
+    """The elements of each example back at its own positions."""
     shape = attributes["shape"]
     return op.function(tensors[0].value, (level.size, *shape),
                        check_dims(op.name, attributes["dim"], len(shape)),
@@ -38,6 +42,7 @@ def spread_back(op, level, tensors, attributes):
 
 @rule("copy")
 def copied(op, level, tensors, attributes):
+    """The source in the layout and dtype of the first, example by example."""
     x, source = tensors
     source = aligned(source, x.ndim) if is_at(source, level) else source
     return op.function(spread(x, level), source)
@@ -47,12 +52,14 @@ def copied(op, level, tensors, attributes):
 
 @rule("spread_index")
 def spread_out(op, level, tensors, attributes):
+    """The gradient of each example at the positions that its index picked."""
     return op.function(tensors[0].value, (level.size, *attributes["shape"]),
                        lifted(attributes["index"]))
 
 
 @rule("index_put")
 def put_in(op, level, tensors, attributes):
+    """Values of each example at the positions that its index picks."""
     (x, values), index = tensors, attributes["index"]
     if is_at(values, level):
         values = aligned(values, ndim_picked(index, x.ndim))
@@ -63,12 +70,14 @@ def put_in(op, level, tensors, attributes):
 
 @rule("as_strided")
 def viewed(op, level, tensors, attributes):
+    """A view of each example; the bases lie one after the other."""
     x, = tensors
     return op.function(x.value, lifted_place(level, x.shape, attributes["place"]))
 
 
 @rule("spread_view")
 def view_spread(op, level, tensors, attributes):
+    """The gradient of a view of each example, in zeros like its base."""
     shape = tuple(attributes["shape"])
     return op.function(tensors[0].value, (level.size, *shape),
                        lifted_place(level, shape, attributes["place"]))
@@ -76,6 +85,7 @@ def view_spread(op, level, tensors, attributes):
 
 @rule("view_scatter")
 def view_written(op, level, tensors, attributes):
+    """The base of each example with its view replaced."""
     x, value = tensors
     return op.function(spread(x, level), spread(value, level),
                        lifted_place(level, x.shape, attributes["place"]))
