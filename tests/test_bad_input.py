@@ -69,6 +69,8 @@ SHAPES = [
     ("cat", lambda t: tl.cat([]), (RuntimeError, ValueError)),
     ("stack", lambda t: tl.stack([t.vector, t.vector4]), RuntimeError),
     ("stack", lambda t: tl.stack([]), (RuntimeError, ValueError)),
+    ("stack", lambda t: tl.stack(None), TypeError),
+    ("stack", lambda t: tl.stack(3, out=t.matrix), TypeError),
     ("view", lambda t: t.matrix.view(4), RuntimeError),
     ("view", lambda t: t.matrix.t().view(6), RuntimeError),
     ("reshape", lambda t: t.matrix.reshape(5), RuntimeError),

@@ -1,5 +1,6 @@
 """Operations on shapes: views, copies, joining and splitting."""
 
+from collections.abc import Iterable
 from operator import index
 
 import numpy as np
@@ -343,9 +344,10 @@ _stack = stack
 
 def stack(tensors, dim=0, *, out=None):
     """See the operation."""
-    tensors = tuple(tensors)
     if out is None:
         return _stack(tensors, dim)
+    if isinstance(tensors, Iterable):
+        tensors = tuple(tensors)
     return store_out("stack", tensors, _stack(tensors, dim), out)
 
 
