@@ -19,7 +19,7 @@ class VmapInfo(NamedTuple):
 
 def run_forward(function, ctx, args):
     """What the forward of a Function returns; `ctx` has what it noted."""
-    if not function._sets_up:
+    if not function._sets_up():
         return function.forward(ctx, *args)
     output = function.forward(*args)
     function.setup_context(ctx, args, output)
@@ -29,11 +29,11 @@ def run_forward(function, ctx, args):
 def apply_to_batch(function, args, generated):
     """`function.apply(*args)` where arguments are examples; `generated` is what does it at once."""
     level = innermost(args)
-    if not function._has_vmap and not function.generate_vmap_rule:
+    if not function._has_vmap() and not function.generate_vmap_rule:
         return seen(one_by_one(function.__name__, function.apply, level, args, {}), level)
     dims = tuple([0 if is_at(x, level) else None for x in args])
     values = [x.value if d == 0 else x for x, d in zip(args, dims)]
-    if function._has_vmap:
+    if function._has_vmap():
         result = function.vmap(VmapInfo(level.size, level.randomness), dims, *values)
         if not isinstance(result, tuple) or len(result) != 2:
             raise RuntimeError(f"{function.__name__}: its vmap must return (outputs, out_dims)")
@@ -88,7 +88,7 @@ def backward(ctx, *gs):
     with Level(ctx.size, ctx.randomness) as level:
         inner._to_save = as_examples(ctx.saved_tensors, ctx.saved_dims, level)
         try:
-            grads = function._gradients(inner, *as_examples(gs, (0,) * len(gs), level))
+            grads = function._gradient_rule()(inner, *as_examples(gs, (0,) * len(gs), level))
         finally:
             inner._to_save = ()
         grads = grads if isinstance(grads, tuple) else (grads,)

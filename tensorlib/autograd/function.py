@@ -114,9 +114,6 @@ class Function:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls._sets_up = cls.setup_context is not Function.setup_context
-        cls._has_vmap = cls.vmap is not Function.vmap
-        cls._gradients = cls.backward if cls.backward is not Function.backward else cls.vjp
         cls._op = Op(cls.__name__, cls.__doc__ or "", ("inputs",), variadic=True,
                      linearity="function", registered=False)
         cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
@@ -157,6 +154,23 @@ class Function:
         `in_dims` says where each argument has it, None for what the examples share.
         """
         raise NotImplementedError("vmap: a Function without one runs example by example")
+
+    # asked at each call, since a rule may be put in place of another
+
+    @classmethod
+    def _gradient_rule(cls):
+        """`backward`, or `vjp` where only that is written."""
+        return cls.backward if cls.backward is not Function.backward else cls.vjp
+
+    @classmethod
+    def _sets_up(cls):
+        """Whether `setup_context` is written, so that the forward takes no `ctx`."""
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
+    def _has_vmap(cls):
+        """Whether `vmap` is written."""
+        return cls.vmap is not Function.vmap
 
     @classmethod
     def apply(cls, *args):
@@ -245,7 +259,7 @@ def run_backward(cls, node, g):
     ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
     ctx._node, ctx._layout = node, ctx._backward_layout
     try:
-        grads = cls._gradients(ctx, *gs)
+        grads = cls._gradient_rule()(ctx, *gs)
     finally:
         ctx._node = None
     return in_places(cls, ctx, grads if isinstance(grads, tuple) else (grads,))

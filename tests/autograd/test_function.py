@@ -77,6 +77,16 @@ def test_the_third_derivative_of_exp_is_exp():
     assert_close(y, x.exp())
 
 
+def test_a_backward_put_in_place_of_another_is_used():
+    class Doubled(Exp):
+        pass
+
+    Doubled.backward = staticmethod(lambda ctx, g: 2 * g)
+    x = leaf(1.0)
+    (found,) = tl.autograd.grad(Doubled.apply(x), x)
+    assert found.tolist() == [2.0]
+
+
 def test_the_node_is_named_after_the_function():
     y = Exp.apply(leaf(1.0))
     assert y.grad_fn.name() == "ExpBackward" and not y.is_leaf
