@@ -49,12 +49,13 @@ def soft_relus(n: int) -> Function:
 
 def seconds(call: Callable[[], object], budget: float) -> float:
     """The best time of a call, tried three times and on for `budget` seconds."""
-    times = []
-    while len(times) < 3 or sum(times) < budget:
+    best, spent, count = float("inf"), 0.0, 0
+    while count < 3 or spent < budget:
         start = time.perf_counter()
         call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        taken = time.perf_counter() - start
+        best, spent, count = min(best, taken), spent + taken, count + 1
+    return best
 
 
 def measure(function: Function, n: int, size: int, budget: float) -> dict[str, float]:
