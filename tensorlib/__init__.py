@@ -15,16 +15,16 @@ from tensorlib import graph
 from tensorlib import io
 from tensorlib import memory
 from tensorlib import utils
-from tensorlib._core import dtypes as _dtypes
-from tensorlib._core.creation import contiguous_format, preserve_format, strided
-from tensorlib._core.device import device
-from tensorlib._core.dtypes import can_cast, dtype, get_default_dtype, promote_types
-from tensorlib._core.generator import Generator, default_generator
-from tensorlib._core.memory import OutOfMemoryError
-from tensorlib._core.pool import get_num_threads, set_num_threads
-from tensorlib._core.printing import get_printoptions, printoptions, set_printoptions
-from tensorlib._core.shape import Size
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base import dtypes as _dtypes
+from tensorlib._core.create.creation import contiguous_format, preserve_format, strided
+from tensorlib._core.base.device import device
+from tensorlib._core.base.dtypes import can_cast, dtype, get_default_dtype, promote_types
+from tensorlib._core.create.generator import Generator, default_generator
+from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.base.pool import get_num_threads, set_num_threads
+from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_printoptions
+from tensorlib._core.base.shape import Size
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._version import __version__
 from tensorlib.autograd import (
     enable_grad,

@@ -4,11 +4,11 @@ from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 from numpy import ndarray
-from tensorlib._core.creation import Format
-from tensorlib._core.dtypes import dtype as _dtype
-from tensorlib._core.generator import Generator as Generator
-from tensorlib._core.tensor import Tensor as Tensor
-from tensorlib._core.device import device as _device
+from tensorlib._core.create.creation import Format
+from tensorlib._core.base.dtypes import dtype as _dtype
+from tensorlib._core.create.generator import Generator as Generator
+from tensorlib._core.tensor.tensor import Tensor as Tensor
+from tensorlib._core.base.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
@@ -23,23 +23,23 @@ from tensorlib import memory as memory
 from tensorlib import ops as ops
 from tensorlib import utils as utils
 from tensorlib._config import show_config as show_config
-from tensorlib._core.creation import contiguous_format as contiguous_format
-from tensorlib._core.creation import preserve_format as preserve_format
-from tensorlib._core.creation import strided as strided
-from tensorlib._core.device import device as device
-from tensorlib._core.dtypes import can_cast as can_cast
-from tensorlib._core.dtypes import dtype as dtype
-from tensorlib._core.dtypes import get_default_dtype as get_default_dtype
-from tensorlib._core.dtypes import promote_types as promote_types
-from tensorlib._core.generator import default_generator as default_generator
-from tensorlib._core.memory import OutOfMemoryError as OutOfMemoryError
-from tensorlib._core.modes import is_inference_mode_enabled as is_inference_mode_enabled
-from tensorlib._core.node import is_grad_enabled as is_grad_enabled
-from tensorlib._core.pool import get_num_threads as get_num_threads
-from tensorlib._core.pool import set_num_threads as set_num_threads
-from tensorlib._core.printing import get_printoptions as get_printoptions
-from tensorlib._core.printing import printoptions as printoptions
-from tensorlib._core.printing import set_printoptions as set_printoptions
+from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
+from tensorlib._core.arrays.printing import printoptions as printoptions
+from tensorlib._core.arrays.printing import set_printoptions as set_printoptions
+from tensorlib._core.base.device import device as device
+from tensorlib._core.base.dtypes import can_cast as can_cast
+from tensorlib._core.base.dtypes import dtype as dtype
+from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
+from tensorlib._core.base.dtypes import promote_types as promote_types
+from tensorlib._core.base.pool import get_num_threads as get_num_threads
+from tensorlib._core.base.pool import set_num_threads as set_num_threads
+from tensorlib._core.base.storage import OutOfMemoryError as OutOfMemoryError
+from tensorlib._core.create.creation import contiguous_format as contiguous_format
+from tensorlib._core.create.creation import preserve_format as preserve_format
+from tensorlib._core.create.creation import strided as strided
+from tensorlib._core.create.generator import default_generator as default_generator
+from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from tensorlib._core.graph.node import is_grad_enabled as is_grad_enabled
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad

@@ -5,9 +5,9 @@ import platform
 import numpy as np
 
 from tensorlib import _kernels
-from tensorlib._core.blas import blas_info
-from tensorlib._core.memory import stats
-from tensorlib._core.pool import get_num_threads, usable_processors
+from tensorlib._core.base.pool import get_num_threads, usable_processors
+from tensorlib._core.base.storage import stats
+from tensorlib._core.products.blas import blas_info
 from tensorlib._kernels.cpu import compiler, supported_levels
 from tensorlib._version import __version__
 

@@ -5,7 +5,7 @@
 1073741824
 """
 
-from tensorlib._core.memory import (
+from tensorlib._core.base.storage import (
     OutOfMemoryError,
     empty_cache,
     reset_peak,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib._core.blas import blas_info
+from tensorlib._core.products.blas import blas_info
 
 
 def test_show_config_prints_what_it_returns(capsys):

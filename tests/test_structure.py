@@ -19,6 +19,9 @@ FLOORS = [
     "_version", "_kernels", "_core", "ops", "batch", "autograd", "func", "utils", "io", "graph",
     "public", "nn", "optim", "data", "testing",
 ]
+# The rooms of _core, in the same way.
+ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
+         "apply", "create", "sweep"]
 HEAVY = ["hypothesis", "matplotlib", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.
@@ -49,6 +52,12 @@ def floor_of(module):
     if parts[0] != "tensorlib":
         return None
     return parts[1] if len(parts) > 1 and parts[1] in FLOORS else "public"
+
+
+def room_of(module):
+    """The room of a module of `_core`, or None for what is not in one."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["tensorlib", "_core"] and len(parts) > 2 else None
 
 
 def imported_modules(path, text, module):
@@ -118,6 +127,9 @@ def faults(path, text):
             # The package's __init__ gathers the names of the floors that users import.
             if not (module == "tensorlib.__init__" and floor != "testing"):
                 yield f"{module} ({own}) imports {imported} ({floor}), which is above it"
+        room, own_room = room_of(imported), room_of(module.removesuffix(".__init__"))
+        if room in ROOMS and own_room in ROOMS and ROOMS.index(room) > ROOMS.index(own_room):
+            yield f"{module} ({own_room}) imports {imported} ({room}), which is above it"
 
 
 def test_imports_run_downwards():
@@ -129,11 +141,14 @@ def test_imports_run_downwards():
 @pytest.mark.parametrize(
     "file, text, fault",
     [
-        ("_core/tensor.pyx", "from tensorlib.ops import add\n", "above"),
-        ("_core/tensor.pyx", "cimport tensorlib.ops.table\n", "above"),
-        ("_core/tensor.pyx", "from ..ops.table cimport add\n", "above"),
-        ("_core/tensor.pyx", "from tensorlib import (\n    ops,\n)\n", "above"),
-        ("_kernels/exp.pyx", "from tensorlib._core.dtypes cimport FLOAT32\n", "above"),
+        ("_core/tensor/tensor.pyx", "from tensorlib.ops import add\n", "above"),
+        ("_core/tensor/tensor.pyx", "cimport tensorlib.ops.table\n", "above"),
+        ("_core/tensor/tensor.pyx", "from ...ops.table cimport add\n", "above"),
+        ("_core/tensor/tensor.pyx", "from tensorlib import (\n    ops,\n)\n", "above"),
+        ("_kernels/exp.pyx", "from tensorlib._core.base.dtypes cimport FLOAT32\n", "above"),
+        ("_core/base/shape.pyx", "from tensorlib._core.tensor.tensor cimport Tensor\n", "above"),
+        ("_core/tiles/copies.pxd", "from tensorlib._core.graph.op import Op\n", "above"),
+        ("_core/tiles/copies.pyx", "from tensorlib._core.reduce import masks\n", "above"),
         ("ops/unary.py", "import tensorlib\n", "above"),
         ("ops/unary.py", "from tensorlib import autograd\n", "above"),
         ("autograd/modes.py", "from tensorlib.testing import gradcheck\n", "above"),
@@ -151,7 +166,7 @@ def test_an_upward_import_is_noticed(file, text, fault):
     "file, text",
     [
         ("ops/unary.py", "import numpy as np\nfrom tensorlib._core import Tensor\n"),
-        ("ops/unary.pyx", "cimport cython\nfrom tensorlib._core.tensor cimport Tensor\n"),
+        ("ops/unary.pyx", "cimport cython\nfrom tensorlib._core.tensor.tensor cimport Tensor\n"),
         ("_core/graph.pyx", '"""Prose:\nimport tensorlib.ops\n"""\nimport numpy\n'),
         ("ops/unary.py", "from . import registry\nfrom .registry import Op\n"),
         ("nn/linear.py", "import tensorlib as tl\n"),
@@ -162,11 +177,42 @@ def test_a_downward_import_is_fine(file, text):
     assert not list(faults(PACKAGE / file, text))
 
 
-def test_every_floor_is_known():
-    directories = {
-        path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))
-    }
-    assert directories <= set(FLOORS)
+def folders(place):
+    return {path.name for path in place.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+
+
+def test_every_floor_and_room_is_known():
+    assert folders(PACKAGE) <= set(FLOORS)
+    assert folders(PACKAGE / "_core") == set(ROOMS)
+
+
+def test_every_module_of_the_core_is_in_a_room():
+    assert [path.name for path in (PACKAGE / "_core").iterdir()
+            if path.suffix in (".py", ".pyx", ".pxd")] == ["__init__.py"]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """A .pyx and its .pxd are one module; packages, which gather names, are left out."""
+    imports = {}
+    for path in sources():
+        module = module_name(path)
+        if path.name != "__init__.py":
+            found = imports.setdefault(module, set())
+            found.update(name for name, _ in imported_modules(path, path.read_text(), module))
+    known = {module: found & set(imports) - {module} for module, found in imports.items()}
+    while free := {module for module, found in known.items() if not found}:
+        known = {module: found - free for module, found in known.items() if module not in free}
+    assert not known
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_has_its_sentence(room):
+    """In its own docstring, and the same in the page on how the library is built."""
+    docstring = ast.get_docstring(ast.parse((PACKAGE / "_core" / room / "__init__.py").read_text()))
+    sentence = " ".join(docstring.split("\n\n")[0].split())
+    assert sentence.endswith(".")
+    if (ROOT / "docs").is_dir():
+        assert sentence in " ".join((ROOT / "docs" / "design.md").read_text().split())
 
 
 def test_files_and_lines_stay_short():

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tensorlib import Tensor
-from tensorlib._core.op import registry
+from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tools import memory
 from tools.signatures import plain, summary

@@ -5,7 +5,7 @@ import re
 from inspect import Parameter
 
 from tensorlib import Tensor
-from tensorlib._core.op import Op
+from tensorlib._core.graph.op import Op
 
 # In stubs `float`, `int`, `bool`, `dtype` and `device` are dtypes and properties of Tensor, so that
 # the types have other names there: (module, name, its name in stubs).
@@ -14,11 +14,12 @@ IMPORTS = [
     ("builtins", "str", "_str"), ("collections.abc", "Callable", "Callable"),
     ("collections.abc", "Iterator", "Iterator"), ("collections.abc", "Sequence", "Sequence"),
     ("typing", "Any", "Any"), ("typing", "TypeAlias", "TypeAlias"), ("numpy", "ndarray", "ndarray"),
-    ("tensorlib._core.creation", "Format", "Format"),
-    ("tensorlib._core.dtypes", "dtype", "_dtype"),
-    ("tensorlib._core.generator", "Generator", "Generator"),
-    ("tensorlib._core.shape", "Size", "Size"), ("tensorlib._core.tensor", "Tensor", "Tensor"),
-    ("tensorlib._core.device", "device", "_device"),
+    ("tensorlib._core.create.creation", "Format", "Format"),
+    ("tensorlib._core.base.dtypes", "dtype", "_dtype"),
+    ("tensorlib._core.create.generator", "Generator", "Generator"),
+    ("tensorlib._core.base.shape", "Size", "Size"),
+    ("tensorlib._core.tensor.tensor", "Tensor", "Tensor"),
+    ("tensorlib._core.base.device", "device", "_device"),
 ]
 ALIASES = {
     "_Number": "_float | _bool",

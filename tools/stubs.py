@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 
 import tensorlib
-from tensorlib._core.creation import Format
-from tensorlib._core.dtypes import dtype
+from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.create.creation import Format
 from tensorlib.ops.declare import FUNCTIONS
 from tools.signatures import ALIASES, IMPORTS, summary, typed
 
@@ -148,7 +148,7 @@ def compiled_names():
             if callable(value) and isinstance(home, str) and home.startswith("tensorlib."):
                 if is_compiled(home):
                     found.setdefault(home, {})[value.__name__] = value
-    found.setdefault("tensorlib._core.creation", {})["Format"] = Format
+    found.setdefault("tensorlib._core.create.creation", {})["Format"] = Format
     return found
 
 
@@ -204,9 +204,9 @@ def package_stub():
         elif isinstance(value, float):
             names.append(f"{name}: _float")
         elif isinstance(value, Format):
-            imports.append(f"from tensorlib._core.creation import {name} as {name}")
+            imports.append(f"from tensorlib._core.create.creation import {name} as {name}")
         elif isinstance(value, tensorlib.Generator):
-            imports.append(f"from tensorlib._core.generator import {name} as {name}")
+            imports.append(f"from tensorlib._core.create.generator import {name} as {name}")
         elif callable(value) and home.startswith("tensorlib."):
             imports.append(f"from {home} import {name} as {name}")
     parts = ["\n".join(sorted(imports)), "\n".join(["__version__: _str", *sorted(names)])]

@@ -3,4 +3,5 @@
 Importing it completes the type: these modules attach their methods to it.
 """
 
-from tensorlib._core import copying, printing, properties
+from tensorlib._core.arrays import pickling, printing
+from tensorlib._core.tensor import properties

@@ -2,7 +2,7 @@
 
 A loop computes y := a @ b for row-major b and y of 4, 8 or 16 columns; `a` has any strides, in
 elements. The BLAS takes a lock for its buffer and copies both operands first. Called by
-`_core/product`.
+`_core/products/product`.
 
     void run(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* b, T* y,
              Py_ssize_t m, Py_ssize_t k)

@@ -1,8 +1,8 @@
 """Reductions of contiguous memory seen as (outer, n, inner) to (outer, inner), over n.
 
-`tensorlib._core.reduction` calls these, on parts of an array, from any number of threads. A row of
-`table()` is (kind, input dtypes, output dtype, address). The kinds sum, prod, max, min, any, all,
-and squares (the sum of (x - c)**2) have the signature
+`tensorlib._core.reduce.schedule` calls these, on parts of an array, from any number of threads. A
+row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, prod, max, min, any,
+all, and squares (the sum of (x - c)**2) have the signature
 
     void fold(void* tag, const T* x, const T* c, T* y, Py_ssize_t outer, Py_ssize_t n,
               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end)
@@ -20,7 +20,8 @@ NULL for the kinds that do not use it. NaN counts as the greatest and as the lea
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from tensorlib._kernels.lanes cimport (
-    LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold)
+    LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold,
+)
 from tensorlib._kernels.vecmath cimport floating
 
 ctypedef fused Extreme:

@@ -1,18 +1,18 @@
 """Differentiation: gradients of recorded operations, and whether they are recorded."""
 
 from tensorlib import ops  # the sweep runs registered operations
-from tensorlib._core.op import connect_tangents
-from tensorlib._core.rules import connect_rules
-from tensorlib._core.sums import connect_sums
-from tensorlib._core.tensor import attach
+from tensorlib._core.graph.op import connect_tangents
+from tensorlib._core.sweep.rules import connect_rules
+from tensorlib._core.sweep.accumulate import connect_sums
+from tensorlib._core.tensor.tensor import attach
 from tensorlib.autograd import anomaly as anomaly_mode
 from tensorlib.autograd import forward_ad, function, functional, graph, hooks
 from tensorlib.autograd import modes as grad_mode
 from tensorlib.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.checking import gradcheck, gradgradcheck
-from tensorlib.autograd.engine import backward as _backward
-from tensorlib.autograd.engine import backward_all as backward
-from tensorlib.autograd.engine import grad
+from tensorlib.autograd.gradients import backward as _backward
+from tensorlib.autograd.gradients import backward_all as backward
+from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.function import Function
 from tensorlib.autograd.jvp import rule_of
 from tensorlib.autograd.modes import (

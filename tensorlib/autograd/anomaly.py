@@ -1,6 +1,6 @@
 """Finding where a gradient goes wrong."""
 
-from tensorlib._core.modes import _set_anomaly
+from tensorlib._core.graph.modes import _set_anomaly
 
 
 class set_detect_anomaly:

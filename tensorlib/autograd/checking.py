@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorlib._core.convert import tensor
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.tensor import Tensor
-from tensorlib.autograd.engine import grad as gradient_of
+from tensorlib._core.arrays.convert import tensor
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.gradients import grad as gradient_of
 from tensorlib.autograd.jacobians import one_hots, together_in_parts
-from tensorlib.autograd.trace import Trace
+from tensorlib.autograd.transform import Trace
 from tensorlib.ops.declare import FUNCTIONS
 
 stack = FUNCTIONS["stack"]

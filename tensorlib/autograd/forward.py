@@ -4,7 +4,7 @@ The graph is recorded once, by a `Trace` (trace.py) that has nodes keep what for
 need, and tangents can be pushed through it any number of times.
 """
 
-from tensorlib._core import paths
+from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.autograd.tangent import check_derivative, tangent_of
 
@@ -14,29 +14,29 @@ class NodeCall:
 
     def __init__(self, node):
         self.node = node
-        self.op = paths.operation(node)
-        self.attributes = paths.attributes(node)
-        self.count = paths.count_outputs(node)
+        self.op = graph_reader.operation(node)
+        self.attributes = graph_reader.attributes(node)
+        self.count = graph_reader.count_outputs(node)
 
     def input(self, i):
         """Input `i`. Raises RuntimeError where it was overwritten since."""
-        return paths.kept_input(self.node, i)
+        return graph_reader.kept_input(self.node, i)
 
     def output(self, k):
         """Output `k`. Raises RuntimeError where it was overwritten since."""
-        return paths.kept_output(self.node, k)
+        return graph_reader.kept_output(self.node, k)
 
     def input_facts(self, i):
         """Shape and dtype of input `i`."""
-        return paths.input_facts(self.node, i)
+        return graph_reader.input_facts(self.node, i)
 
     def output_facts(self, k):
         """Shape and dtype of output `k`."""
-        return paths.output_facts(self.node, k)
+        return graph_reader.output_facts(self.node, k)
 
     def zeros(self, i):
         """Zeros like input `i`."""
-        return paths.zeros_of(self.node, i)
+        return graph_reader.zeros_of(self.node, i)
 
 
 class Path:
@@ -48,8 +48,8 @@ class Path:
 
     def __init__(self, starts, outputs, since):
         self.starts = starts
-        self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
-        nodes = paths.nodes_between(
+        self.ends = [graph_reader.gradient_place(x) if x.requires_grad else None for x in outputs]
+        nodes = graph_reader.nodes_between(
             [node for node, _ in self.starts], [end[0] for end in self.ends if end], since)
         self.steps = [(NodeCall(node), node.next_functions) for node in nodes]
         self.freed = last_uses([edges for _, edges in self.steps], self.ends)

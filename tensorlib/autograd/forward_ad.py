@@ -9,10 +9,10 @@ computes are kept until it ends, and `backward` within it needs `retain_graph=Tr
 import threading
 from typing import NamedTuple
 
-from tensorlib._core import paths
-from tensorlib._core.custom import linked_alias
-from tensorlib._core.op import Op
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.graph.op import Op
+from tensorlib._core.sweep.python_nodes import linked_alias
+from tensorlib._core.sweep import graph_reader
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.forward import Path
 
 # What links a dual tensor to its primal.
@@ -31,8 +31,8 @@ class Level:
     """The dual tensors made since a level was entered."""
 
     def __init__(self):
-        self.since = paths.sequence()
-        self.before = paths.enter_transform(True, guarded=False)
+        self.since = graph_reader.sequence()
+        self.before = graph_reader.enter_transform(True, guarded=False)
         self.nodes, self.tangents = [], []
         self.linked = False          # whether a primal requires grad
 
@@ -49,8 +49,8 @@ class Level:
         """The primal and the tangent of a tensor."""
         if not tensor.requires_grad or not self.nodes:
             return UnpackedDualTensor(tensor, None)
-        linked = self.linked or paths.leads_outside(
-            [paths.gradient_place(tensor)[0]], self.nodes, self.since)
+        linked = self.linked or graph_reader.leads_outside(
+            [graph_reader.gradient_place(tensor)[0]], self.nodes, self.since)
         path = Path([(node, 0) for node in self.nodes], [tensor], self.since)
         (tangent,) = path.push(self.tangents, linked or any(t.requires_grad for t in self.tangents))
         return UnpackedDualTensor(tensor if linked else tensor.detach(), tangent)
@@ -80,7 +80,7 @@ def exit_dual_level(*, level=None):
 
     Raises: RuntimeError outside of a level.
     """
-    paths.leave_transform(checked_level("exit_dual_level", level).before)
+    graph_reader.leave_transform(checked_level("exit_dual_level", level).before)
     _current.level = None
 
 

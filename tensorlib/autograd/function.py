@@ -2,7 +2,8 @@
 
 import functools
 
-from tensorlib._core.custom import (
+from tensorlib._core.graph.op import Op
+from tensorlib._core.sweep.python_nodes import (
     custom_node,
     is_complete,
     mark_written,
@@ -13,9 +14,8 @@ from tensorlib._core.custom import (
     view_of_input,
     wanted_inputs,
 )
-from tensorlib._core.op import Op
-from tensorlib._core.tensor import Tensor
-from tensorlib.autograd import examples
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd import function_vmap
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
 from tensorlib.batch import Batched
 from tensorlib.ops.declare import FUNCTIONS
@@ -176,10 +176,10 @@ class Function:
     def apply(cls, *args):
         """Runs the forward and records it."""
         if Batched in map(type, args):
-            return examples.apply_to_batch(cls, args, OfBatch)
+            return function_vmap.apply_to_batch(cls, args, OfBatch)
         ctx = FunctionCtx(tuple(isinstance(x, Tensor) and x.requires_grad for x in args))
         with no_grad():
-            output = examples.run_forward(cls, ctx, args)
+            output = function_vmap.run_forward(cls, ctx, args)
         several = isinstance(output, (tuple, list))
         outputs = recorded(cls, ctx, args, list(output) if several else [output])
         return type(output)(outputs) if several else outputs[0]
@@ -325,9 +325,9 @@ class OfBatch(Function):
     """A Function on all examples of a batch: `vmap` of its forward, its backward and its jvp."""
 
     generate_vmap_rule = True            # for the batches that a batch is an example of
-    forward = staticmethod(examples.forward)
-    backward = staticmethod(examples.backward)
-    jvp = staticmethod(examples.jvp)
+    forward = staticmethod(function_vmap.forward)
+    backward = staticmethod(function_vmap.backward)
+    jvp = staticmethod(function_vmap.jvp)
 
 
 # ---- once_differentiable -------------------------------------------------------------------------

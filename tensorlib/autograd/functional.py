@@ -6,10 +6,10 @@ input, whose derivative is otherwise zero, is an error. `tensorlib.func` has the
 for nested containers.
 """
 
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.jacobians import columns_of, rows_of
 from tensorlib.autograd.modes import set_grad_enabled
-from tensorlib.autograd.trace import Trace
+from tensorlib.autograd.transform import Trace
 
 STRICT = "This is not allowed in strict mode"
 

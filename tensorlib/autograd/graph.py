@@ -4,12 +4,12 @@ import functools
 import threading
 from typing import NamedTuple
 
-from tensorlib._core.modes import _set_packing
-from tensorlib._core.node import Node, RemovableHandle
-from tensorlib._core.overwrite import _count_write
-from tensorlib._core.paths import gradient_place
-from tensorlib._core.sweep import current_sweep, is_reached, is_running
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.create.overwrite import _count_write
+from tensorlib._core.graph.modes import _set_packing
+from tensorlib._core.graph.node import Node, RemovableHandle
+from tensorlib._core.sweep.graph_reader import gradient_place
+from tensorlib._core.sweep.sweep import current_sweep, is_reached, is_running
+from tensorlib._core.tensor.tensor import Tensor
 
 # ---- places of gradients -------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 
 import weakref
 
-from tensorlib._core.hooks import add_accumulated_hook, add_hook, add_retaining_hook
-from tensorlib._core.tensor import attach
+from tensorlib._core.sweep.hooks import add_accumulated_hook, add_hook, add_retaining_hook
+from tensorlib._core.tensor.tensor import attach
 
 
 def register_hook(self, hook):

@@ -4,7 +4,7 @@ Each block has the shape of an output followed by that of an input. Where rows o
 they go through the graph as one batch; else, and where a rule takes no batch, one by one.
 """
 
-from tensorlib._core import paths
+from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.pullback import path_takes_batches
 from tensorlib.batch import Batched, Level, spread
 from tensorlib.ops.declare import FUNCTIONS
@@ -67,7 +67,7 @@ def columns_of(trace):
 
 def at_once(nodes):
     """How many rows or columns to take through these nodes at once."""
-    return max(ROWS_TOGETHER, ELEMENTS_TOGETHER // max(1, paths.widest(nodes)))
+    return max(ROWS_TOGETHER, ELEMENTS_TOGETHER // max(1, graph_reader.widest(nodes)))
 
 
 def together_in_parts(derivative, like, step):

@@ -2,9 +2,9 @@
 
 import functools
 
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tangent import RULES, Call, check_derivative, tangent_of
-from tensorlib.autograd.trace import Trace
+from tensorlib.autograd.transform import Trace
 
 
 def jvp_of(op, args, kwargs, tangents):

@@ -4,8 +4,8 @@ The sweep of `engine` takes Tensors alone. Here the rules are evaluated in Pytho
 gradients, each once however many gradients there are.
 """
 
-from tensorlib._core import paths
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.sweep import graph_reader
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.batch import Batched, has_rule, innermost, is_at, warn_of_loop
 from tensorlib.ops.declare import FUNCTIONS
@@ -20,14 +20,14 @@ class Pullback:
     """
 
     def __init__(self, inputs, outputs, since):
-        self.starts = [paths.gradient_place(x) for x in inputs]
-        self.ends = [paths.gradient_place(x) if x.requires_grad else None for x in outputs]
+        self.starts = [graph_reader.gradient_place(x) for x in inputs]
+        self.ends = [graph_reader.gradient_place(x) if x.requires_grad else None for x in outputs]
         starts = [node for node, _ in self.starts]
-        self.nodes = paths.nodes_between(starts, [end[0] for end in self.ends if end], since)
+        self.nodes = graph_reader.nodes_between(starts, [end[0] for end in self.ends if end], since)
         passed = {*starts, *self.nodes}
         self.steps = [(node, node.next_functions) for node in reversed(self.nodes)]
         self.wanted = [tuple(edge[0] in passed for edge in edges) for _, edges in self.steps]
-        self.takes_batches = all(map(paths.takes_batches, passed))
+        self.takes_batches = all(map(graph_reader.takes_batches, passed))
 
     def pull(self, gradients, recorded):
         """The gradients of the inputs from those of the outputs; None for those without.
@@ -40,11 +40,12 @@ class Pullback:
                 add(known, end, g)
         with set_grad_enabled(recorded):
             for (node, edges), wanted in zip(self.steps, self.wanted):
-                gs = tuple(known.pop((node, k), None) for k in range(paths.count_outputs(node)))
+                n_outputs = graph_reader.count_outputs(node)
+                gs = tuple(known.pop((node, k), None) for k in range(n_outputs))
                 if all(g is None for g in gs):
                     continue
                 g = gs[0] if len(gs) == 1 else gs
-                grads = paths.input_gradients(node, wanted, g, seen_as(g), recorded)
+                grads = graph_reader.input_gradients(node, wanted, g, seen_as(g), recorded)
                 for edge, grad in zip(edges, grads):
                     if grad is not None:
                         add(known, edge, grad)

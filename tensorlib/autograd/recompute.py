@@ -2,9 +2,9 @@
 
 import weakref
 
-from tensorlib._core.generator import default_generator
-from tensorlib._core.modes import _set_complete, _set_packing
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.create.generator import default_generator
+from tensorlib._core.graph.modes import _set_complete, _set_packing
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
 from tensorlib.batch import innermost

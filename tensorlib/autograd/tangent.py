@@ -8,9 +8,9 @@ A rule sees one run of an operation: `Call`, which holds arguments and results, 
 a node kept of them (forward.py).
 """
 
-from tensorlib._core.layout import zeros, zeros_like
-from tensorlib._core.op import find
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.graph.op import find
+from tensorlib._core.layout.views import zeros, zeros_like
+from tensorlib._core.tensor.tensor import Tensor
 
 
 class Call:

@@ -1,6 +1,6 @@
 """Batching rules of the operations that only gradients are made of."""
 
-from tensorlib._core.batch_keys import lifted, ndim_picked
+from tensorlib._core.index.batch_keys import lifted, ndim_picked
 from tensorlib.batch.rules import check_dims
 from tensorlib.batch.values import aligned, is_at, rule, spread
 

@@ -5,10 +5,10 @@ positions and masks on what that leaves. Positions that differ between examples 
 the number of the example; a mask that differs can only be written through.
 """
 
-from tensorlib._core.batch_keys import lifted
-from tensorlib._core.indexing import Index
-from tensorlib._core.op import find
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.graph.op import find
+from tensorlib._core.index.batch_keys import lifted
+from tensorlib._core.index.keys import Index
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import (
     SHARED_WRITE,
     Batched,

@@ -12,8 +12,8 @@ from functools import reduce
 
 import numpy as np
 
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import (
     ELEMENTWISE,
     OTHERS,

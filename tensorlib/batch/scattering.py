@@ -6,8 +6,8 @@ batch, whose other dims go along; slices too, as elements where the positions di
 
 from functools import partial
 
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import is_at, rule, spread
 from tensorlib.ops.declare import FUNCTIONS
 

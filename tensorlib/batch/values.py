@@ -3,15 +3,15 @@
 A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
 example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is
 nested, it holds a Batched of the `vmap` around it. Compiled functions hand operations over to it by
-`__tensor_call__` (_core/operands.pyx), so Tensors never pay for it.
+`__tensor_call__` (_core/arrays/operands.pyx), so Tensors never pay for it.
 """
 
 import threading
 from functools import partial
 from itertools import repeat
 
-from tensorlib._core import generator
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.create import generator
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "

@@ -1,6 +1,6 @@
 """What every transform shares: which arguments are differentiated, and runs over containers."""
 
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.func.batching import traced
 from tensorlib.func.tree import flatten, flatten_tensors, unflatten
 

@@ -1,6 +1,6 @@
 """Derivatives of a function of one example, taken for the whole batch at once."""
 
-from tensorlib.autograd.trace import Trace
+from tensorlib.autograd.transform import Trace
 from tensorlib.batch import Batched, raised, running_levels, spread
 
 

@@ -2,7 +2,7 @@
 
 import functools
 
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.jacobians import rows_of
 from tensorlib.func.arguments import Run, places_of
 from tensorlib.func.tree import flatten_as, flatten_tensors, unflatten

@@ -4,7 +4,7 @@
 again with other leaves. A dict's leaves are in the order of its keys as they were put in.
 """
 
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 
 
 class Structure:

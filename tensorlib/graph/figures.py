@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 
-from tensorlib._core.node import gradient_node
+from tensorlib._core.graph.node import gradient_node
 from tensorlib.graph.walk import graph_inside, kept_by, nodes_below, nodes_inside, roots_of
 
 

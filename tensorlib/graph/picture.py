@@ -5,8 +5,8 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from tensorlib._core.node import gradient_node
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.graph.node import gradient_node
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.graph.walk import (
     graph_inside, kept_by, nodes_below, nodes_inside, place_of, roots_of,
 )

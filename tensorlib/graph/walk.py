@@ -1,9 +1,9 @@
 """Going through a graph, by what its nodes say of themselves."""
 
-from tensorlib._core.custom import payload_of
-from tensorlib._core.indexing import Index
-from tensorlib._core.node import gradient_node
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.graph.node import gradient_node
+from tensorlib._core.index.keys import Index
+from tensorlib._core.sweep.python_nodes import payload_of
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.compose import Inside
 
 

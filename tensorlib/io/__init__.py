@@ -1,6 +1,6 @@
 """Tensors among other libraries: NumPy's functions on them give Tensors, inside the graph."""
 
-from tensorlib._core.tensor import attach
+from tensorlib._core.tensor.tensor import attach
 from tensorlib.io import arranging  # fills its part of the table
 from tensorlib.io.functions import array_function, dot_method
 from tensorlib.io.ufuncs import array_ufunc

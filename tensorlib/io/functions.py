@@ -5,10 +5,8 @@ One function for each of NumPy's, with the arguments of NumPy's that it takes, u
 
 import numpy as np
 
-from tensorlib._core.tensor import Tensor
-from tensorlib.io.operands import (
-    alike, dtype_of, floating, missing, name_of, operand, tensor_of,
-)
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.io.operands import alike, dtype_of, floating, missing, name_of, operand, tensor_of
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.io.ufuncs import reduced
 from tensorlib.ops.declare import FUNCTIONS

@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 
-from tensorlib._core.dtypes import dtype as Dtype
-from tensorlib._core.dtypes import get_default_dtype, promote_types
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.dtypes import dtype as Dtype
+from tensorlib._core.base.dtypes import get_default_dtype, promote_types
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 
 asarray, stack = FUNCTIONS["asarray"], FUNCTIONS["stack"]

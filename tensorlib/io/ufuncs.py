@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from tensorlib._core.node import is_grad_enabled
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.graph.node import is_grad_enabled
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, tensor_of
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.ops.declare import FUNCTIONS

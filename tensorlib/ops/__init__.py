@@ -1,8 +1,8 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
-from tensorlib._core.op import Op, registry
-from tensorlib._core.operators import connect_operators
-from tensorlib._core.subscript import connect_subscripts
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.apply.operators import connect_operators
+from tensorlib._core.apply.getitem import connect_subscripts
 from tensorlib.ops import (
     pointwise,
     arithmetic,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import alias, composite, elementwise, in_place, publish
 from tensorlib.ops.samples import pairs
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlib._core.custom import linked_alias, sweep_inside
-from tensorlib._core.node import _set_grad_enabled
-from tensorlib._core.op import Op, connect_gradients, find
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.graph.node import _set_grad_enabled
+from tensorlib._core.graph.op import Op, connect_gradients, find
+from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.compose import ARGUMENT
 from tensorlib.ops.declare import FUNCTIONS
 

@@ -1,9 +1,9 @@
 """Conversions between dtypes and the methods named after them."""
 
-from tensorlib._core import layout
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.device import device
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.device import device
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.layout import views
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given
 
@@ -14,7 +14,7 @@ from tensorlib.ops.samples import given
     samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
 def to(input: Tensor, dtype, copy=False):
     """The elements as another dtype: `input` itself if it has it already, unless `copy`."""
-    return layout.to_dtype(input, dtype, copy)
+    return views.to_dtype(input, dtype, copy)
 
 
 @to.vjp("input")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import EDGES, maximum, minimum
 from tensorlib.ops.declare import alias, elementwise, publish
 from tensorlib.ops.samples import booleans, integers, pairs, triples

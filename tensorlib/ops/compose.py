@@ -4,7 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib._core.custom import (
+from tensorlib._core.graph.node import is_grad_enabled, recorded_so_far
+from tensorlib._core.graph.op import Op
+from tensorlib._core.sweep.python_nodes import (
     captured,
     custom_node,
     is_retained,
@@ -16,9 +18,7 @@ from tensorlib._core.custom import (
     wanted_inputs,
     without_values,
 )
-from tensorlib._core.node import is_grad_enabled, recorded_so_far
-from tensorlib._core.op import Op
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.primitive import signature_of, starred
 
 # What links the arguments inside to those outside.

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from tensorlib._core import convert, creation, overwrite, ranges
-from tensorlib._core.arrays import from_numpy, frombuffer
-from tensorlib._core.dtypes import set_default_dtype
-from tensorlib._core.layout import to_dtype
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.arrays import convert
+from tensorlib._core.arrays.arrays import from_numpy, frombuffer
+from tensorlib._core.base.dtypes import set_default_dtype
+from tensorlib._core.create import creation, overwrite, ranges
+from tensorlib._core.layout.views import to_dtype
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import in_place, op, publish
 from tensorlib.ops.samples import given, given_pairs
 

@@ -9,8 +9,7 @@ from functools import cache, wraps
 from inspect import Parameter, Signature, signature
 from types import FunctionType
 
-from tensorlib._core.op import Op, find
-from tensorlib._core.operators import (
+from tensorlib._core.apply.operators import (
     make_binary,
     make_checked,
     make_general,
@@ -19,10 +18,11 @@ from tensorlib._core.operators import (
     make_sized,
     make_unary,
 )
-from tensorlib._core.overwrite import write_result
-from tensorlib._core.tensor import Tensor, attach
+from tensorlib._core.create.overwrite import write_result
+from tensorlib._core.graph.op import Op, find
+from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib.ops.formulas import trace
 from tensorlib.ops.outside import outside_graph
-from tensorlib.ops.trace import trace
 
 FUNCTIONS = {}  # every public function by name, in the order of declaration
 

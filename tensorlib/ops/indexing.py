@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from tensorlib._core import layout
-from tensorlib._core.along import add_along, positions, take_along
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.indexing import parse, put, take
-from tensorlib._core.masks import nonzero as true_places
-from tensorlib._core.operands import refuse_batch, stands_in
-from tensorlib._core.ranges import arange
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.ranges import arange
+from tensorlib._core.index.gather import add_along, positions, take_along
+from tensorlib._core.index.keys import parse, put, take
+from tensorlib._core.layout import views
+from tensorlib._core.reduce.masks import nonzero as true_places
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given, given_pairs
@@ -51,11 +51,11 @@ def getitem_vjp(g, input_shape, index):
 
 
 @op(linear=True, public=False, method=False, reference=added_at,
-    prepare=lambda x, shape, key: (x, shape, parse(layout.zeros(shape, x.dtype), key)),
+    prepare=lambda x, shape, key: (x, shape, parse(views.zeros(shape, x.dtype), key)),
     samples=given(*((picked, (3, 4), key) for key, picked in KEYS)))
 def spread_index(input: Tensor, shape, index):
     """Zeros of sizes `shape` with `input` added where the index expression picks."""
-    base = layout.zeros(shape, input.dtype)
+    base = views.zeros(shape, input.dtype)
     put(base, index, input, True)
     return base
 
@@ -71,8 +71,8 @@ def spread_index_vjp(g, index):
                         ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)))
 def index_put(input: Tensor, values: Tensor, index):
     """A copy of `input` with `values` where the index expression picks, as `x[key] = values`."""
-    base = layout.clone(input)
-    put(base, index, layout.to_dtype(values, input.dtype), False)
+    base = views.clone(input)
+    put(base, index, views.to_dtype(values, input.dtype), False)
     return base
 
 
@@ -88,7 +88,7 @@ def index_put_vjp_values(g, index):
         return picked
     # of values put at one place the last remains
     order = arange(picked.numel()).reshape(picked.shape)
-    last = layout.zeros(g.shape, order.dtype)
+    last = views.zeros(g.shape, order.dtype)
     put(last, index, order, False)
     return picked.where(take(last, index) == order, 0.0)
 

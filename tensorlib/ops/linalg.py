@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tensorlib._core import product
-from tensorlib._core.operators import make_product
-from tensorlib._core.outputs import store_out
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.apply.operators import make_product
+from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.products import product
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import mul
 from tensorlib.ops.declare import alias, composite, in_place, op
 from tensorlib.ops.samples import products

@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 
-from tensorlib._core.convert import as_tensor
-from tensorlib._core.node import _set_grad_enabled
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.arrays.convert import as_tensor
+from tensorlib._core.graph.node import _set_grad_enabled
+from tensorlib._core.tensor.tensor import Tensor
 
 
 def outside_graph(name, fun):

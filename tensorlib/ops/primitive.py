@@ -5,10 +5,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorlib._core.op import Op, find
-from tensorlib._core.operators import make_general
-from tensorlib._core.rules import WrongGradient
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.apply.operators import make_general
+from tensorlib._core.graph.op import Op, find
+from tensorlib._core.sweep.rules import WrongGradient
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.outside import outside_graph
 
 Rule = Callable[..., Any]

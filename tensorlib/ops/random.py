@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from tensorlib._core import permutation, random
-from tensorlib._core.convert import asarray
-from tensorlib._core.generator import default_generator, seen_apart, set_plan, sizes_apart
-from tensorlib._core.operands import behind
-from tensorlib._core.outputs import store_out
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.arrays.convert import asarray
+from tensorlib._core.arrays.operands import behind
+from tensorlib._core.create import randperm, draws
+from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import publish
 
-for _function in (random.rand, random.randn, random.rand_like, random.randn_like, random.randint,
-                  random.randint_like, permutation.randperm):
+for _function in (draws.rand, draws.randn, draws.rand_like, draws.randn_like, draws.randint,
+                  draws.randint_like, randperm.randperm):
     publish(_function.__name__, _function, _function.__doc__, method=False)
-publish("bernoulli", random.bernoulli, random.bernoulli.__doc__)
-for _function in (random.uniform_, random.normal_, random.random_, random.bernoulli_):
+publish("bernoulli", draws.bernoulli, draws.bernoulli.__doc__)
+for _function in (draws.uniform_, draws.normal_, draws.random_, draws.bernoulli_):
     publish(_function.__name__, _function, _function.__doc__, public=False)
 
 
@@ -66,7 +66,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if bool(tensors) == (size is not None):
         raise TypeError("normal: takes a size if mean and std are numbers, and only then")
     if not tensors:
-        return random.normal_numbers(
+        return draws.normal_numbers(
             mean, std, size, generator=generator, out=out, dtype=dtype, layout=layout,
             device=device, pin_memory=pin_memory, requires_grad=requires_grad)
     if not all(x.is_floating_point() for x in tensors):
@@ -75,7 +75,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if _any(std < 0):
         raise RuntimeError("normal: all elements of std must be 0 or more")
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
-    drawn = random.randn(shape, generator=generator, dtype=tensors[0].dtype) * std + mean
+    drawn = draws.randn(shape, generator=generator, dtype=tensors[0].dtype) * std + mean
     return drawn if out is None else store_out("normal", (), drawn, out)
 
 
@@ -133,7 +133,7 @@ def _uniform(shape, generator):
     """An array of random numbers in [0, 1)."""
     before = set_plan(None)
     try:
-        return random.rand(shape, generator=generator, dtype=float).numpy()
+        return draws.rand(shape, generator=generator, dtype=float).numpy()
     finally:
         set_plan(before)
 

@@ -4,12 +4,13 @@ from collections import namedtuple
 
 import numpy as np
 
-from tensorlib._core import layout, reducing
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.operators import make_reduction
-from tensorlib._core.outputs import store_out
-from tensorlib._core.reducing import spread
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.apply.operators import make_reduction
+from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.layout import views
+from tensorlib._core.reduce import reductions
+from tensorlib._core.reduce.reductions import spread
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, in_place, op, publish
 from tensorlib.ops.samples import given
@@ -56,7 +57,7 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(linear=True, kernel=reducing.sum, maker=make_reduction, reference=over(whole(np.sum)),
+@op(linear=True, kernel=reductions.sum, maker=make_reduction, reference=over(whole(np.sum)),
     samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction")
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
@@ -71,7 +72,7 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 sum.op.add_rule("input", spread, spreads=True)
 
 
-@op(linear=True, kernel=reducing.mean, maker=make_reduction, reference=over(np.mean),
+@op(linear=True, kernel=reductions.mean, maker=make_reduction, reference=over(np.mean),
     samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction")
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
@@ -80,10 +81,10 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-mean.vjp("input")(reducing.grad_of_mean)
+mean.vjp("input")(reductions.grad_of_mean)
 
 
-@op(kernel=reducing.prod, maker=make_reduction, reference=over(whole(np.prod)),
+@op(kernel=reductions.prod, maker=make_reduction, reference=over(whole(np.prod)),
     samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction")
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
@@ -109,7 +110,7 @@ def others_in_row(x):
     n = x.shape[-1]
     half = n // 2
     if n < 2:
-        return layout.zeros(x.shape, x.dtype) + 1
+        return views.zeros(x.shape, x.dtype) + 1
     first, second = x.narrow(-1, 0, half), x.narrow(-1, half, half)
     rest = x.narrow(-1, 2 * half, n - 2 * half)
     outer = others_in_row(cat((first * second, rest), -1))
@@ -127,7 +128,7 @@ def prod_jvp(d_input, input, out, dim, keepdim):
     return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reducing.cumsum, tolerance="reduction",
+@op(linear=True, kernel=reductions.cumsum, tolerance="reduction",
     reference=lambda x, dim: whole(np.cumsum)(np.atleast_1d(x), axis=dim).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
@@ -154,7 +155,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return sum(known, dim, keepdim, dtype=dtype, out=out)
 
 
-@op(differentiable=False, kernel=reducing.count_nonzero,
+@op(differentiable=False, kernel=reductions.count_nonzero,
     samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
     reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
 def count_nonzero(input: Tensor, dim=None):
@@ -163,7 +164,7 @@ def count_nonzero(input: Tensor, dim=None):
 
 # ---- extremes ------------------------------------------------------------------------------------
 
-@op(kernel=reducing.amax, maker=make_reduction, reference=over(np.max), samples=given(*DIMS),
+@op(kernel=reductions.amax, maker=make_reduction, reference=over(np.max), samples=given(*DIMS),
     errors=NOTHING_TO_CHOOSE)
 def amax(input: Tensor, dim=None, keepdim=False):
     """The largest element of all, or over `dim` (an int or several); NaN if one is.
@@ -172,7 +173,7 @@ def amax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(kernel=reducing.amin, maker=make_reduction, reference=over(np.min), samples=given(*DIMS),
+@op(kernel=reductions.amin, maker=make_reduction, reference=over(np.min), samples=given(*DIMS),
     errors=NOTHING_TO_CHOOSE)
 def amin(input: Tensor, dim=None, keepdim=False):
     """The smallest element of all, or over `dim` (an int or several); NaN if one is.
@@ -200,7 +201,7 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(differentiable=False, kernel=reducing.argmax, maker=make_reduction, reference=over(np.argmax),
+@op(differentiable=False, kernel=reductions.argmax, maker=make_reduction, reference=over(np.argmax),
     samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
@@ -209,7 +210,7 @@ def argmax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reducing.argmin, maker=make_reduction, reference=over(np.argmin),
+@op(differentiable=False, kernel=reductions.argmin, maker=make_reduction, reference=over(np.argmin),
     samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
@@ -234,7 +235,7 @@ def with_places(values_of, places_of):
     samples=given(((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((), 0)))
 def max_along(input: Tensor, dim, keepdim=False):
     """The largest elements along a dim and the first place of each."""
-    return Largest(*reducing.extreme_along("max", input, dim, keepdim))
+    return Largest(*reductions.extreme_along("max", input, dim, keepdim))
 
 
 @op(name="min", outputs=("values", "indices"), public=False, method=False,
@@ -242,7 +243,7 @@ def max_along(input: Tensor, dim, keepdim=False):
     samples=given(((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((), 0)))
 def min_along(input: Tensor, dim, keepdim=False):
     """The smallest elements along a dim and the first place of each."""
-    return Smallest(*reducing.extreme_along("min", input, dim, keepdim))
+    return Smallest(*reductions.extreme_along("min", input, dim, keepdim))
 
 
 @max_along.vjp("input")
@@ -271,7 +272,7 @@ def placed(x, places, dim, size):
     return whole
 
 
-@op(linear=True, public=False, method=False, kernel=reducing.put_along, reference=placed,
+@op(linear=True, public=False, method=False, kernel=reductions.put_along, reference=placed,
     samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)))
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
@@ -346,7 +347,7 @@ def variance(input: Tensor, dim, correction, keepdim):
     for one element. `unbiased` is an older word for a correction of 1 (True) or 0 (False).
     Raises: RuntimeError for integers, IndexError.
     """
-    return reducing.var(input, dim, correction, keepdim)
+    return reductions.var(input, dim, correction, keepdim)
 
 
 @op(name="std", public=False, method=False, reference=deviations(np.std),
@@ -356,7 +357,7 @@ def deviation(input: Tensor, dim, correction, keepdim):
 
     Gradient: 0 where the result is 0.
     """
-    return reducing.std(input, dim, correction, keepdim)
+    return reductions.std(input, dim, correction, keepdim)
 
 
 def var_slope(input, dim, correction):
@@ -453,7 +454,7 @@ def truth_dtype(input, *_, **__):
     return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
 
 
-@op(differentiable=False, kernel=reducing.any, maker=make_reduction, reference=over(np.any),
+@op(differentiable=False, kernel=reductions.any, maker=make_reduction, reference=over(np.any),
     samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
@@ -462,7 +463,7 @@ def any(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reducing.all, maker=make_reduction, reference=over(np.all),
+@op(differentiable=False, kernel=reductions.all, maker=make_reduction, reference=over(np.all),
     samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).

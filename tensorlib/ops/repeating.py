@@ -4,8 +4,8 @@ from operator import index
 
 import numpy as np
 
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, publish
 from tensorlib.ops.shaping import cat
 

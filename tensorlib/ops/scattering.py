@@ -1,9 +1,9 @@
 """Copies of a tensor with other values put, or added, at positions along a dim; and in place."""
 
-from tensorlib._core.indexing import parse
-from tensorlib._core.operands import in_batch, stands_in
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.arrays.operands import in_batch, stands_in
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.index.keys import parse
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import in_place, publish
 from tensorlib.ops.indexing import along, index_put, spread_index
 

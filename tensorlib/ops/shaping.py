@@ -5,12 +5,12 @@ from operator import index
 
 import numpy as np
 
-from tensorlib._core import joining, layout
-from tensorlib._core.operators import make_sized
-from tensorlib._core.outputs import store_out
-from tensorlib._core.overwrite import take_layout
-from tensorlib._core.shape import wrap
-from tensorlib._core.tensor import Tensor, attach
+from tensorlib._core.apply.operators import make_sized
+from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.overwrite import take_layout
+from tensorlib._core.layout import joining, views
+from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.declare import Tensors, alias, op, publish
 from tensorlib.ops.samples import given, given_sequences
 
@@ -27,7 +27,7 @@ def view(input: Tensor, shape):
 
     Raises: RuntimeError if the number of elements differs, or if it can't be done without a copy.
     """
-    return layout.reshape(input, shape, copy=False, name="view")
+    return views.reshape(input, shape, copy=False, name="view")
 
 
 @op(linear=True, maker=make_sized, reference=np.reshape,
@@ -37,7 +37,7 @@ def reshape(input: Tensor, shape):
 
     One size may be -1. Raises: RuntimeError if the number of elements differs.
     """
-    return layout.reshape(input, shape)
+    return views.reshape(input, shape)
 
 
 @view.vjp("input")
@@ -55,7 +55,7 @@ def expand(input: Tensor, shape):
 
     Raises: RuntimeError for sizes that do not broadcast.
     """
-    return layout.expand(input, shape)
+    return views.expand(input, shape)
 
 
 @expand.vjp("input")
@@ -80,7 +80,7 @@ def not_broadcast():
     samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
     """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
-    return layout.sum_to_size(input, size)
+    return views.sum_to_size(input, size)
 
 
 @sum_to_size.vjp("input")
@@ -94,7 +94,7 @@ def sum_to_size_vjp(g, input_shape):
     samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0), ((2, 3), 1, 1)))
 def transpose(input: Tensor, dim0, dim1):
     """`input` with two dims exchanged, as a view. Raises: IndexError."""
-    return layout.transpose(input, dim0, dim1)
+    return views.transpose(input, dim0, dim1)
 
 
 @transpose.vjp("input")
@@ -109,7 +109,7 @@ def permute(input: Tensor, dims):
 
     Raises: RuntimeError if `dims` is no order of all dims, IndexError.
     """
-    return layout.permute(input, dims)
+    return views.permute(input, dims)
 
 
 @permute.vjp("input")
@@ -126,7 +126,7 @@ def t(input: Tensor):
     """The transpose of a matrix, as a view; vectors stay. Raises: RuntimeError above 2 dims."""
     if input.ndim > 2:
         raise RuntimeError(f"t: expects a tensor with at most 2 dims, got {input.ndim}")
-    return layout.transpose(input, 0, 1) if input.ndim == 2 else layout.permute(
+    return views.transpose(input, 0, 1) if input.ndim == 2 else views.permute(
         input, range(input.ndim))
 
 
@@ -163,7 +163,7 @@ def squeeze(input: Tensor, dim=None):
     """
     dims = range(input.ndim) if dim is None else [
         wrap("squeeze", d, input.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
-    return layout.squeeze(input, dims)
+    return views.squeeze(input, dims)
 
 
 @squeeze.vjp("input")
@@ -175,7 +175,7 @@ def squeeze_vjp(g, input_shape):
     samples=given(((2, 3), 0), ((2, 3), -1), ((), 0)))
 def unsqueeze(input: Tensor, dim):
     """`input` with a dim of size 1 put in at `dim`, as a view. Raises: IndexError."""
-    return layout.unsqueeze(input, wrap("unsqueeze", dim, input.ndim + 1))
+    return views.unsqueeze(input, wrap("unsqueeze", dim, input.ndim + 1))
 
 
 @unsqueeze.vjp("input")
@@ -228,7 +228,7 @@ def narrow(input: Tensor, dim, start, length):
     if not 0 <= start <= size or length < 0 or start + length > size:
         raise RuntimeError(
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size})")
-    return layout.narrow(input, dim, start, length)
+    return views.narrow(input, dim, start, length)
 
 
 @narrow.vjp("input")
@@ -250,7 +250,7 @@ def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
     first, second = wrap("diagonal", dim1, input.ndim), wrap("diagonal", dim2, input.ndim)
     if first == second:
         raise RuntimeError(f"diagonal: dimensions cannot be identical {dim1}, {dim2}")
-    return layout.diagonal(input, offset, first, second)
+    return views.diagonal(input, offset, first, second)
 
 
 @diagonal.vjp("input")
@@ -269,13 +269,13 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 @op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
 def clone(input: Tensor):
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
-    return layout.clone(input)
+    return views.clone(input)
 
 
 @op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
 def contiguous(input: Tensor):
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
-    return layout.contiguous(input)
+    return views.contiguous(input)
 
 
 @clone.vjp("input")
@@ -386,7 +386,7 @@ def split(tensor, split_size_or_sections, dim=0):
     for length in sizes:
         pieces.append(narrow(tensor, dim, start, length))
         start += length
-    return layout.among_others(tuple(pieces))
+    return views.among_others(tuple(pieces))
 
 
 def chunk(input, chunks, dim=0):
@@ -410,7 +410,7 @@ def unbind(input, dim=0):
     dim = wrap("unbind", dim, input.ndim)
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
-    return layout.among_others(
+    return views.among_others(
         tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
 
 

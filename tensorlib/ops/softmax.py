@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tensorlib._core import reducing
-from tensorlib._core.reducing import spread
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.reduce import reductions
+from tensorlib._core.reduce.reductions import spread
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op
 from tensorlib.ops.samples import given, given_pairs
 
@@ -28,7 +28,7 @@ def normalised(x, dim):
     return np.exp(x) / summed(np.exp(x), dim)
 
 
-@op(kernel=reducing.logsumexp, reference=log_of_sums, tolerance="reduction",
+@op(kernel=reductions.logsumexp, reference=log_of_sums, tolerance="reduction",
     samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
 def logsumexp(input: Tensor, dim, keepdim=False):
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
@@ -53,7 +53,7 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(kernel=reducing.softmax, reference=normalised, samples=ROWS, takes="floating",
+@op(kernel=reductions.softmax, reference=normalised, samples=ROWS, takes="floating",
     tolerance="reduction")
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
@@ -62,8 +62,8 @@ def softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(kernel=reducing.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS,
-    takes="floating", tolerance="reduction")
+@op(kernel=reductions.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)),
+    samples=ROWS, takes="floating", tolerance="reduction")
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 
@@ -75,13 +75,13 @@ PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2
                             ((), (), 0), ((0, 3), (0, 3), 0))
 
 
-@op(public=False, method=False, kernel=reducing.softmax_backward, takes="floating",
+@op(public=False, method=False, kernel=reductions.softmax_backward, takes="floating",
     reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
 def softmax_backward(grad: Tensor, result: Tensor, dim):
     """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
 
 
-@op(public=False, method=False, kernel=reducing.log_softmax_backward, takes="floating",
+@op(public=False, method=False, kernel=reductions.log_softmax_backward, takes="floating",
     reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
 def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""

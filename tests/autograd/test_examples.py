@@ -8,7 +8,7 @@ import pytest
 import tensorlib as tl
 from tensorlib.autograd.graph import Node
 
-MODULES = ["anomaly", "checking", "engine", "forward_ad", "graph", "hooks", "modes", "recompute"]
+MODULES = ["anomaly", "checking", "forward_ad", "gradients", "graph", "hooks", "modes", "recompute"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 import tensorlib as tl
-from tensorlib._core.custom import payload_of
+from tensorlib._core.sweep.python_nodes import payload_of
 from tensorlib.testing import assert_close
 
 

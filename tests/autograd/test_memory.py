@@ -8,7 +8,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import func, ops
-from tensorlib._core import paths
+from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd import Function, checkpoint, grad
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.memory import reset_peak, stats
@@ -83,7 +83,7 @@ def test_a_node_keeps_what_the_record_says_and_nothing_else(op):
         assert sum(x.nbytes for x in saved.values()) == catalogue.kept_bytes(op, sample, wanted)
         for name, x in zip(() if op.variadic else op.arguments, inputs):
             assert (x() is not None) == (name in names), name
-        held, beside = in_use(), (paths.attributes(node), node.next_functions)
+        held, beside = in_use(), (graph_reader.attributes(node), node.next_functions)
         del node
         assert in_use() == held, "the node keeps more than its saved values and attributes"
         del saved, beside, inputs

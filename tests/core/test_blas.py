@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from capi import c_function
 
-from tensorlib._core import blas, pool
+from tensorlib._core.base import pool
+from tensorlib._core.products import blas
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
           "float64")

@@ -9,13 +9,13 @@ from array import array
 
 import numpy as np
 import pytest
-from tensorlib._core.arrays import from_numpy, frombuffer, narrow, widen
-from tensorlib._core.convert import as_tensor, asarray, tensor
-from tensorlib._core.dtypes import BY_NAME, get_default_dtype, set_default_dtype
-from tensorlib._core.numbers import OutOfRangeError
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.arrays.arrays import from_numpy, frombuffer, narrow, widen
+from tensorlib._core.arrays.convert import as_tensor, asarray, tensor
+from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype, set_default_dtype
+from tensorlib._core.tensor.numbers import OutOfRangeError
+from tensorlib._core.index import keys
+from tensorlib._core.tensor.tensor import Tensor
 
-from tensorlib._core import copying, indexing  # noqa: F401  (they attach their methods)
 
 NAMES = list(BY_NAME)
 NUMPY_NAMES = [name for name in NAMES if name != "bfloat16"]
@@ -253,7 +253,7 @@ def test_read_only_arrays_stay_read_only():
     assert not x.numpy().flags.writeable
     assert memoryview(x).readonly
     with pytest.raises(RuntimeError, match="read-only"):
-        indexing.put(x, indexing.parse(x, 0), tensor(1.0, dtype=x.dtype), False)
+        keys.put(x, keys.parse(x, 0), tensor(1.0, dtype=x.dtype), False)
     assert not a.any()
 
 

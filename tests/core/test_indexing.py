@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensorlib._core.arrays import from_numpy
-from tensorlib._core.convert import tensor
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.indexing import parse, put, take
-from tensorlib._core.masks import nonzero
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.arrays.convert import tensor
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.index.keys import parse, put, take
+from tensorlib._core.reduce.masks import nonzero
 
-from tensorlib._core import copying, printing  # noqa: F401  (they attach their methods)
 
 NAMES = [name for name in BY_NAME if name != "bfloat16"]
 LAYOUTS = {

@@ -8,7 +8,7 @@ import time
 import pytest
 from capi import c_function
 
-from tensorlib._core import pool
+from tensorlib._core.base import pool
 
 RANGE_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
 parallel_for = c_function(pool, "parallel_for", None, RANGE_FN, ctypes.c_void_p,
@@ -128,7 +128,7 @@ def run_python(code, **environment):
 
 
 def test_the_environment_sets_the_number_of_threads():
-    show = "from tensorlib._core import pool; print(pool.get_num_threads())"
+    show = "from tensorlib._core.base import pool; print(pool.get_num_threads())"
     assert run_python(show, TENSORLIB_NUM_THREADS="3").stdout == "3\n"
     refused = run_python(show, TENSORLIB_NUM_THREADS="many")
     assert "TENSORLIB_NUM_THREADS='many' is not a positive integer" in refused.stderr
@@ -138,7 +138,7 @@ def test_the_default_follows_affinity():
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("needs sched_setaffinity")
     show = ("import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
-            "from tensorlib._core import pool; print(pool.usable_processors())")
+            "from tensorlib._core.base import pool; print(pool.usable_processors())")
     assert run_python(show).stdout == "1\n"
 
 

@@ -5,12 +5,12 @@ import time
 
 import numpy as np
 import pytest
-from tensorlib._core.arrays import from_numpy
-from tensorlib._core.convert import tensor
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.tensor import Tensor
+from tensorlib._core.arrays import printing
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.arrays.convert import tensor
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.tensor.tensor import Tensor
 
-from tensorlib._core import copying, indexing, printing  # noqa: F401  (they attach their methods)
 
 INF, NAN = math.inf, math.nan
 

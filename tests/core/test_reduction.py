@@ -6,18 +6,19 @@ import pytest
 import tensorlib as tl
 from capi import c_function
 
-from tensorlib._core import pool, reduction
+from tensorlib._core.base import pool
+from tensorlib._core.reduce import schedule
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
           "float64")
 KINDS = ("sum", "prod", "squares", "any", "all", "max", "min", "argmax", "argmin")
 SIZE = ctypes.c_ssize_t
 POINTER = ctypes.c_void_p
-reduce_run = c_function(reduction, "reduce_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
+reduce_run = c_function(schedule, "reduce_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
                         POINTER, POINTER, SIZE, SIZE, SIZE)
-squares_run = c_function(reduction, "squares_run", ctypes.c_int, ctypes.c_int, POINTER, POINTER,
+squares_run = c_function(schedule, "squares_run", ctypes.c_int, ctypes.c_int, POINTER, POINTER,
                          POINTER, SIZE, SIZE, SIZE)
-index_run = c_function(reduction, "index_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
+index_run = c_function(schedule, "index_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
                        POINTER, POINTER, POINTER, SIZE, SIZE, SIZE)
 
 SHAPES = [(1, 1, 1), (1, 7, 1), (5, 3, 1), (3, 64, 1), (2, 65, 1), (3, 1000, 1), (2, 9000, 1),

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from capi import c_function
 
-from tensorlib._core import pool, reduction
+from tensorlib._core.base import pool
+from tensorlib._core.reduce import schedule
 
 KINDS = ("softmax", "log_softmax", "logsumexp", "softmax_backward", "log_softmax_backward")
 DTYPES = {"float32": 8, "float64": 9}
 SIZE = ctypes.c_ssize_t
-rows_run = c_function(reduction, "rows_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
+rows_run = c_function(schedule, "rows_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
                       ctypes.c_void_p, ctypes.c_void_p, SIZE, SIZE)
-rows_backward_run = c_function(reduction, "rows_backward_run", ctypes.c_int, ctypes.c_int,
+rows_backward_run = c_function(schedule, "rows_backward_run", ctypes.c_int, ctypes.c_int,
                                ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
                                SIZE, SIZE)
 SHAPES = [(1, 1), (5, 2), (300, 10), (3, 64), (2, 1000), (2, 2048), (3, 2049), (2, 10_000),

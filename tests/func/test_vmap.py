@@ -11,9 +11,9 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import func, ops
-from tensorlib._core.op import registry
-from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from tensorlib._core.graph.op import registry
 from tensorlib.batch import Batched, has_rule
+from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from tensorlib.testing import assert_close
 
 LIBRARY = tuple(registry)          # without what tests declare

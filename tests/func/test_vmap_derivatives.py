@@ -7,7 +7,7 @@ import pytest
 from test_vmap import TESTED, batched_samples, from_outside, looped, random
 
 import tensorlib as tl
-from tensorlib._core.op import registry
+from tensorlib._core.graph.op import registry
 from tensorlib.autograd import functional, jacobians
 from tensorlib.batch import Batched
 from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap

@@ -6,7 +6,7 @@ import pytest
 from tensorlib import _kernels
 
 ADDRESSES = {(kind, dtype): address
-             for kind, _, dtype, address in _kernels.load("random").table()}
+             for kind, _, dtype, address in _kernels.load("philox").table()}
 U64, SIZE, POINTER = ctypes.c_uint64, ctypes.c_ssize_t, ctypes.c_void_p
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib._core.op import registry
+from tensorlib._core.graph.op import registry
 from tensorlib.autograd.jvp import jvp_of
 from tensorlib.autograd.tangent import RULES
 from tensorlib.ops.declare import FUNCTIONS

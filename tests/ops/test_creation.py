@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from tensorlib._core.creation import contiguous_format, preserve_format, strided
-from tensorlib._core.dtypes import BY_NAME, get_default_dtype
-from tensorlib._core.memory import OutOfMemoryError
-from tensorlib._core.numbers import OutOfRangeError
+from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
+from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.create.creation import contiguous_format, preserve_format, strided
+from tensorlib._core.tensor.numbers import OutOfRangeError
 
 import tensorlib
 from tensorlib import Tensor

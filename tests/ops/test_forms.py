@@ -7,7 +7,7 @@ import pytest
 from catalogue import operations
 
 import tensorlib as tl
-from tensorlib._core.op import registry
+from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing import assert_close
 from tensorlib.testing.catalogue import (

@@ -5,7 +5,7 @@ import pytest
 from catalogue import operations
 
 import tensorlib as tl
-from tensorlib._core.op import registry
+from tensorlib._core.graph.op import registry
 from tensorlib.autograd.jvp import jvp_of
 from tensorlib.testing import assert_close, checks, gradgradcheck
 from tensorlib.testing.catalogue import (

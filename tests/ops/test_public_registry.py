@@ -10,7 +10,7 @@ from process import run_python
 
 import tensorlib as tl
 from tensorlib import func, ops
-from tensorlib._core.custom import sweep_inside
+from tensorlib._core.sweep.python_nodes import sweep_inside
 from tensorlib.ops.calls import flat
 from tensorlib.ops.samples import pairs, reals
 from tensorlib.testing import assert_close, check_op, gradcheck, gradgradcheck

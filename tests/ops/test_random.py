@@ -6,8 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
-from tensorlib._core.dtypes import BY_NAME
-from tensorlib._core.numbers import OutOfRangeError
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.tensor.numbers import OutOfRangeError
 
 import tensorlib as tl
 

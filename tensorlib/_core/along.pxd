@@ -1,3 +1,0 @@
-from tensorlib._core.tensor cimport Tensor
-
-cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim)

@@ -1,0 +1,1 @@
+"""Running an operation: promotion, broadcasting, `out=`, in place, and Python's operators."""

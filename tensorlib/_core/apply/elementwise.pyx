@@ -1,0 +1,261 @@
+"""Running element-wise operations: promotion, broadcasting and layout, then loops and tiles."""
+
+from cpython.float cimport PyFloat_CheckExact
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+from libc.string cimport memchr
+
+from tensorlib._core.arrays.operands cimport number, operand, stand_in
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object, promote,
+)
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.storage cimport LINE
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
+from tensorlib._core.graph.recording cimport record
+from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
+from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
+from tensorlib._core.tiles.flat cimport run_loop
+from tensorlib._core.tiles.loops cimport Loop, find_loop
+from tensorlib._core.tiles.plan cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.tile cimport run_program
+
+from tensorlib._core.base.storage import OutOfMemoryError
+
+cdef Tensor apply_elementwise(Op op, PyObject** args):
+    """Runs an element-wise operation on tensors and records it."""
+    cdef Tensor like = <Tensor>args[0], x, out
+    cdef int i, n = op.n_args, dtype = like.type
+    cdef bint is_scalar[3]
+    cdef char* pointers[3]
+    cdef Loop* loop = find_loop(op.loop, dtype)
+    cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
+                        and (op.guard == NOTHING or KIND[dtype] == FLOAT_KIND)
+                        and (dtype == BOOL or not op.boolean_inputs))
+    for i in range(1, n):
+        if like.ndim_ == 0:
+            like = <Tensor>args[i]
+    for i in range(n):
+        x = <Tensor>args[i]
+        if not (simple and x.type == dtype and x.packed
+                and (x.ndim_ == 0 or x is like or same_shape(x, like))):
+            simple = False
+            break
+        pointers[i] = x.data_pointer
+        is_scalar[i] = x.ndim_ == 0 and like.numel_ != 1 and not (
+            x.is_scalar and like.numel_ * ITEMSIZE[dtype] <= LINE)
+    if simple:
+        out = new_tensor(loop.result, like.ndim_, like.dims)
+        run_loop(loop, pointers, is_scalar, out.data_pointer, out.numel_)
+    else:
+        out = apply_mixed(op, args)
+    if mode().grad:
+        record(op, args, n, out, None)
+    return out
+
+
+cdef int result_dtype(Op op, PyObject** args) except -1:
+    """The promoted dtype: within a category tensors with dims decide, then 0-d ones and numbers."""
+    cdef int decided[3]
+    cdef int i, rank
+    cdef Tensor x
+    decided[0] = decided[1] = decided[2] = -1
+    for i in range(op.n_args):
+        if i in op.boolean_inputs:
+            continue
+        x = <Tensor>args[i]
+        rank = 0 if x.ndim_ else 2 if x.is_scalar else 1
+        decided[rank] = x.type if decided[rank] < 0 else promote(decided[rank], x.type)
+    return combine(decided[0], combine(decided[1], decided[2]))
+
+
+cdef int combine(int higher, int lower) noexcept:
+    if higher < 0 or lower < 0:
+        return max(higher, lower)
+    if KIND[higher] >= KIND[lower]:
+        return higher
+    return promote(higher, lower)
+
+
+cdef Tensor apply_mixed(Op op, PyObject** args):
+    """The general case: promotion, broadcasting, any layout."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t joined[MAX_NDIM]
+    cdef int i, d, ndim, promoted = result_dtype(op, args), dtype
+    cdef const Program* program = program_for(op, args, promoted)
+    cdef Tensor x = <Tensor>args[0], out
+    ndim = x.ndim_
+    for d in range(ndim):
+        dims[d] = x.dims[d]
+    for i in range(1, op.n_args):
+        x = <Tensor>args[i]
+        ndim = broadcast(op.name, ndim, dims, x.ndim_, x.dims, joined)
+        for d in range(ndim):
+            dims[d] = joined[d]
+    dtype = output_dtype(op, program, promoted)
+    try:
+        out = new_arranged(op, args, dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
+    run_program(program, args, out)
+    return out
+
+
+cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL:
+    cdef int dtype = promoted
+    for i in op.boolean_inputs:
+        if (<Tensor>args[i]).type != BOOL:
+            raise RuntimeError(
+                f"{op.name}: {op.arguments[i]} must be a bool tensor, got "
+                f"{(<Tensor>args[i]).dtype}")
+    if op.to_float and KIND[dtype] != FLOAT_KIND:
+        dtype = default_float()
+    dtype = compute_dtype(dtype)
+    if find_loop(op.loop, dtype).run == NULL:
+        raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
+    if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
+        check_guard(op, <Tensor>args[op.n_args - 1], dtype)
+    return op.program.at(dtype)
+
+
+cdef int check_guard(Op op, Tensor x, int dtype) except -1:
+    """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
+    if op.guard == ZEROS and has_zero(x):
+        raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
+    if op.guard == NEGATIVES and has_negative(x):
+        raise UnfitPower(
+            f"{op.name}: integers to negative integer powers are not allowed; make one a float")
+    if op.guard == NEGATIVES and x.is_scalar and not fits(x, dtype):
+        raise UnfitPower(
+            f"{op.name}: the exponent {x.item()} does not fit in {dtype_object(dtype)}")
+    return 0
+
+
+class UnsupportedDtype(NotImplementedError, TypeError):
+    """Both of PyTorch's errors for it: one is its functions', the other its operators'."""
+
+
+class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
+    """Python's and NumPy's error for it, and PyTorch's."""
+
+
+class UnfitPower(ValueError, RuntimeError):
+    """NumPy's error for it, and PyTorch's."""
+
+
+cdef bint has_zero(Tensor x) except -1:
+    """Whether an element is zero."""
+    cdef Tensor truth = cast(x, BOOL)
+    cdef Tensor flat = truth if truth.packed else packed_copy(truth, BOOL)
+    return flat.numel_ != 0 and memchr(flat.data_pointer, 0, flat.numel_) != NULL
+
+
+cdef bint fits(Tensor x, int dtype) except -1:
+    """Whether a whole number is the same in another dtype of integers."""
+    return cast(cast(x, dtype), INT64).item() == cast(x, INT64).item()
+
+
+cdef bint has_negative(Tensor x) except -1:
+    """Whether an element is negative."""
+    cdef Tensor whole = cast(x, INT64)
+    cdef Tensor flat = whole if whole.packed else packed_copy(whole, INT64)
+    cdef const int64_t* items = <const int64_t*>flat.data_pointer
+    cdef int64_t least = 0
+    cdef Py_ssize_t i
+    for i in range(flat.numel_):
+        least = min(least, items[i])
+    return least < 0
+
+
+cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:
+    """Half types come back as they went in; predicates give bool."""
+    cdef int computed = program.dtypes[op.n_args - 1]
+    cdef int result = program.dtypes[op.n_args]
+    if result != computed:
+        return result
+    return promoted if compute_dtype(promoted) == computed else computed
+
+
+cdef Tensor new_arranged(Op op, PyObject** args, int dtype, int ndim, const Py_ssize_t* dims):
+    """An output laid out as the inputs of its shape are where they agree (all transposed, say)."""
+    cdef Tensor first = None, x
+    cdef int i, d
+    for i in range(op.n_args):
+        x = <Tensor>args[i]
+        if x.ndim_ != ndim or not has_dims(x, dims):
+            continue                              # broadcast: any layout will do for it
+        if x.packed:
+            return new_tensor(dtype, ndim, dims)
+        if first is None:
+            first = x
+        for d in range(ndim):
+            if x.steps[d] != first.steps[d]:
+                return new_tensor(dtype, ndim, dims)
+    return new_tensor(dtype, ndim, dims) if first is None else new_arranged_as(first, dtype)
+
+
+cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:
+    cdef int d
+    for d in range(x.ndim_):
+        if x.dims[d] != dims[d]:
+            return False
+    return True
+
+
+cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
+    """out := op(args), for `out=` and in-place forms; the caller has checked `out`."""
+    cdef PyObject* safe[MAX_INPUTS]
+    cdef list copies = []
+    cdef Tensor x
+    cdef int i, promoted = result_dtype(op, args)
+    cdef const Program* program = program_for(op, args, promoted)
+    cdef int dtype = output_dtype(op, program, promoted)
+    if KIND[dtype] > KIND[out.type]:
+        raise RuntimeError(
+            f"{op.name}: result type {dtype_object(dtype)} can't be cast to the desired output "
+            f"type {out.dtype}")
+    for i in range(op.n_args):
+        x = <Tensor>args[i]
+        if may_overlap(x, out):
+            x = packed_copy(x, x.type)
+            copies.append(x)
+        safe[i] = <PyObject*>x
+    run_program(program, safe, out)
+    out.storage.version += 1
+    return 0
+
+
+cdef object apply_unary(Op op, object x):
+    cdef PyObject* args[1]
+    if not isinstance(x, Tensor):
+        done = stand_in(op, (x,), None)
+        if done is not NotImplemented:
+            return done
+        raise TypeError(f"{op.name}: input must be a Tensor, not {type(x).__name__}")
+    args[0] = <PyObject*>x
+    return apply_elementwise(op, args)
+
+
+cdef object apply_binary(Op op, object a, object b):
+    """op(a, b) where at least one is a tensor; NotImplemented for types that can't be operands."""
+    cdef PyObject* args[2]
+    cdef Tensor x, y
+    if isinstance(a, Tensor):
+        x = <Tensor>a
+        if PyFloat_CheckExact(b) and KIND[x.type] == FLOAT_KIND:
+            y = number(b, compute_dtype(x.type))              # `x * 2.0` asks no further
+        else:
+            y = <Tensor>b if isinstance(b, Tensor) else operand(op, b, x)
+    elif isinstance(b, Tensor):
+        y = <Tensor>b
+        x = operand(op, a, y)
+    else:
+        x = operand(op, a, None)
+        y = operand(op, b, None)
+    if x is None or y is None:
+        return NotImplemented
+    args[0] = <PyObject*>x
+    args[1] = <PyObject*>y
+    return apply_elementwise(op, args)

@@ -1,0 +1,79 @@
+"""`x[key]` and `x[key] = value` in the graph."""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.apply.inplace cimport check_writable, rebase
+from tensorlib._core.arrays.convert cimport from_data
+from tensorlib._core.arrays.operands cimport stand_in, stands_in
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.graph.recording cimport record
+from tensorlib._core.index.keys cimport Index, basic_view, parse, put, take
+from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, late, requires_grad, set_base
+from tensorlib._core.tiles.copies cimport cast
+
+from tensorlib._core.graph.op import find
+
+cdef Op GETITEM = None, INDEX_PUT = None
+
+
+cdef object getitem(Tensor x, object key):
+    cdef PyObject* args[1]
+    cdef Tensor out = basic_view(x, key)
+    cdef bint grad = mode().grad
+    cdef Index index = None
+    if out is not None:
+        set_base(out, x)
+        if not grad:
+            out.origin = UNRECORDED
+    else:
+        try:
+            index = parse(x, key)
+        except (IndexError, TypeError):
+            done = stand_in(GETITEM, (x, key), None)
+            if done is NotImplemented:
+                raise
+            return done
+        out = take(x, index)
+    if grad and requires_grad(x):
+        args[0] = <PyObject*>x
+        record(GETITEM, args, 1, out, {"index": parse(x, key) if index is None else index})
+    return out
+
+
+cdef int setitem(Tensor x, object key, object value) except -1:
+    cdef PyObject* args[2]
+    cdef Index index = parse(x, key)
+    cdef Tensor values, old, fresh
+    cdef bint grad = mode().grad
+    if isinstance(value, Tensor):
+        values = <Tensor>value
+    elif stands_in(value):
+        raise RuntimeError("setitem: a tensor that all examples of a batch share can't be written "
+                           "with a value that differs between them")
+    else:
+        try:
+            values = from_data(value, x.type)
+        except (TypeError, RuntimeError) as error:
+            raise TypeError(f"setitem: {str(error).removeprefix('tensor: ')}") from None
+    check_writable("setitem", x, grad)
+    if not grad or not (requires_grad(x) or requires_grad(values)):
+        put(x, index, cast(values, x.type), False)
+        x.storage.version += 1
+        return 0
+    old = alias(x)
+    old.grad_node, old.slot = x.grad_node, x.slot
+    put(x, index, cast(values, x.type), False)
+    x.storage.version += 1
+    fresh = alias(x)
+    args[0], args[1] = <PyObject*>old, <PyObject*>values
+    record(INDEX_PUT, args, 2, fresh, {"index": index})
+    return rebase(x, fresh)
+
+
+def connect_subscripts():
+    """Points the subscript slots of Tensor at the registered operations."""
+    global GETITEM, INDEX_PUT
+    GETITEM, INDEX_PUT = find("getitem"), find("index_put")
+    late.getitem = getitem
+    late.setitem = setitem

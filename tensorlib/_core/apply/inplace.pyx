@@ -1,0 +1,260 @@
+"""Writing in place: what may be written, and the history that a written tensor gets.
+
+A write into a view changes its base as well, and every other view of that: all of them get their
+new history here.
+"""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.apply.elementwise cimport apply_into
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.storage cimport first_version, untracked
+from tensorlib._core.graph.node cimport gradient_edge, mode, set_history
+from tensorlib._core.graph.op cimport Op, Rule
+from tensorlib._core.graph.recording cimport record
+from tensorlib._core.tensor.tensor cimport (
+    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, requires_grad,
+)
+from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
+from tensorlib._core.tiles.plan cimport MAX_INPUTS
+
+from tensorlib._core.graph.op import find
+
+cdef int check_writable(str name, Tensor x, bint recorded) except -1:
+    """Raises RuntimeError unless `x` may be written in place by operation `name`."""
+    cdef int d
+    if not x.storage.writable:
+        raise RuntimeError(
+            f"{name}: the tensor looks at read-only memory and can't be written; clone() it first")
+    for d in range(x.ndim_):
+        if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
+            raise RuntimeError(
+                f"{name}: unsupported operation: more than one element of the written-to tensor "
+                "refers to a single memory location (it was expanded); clone() it first")
+    return check_may_change(name, x, recorded)
+
+
+cdef int check_may_change(str name, Tensor x, bint recorded) except -1:
+    """Raises RuntimeError unless `x` may become another value, or the same under other sizes."""
+    if untracked(x.storage) and first_version()[0] == 0:
+        raise RuntimeError(
+            f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "
+            "clone() it first")
+    if x.storage.born < mode().epoch:
+        raise RuntimeError(
+            f"{name}: in place on a tensor that was made outside of the function being transformed "
+            f"(an argument of it or a captured tensor, of shape {tuple(x.shape)}); clone() it, or "
+            "return the new value")
+    if not recorded:
+        return 0
+    if x.wants_grad:
+        raise RuntimeError(
+            f"{name}: a leaf Variable that requires grad is being used in an in-place operation; "
+            "do it under no_grad() or on a copy")
+    if x.base_ is not None and (<Tensor>x.base_).wants_grad:
+        raise RuntimeError(
+            f"{name}: a view of a leaf Variable that requires grad is being used in an in-place "
+            "operation; do it under no_grad() or on a copy")
+    return check_origin(name, x) if x.origin != ALONE else 0
+
+
+cdef str IN_FUNCTION_ENDS = (
+    "was created inside a custom Function (or because an input was returned as-is). Its history "
+    "would override the Function's backward; clone() the output of the Function")
+
+
+cdef int check_origin(str name, Tensor x) except -1:
+    """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
+    if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
+        return 0
+    if x.origin == UNRECORDED:
+        raise RuntimeError(
+            f"{name}: a view was created in no_grad mode and is being modified inplace with grad "
+            "mode enabled; make the view outside of no_grad, or modify it inside")
+    if x.origin == AMONG_OTHERS:
+        raise RuntimeError(
+            f"{name}: this view is the output of a function that returns multiple views, and is "
+            "being modified inplace; index or narrow the tensor instead, or clone() the view")
+    if x.origin == IN_FUNCTION:
+        raise RuntimeError(f"{name}: a view is being modified inplace that {IN_FUNCTION_ENDS}")
+    return 0
+
+
+cdef object COPY = None              # the operation, found when it is first needed
+
+
+cdef int forget(Tensor x) except -1:
+    """Notes that what `x` holds does not depend on what it was: that gets a gradient of zero."""
+    cdef Tensor fresh = alias(x)
+    return replaced_by(x, fresh, fresh)
+
+
+cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1:
+    """Notes that `fresh`, the new value of `x`, is a copy of `source`."""
+    global COPY
+    cdef PyObject* args[2]
+    cdef Tensor old = alias(x)
+    if COPY is None:
+        COPY = find("copy")
+    old.grad_node, old.slot = x.grad_node, x.slot
+    args[0], args[1] = <PyObject*>old, <PyObject*>source
+    record(<Op>COPY, args, 2, fresh, None)
+    return rebase(x, fresh)
+
+
+cdef object apply_inplace(Op op, Tensor x, tuple others):
+    """x := op(x, *others), recorded as a new value of `x` and of the tensor it is a view of."""
+    cdef PyObject* args[MAX_INPUTS]
+    cdef list kept = []
+    cdef Tensor old, fresh, other
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int i, ndim
+    cdef bint wanted = requires_grad(x)
+    args[0] = <PyObject*>x
+    for i in range(op.n_args - 1):
+        other = <Tensor>others[i]
+        args[i + 1] = <PyObject*>other
+        wanted = wanted or requires_grad(other)
+        ndim = broadcast(op.name, x.ndim_, x.dims, other.ndim_, other.dims, dims)
+        if ndim != x.ndim_ or not fits(x, dims):
+            raise RuntimeError(
+                f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
+                f"{tuple([dims[k] for k in range(ndim)])}")
+    wanted = wanted and mode().grad
+    check_writable(op.name + "_", x, mode().grad)
+    if not wanted:
+        apply_into(op, args, x)
+        return x
+    if not op.differentiable:
+        apply_into(op, args, x)
+        forget(x)
+        return x
+    old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
+    old.grad_node, old.slot = x.grad_node, x.slot
+    for i in range(1, op.n_args):
+        if args[i] != <PyObject*>x and meets(x, <Tensor>args[i]):
+            other = as_it_was(<Tensor>args[i])
+            kept.append(other)
+            args[i] = <PyObject*>other
+    apply_into(op, args, x)
+    for i in range(op.n_args):
+        if args[i] == <PyObject*>x:
+            args[i] = <PyObject*>old
+    fresh = alias(x)
+    record(op, args, op.n_args, fresh, None)
+    rebase(x, fresh)
+    return x
+
+
+cdef bint meets(Tensor x, Tensor other) noexcept:
+    """Whether a write into `x` may change `other`."""
+    return other.storage is x.storage and (
+        other.data_pointer == x.data_pointer or may_overlap(other, x))
+
+
+cdef Tensor as_it_was(Tensor x):
+    """A copy of a value that is about to change, in its place in the graph."""
+    cdef Tensor copy = packed_copy(x, x.type)
+    copy.grad_node, copy.slot = gradient_edge(x), x.slot
+    return copy
+
+
+cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept:
+    cdef int d
+    for d in range(x.ndim_):
+        if x.dims[d] != dims[d]:
+            return False
+    return True
+
+
+cdef bint value_is_kept(Op op, PyObject** args):
+    """Whether a rule that will run needs the value that is about to be overwritten."""
+    cdef unsigned int mask = 0, own = 0
+    cdef int i
+    for i in range(op.n_args):
+        if args[i] == args[0]:
+            own |= <unsigned int>1 << i
+        if requires_grad(<Tensor>args[i]) and op.rules[i] is not None:
+            mask |= (<Rule>op.rules[i]).mask
+    return mask & own
+
+
+cdef object view_scatter = None, as_strided = None
+
+
+cdef int rebase(Tensor x, Tensor fresh) except -1:
+    """Gives `x` the history of `fresh`, the value just written into its memory.
+
+    If `x` is a view, the base becomes itself with that value put in, and every live view of the
+    base becomes a view of that.
+    """
+    global view_scatter, as_strided
+    cdef Tensor base, view, scattered, seen
+    cdef PyObject* link
+    cdef list views = []
+    if x.base_ is None:
+        base = x
+        set_history(base, fresh.grad_node, fresh.slot)
+    else:
+        if view_scatter is None:
+            view_scatter, as_strided = find("view_scatter"), find("as_strided")
+        base = <Tensor>x.base_
+        scattered = view_scatter_record(base, x, fresh)
+        set_history(base, scattered.grad_node, 0)
+    link = base.first_view
+    while link != NULL:
+        views.append(<object>link)
+        link = (<Tensor>link).next_view
+    if views and as_strided is None:
+        as_strided = find("as_strided")
+    for view in views:
+        seen = stale_record(base, view) if view.origin == IN_FUNCTION else (
+            strided_record(base, view))
+        set_history(view, seen.grad_node, 0)
+    return 0
+
+
+cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
+    """The base with its view replaced by `value`: recorded only, the memory holds it already."""
+    cdef PyObject* args[2]
+    cdef Tensor old = alias(base), new = alias(base)
+    old.grad_node, old.slot = base.grad_node, base.slot
+    args[0], args[1] = <PyObject*>old, <PyObject*>value
+    record(<Op>view_scatter, args, 2, new, {"place": place_in(base, view)})
+    return new
+
+
+cdef Tensor strided_record(Tensor base, Tensor view):
+    cdef PyObject* args[1]
+    cdef Tensor new = alias(view)
+    args[0] = <PyObject*>base
+    record(<Op>as_strided, args, 1, new, {"place": place_in(base, view)})
+    return new
+
+
+def refuse_stale(g, maker):
+    """Raises RuntimeError: the gradient of a view that does not know what it shows."""
+    raise RuntimeError(
+        f"backward: an output of {maker} is a view whose base, or another view of its base, was "
+        f"modified inplace. It {IN_FUNCTION_ENDS}")
+
+
+cdef Op STALE = Op("stale_view", "A view that a Function made, after its base was written.",
+                   ("input",), ("maker",), (None,), registered=False)
+STALE.add_rule("input", refuse_stale, names=("g", "maker"))
+
+
+cdef Tensor stale_record(Tensor base, Tensor view):
+    """A view made by a `Function` whose base has changed: its gradient is refused."""
+    cdef PyObject* args[1]
+    cdef Tensor new = alias(view)
+    maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
+    args[0] = <PyObject*>base
+    record(STALE, args, 1, new, {"maker": maker})
+    return new
+
+
+cdef tuple place_in(Tensor base, Tensor view):
+    """Where a view lies in its base: sizes, strides and offset, and the strides of the base."""
+    return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
+            base.storage_offset())

@@ -1,0 +1,346 @@
+"""How operations are called: operator slots, and the compiled function of each `Op`.
+
+The function that a user calls is made here once per operation, closed over its record, so that a
+hot operation runs no Python frame.
+"""
+
+from cpython.number cimport PyIndex_Check
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from tensorlib._core.apply.elementwise cimport apply_binary, apply_elementwise, apply_unary
+from tensorlib._core.apply.inplace cimport apply_inplace
+from tensorlib._core.apply.out_argument cimport apply_out
+from tensorlib._core.arrays.operands cimport (
+    all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
+    refuse_shared_write, refused, stand_in, stands_in, tuple_of,
+)
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.graph.recording cimport apply_general, record
+from tensorlib._core.products.product cimport apply_product, product
+from tensorlib._core.tensor.tensor cimport (
+    MATMUL, N_OPERATORS, Operator, Tensor, late, requires_grad,
+)
+from tensorlib._core.tiles.plan cimport MAX_INPUTS
+
+from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.base.error_names import name_errors
+from tensorlib._core.graph.op import find
+
+
+# ---- operator slots ------------------------------------------------------------------------------
+
+# In the order of the enum `Operator`.
+OPERATORS = ("add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "matmul",
+             "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
+             "bitwise_right_shift", "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "bitwise_not")
+cdef PyObject* operators[N_OPERATORS]      # Op records, owned for ever
+
+
+cdef object binary_operator(Operator which, object a, object b):
+    cdef Op op = <Op>operators[<int>which]
+    return apply_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
+
+
+cdef object unary_operator(Operator which, object a):
+    return apply_unary(<Op>operators[<int>which], a)
+
+
+cdef object inplace_operator(Operator which, object a, object b):
+    cdef Op op = <Op>operators[<int>which]
+    if not op.elementwise:
+        return NotImplemented              # x @= y becomes x = x @ y
+    cdef Tensor x = operand(op, b, a)
+    if x is None:
+        refuse_shared_write(op.name, (b,))
+        return NotImplemented
+    return apply_inplace(op, a, (x,))
+
+
+def connect_operators():
+    """Points the operator slots of Tensor at the registered operations."""
+    cdef Op op
+    cdef int i
+    for i, name in enumerate(OPERATORS):
+        op = find(name)
+        Py_INCREF(op)
+        operators[i] = <PyObject*>op
+    late.binary = binary_operator
+    late.unary = unary_operator
+    late.inplace = inplace_operator
+
+
+# ---- compiled functions --------------------------------------------------------------------------
+
+# An error for a wrong number of arguments says what is wanted; an empty `more` costs nothing
+# measurable.
+
+cdef int check_count(str name, int wanted, tuple more, object last) except -1:
+    """Raises unless `last`, the last of the wanted arguments, was given and no more."""
+    if more or last is ...:
+        raise TypeError(f"{name}: takes {wanted} {'argument' if wanted == 1 else 'arguments'}, got "
+                        + (f"{wanted + len(more)}" if more else "fewer"))
+    return 0
+
+
+def make_unary(Op op):
+    def function(input=..., *more, out=None):
+        if more or input is ...:
+            check_count(op.name, 1, more, input)
+        if out is None:
+            return apply_unary(op, input)
+        return apply_out(op, (input,), out)
+    return name_errors(function)
+
+
+def make_binary(Op op):
+    if op.arguments[1] == "exponent":
+        def function(input=..., exponent=..., *more, out=None):
+            return call_binary(op, input, exponent, more, out)
+    else:
+        def function(input=..., other=..., *more, out=None):
+            return call_binary(op, input, other, more, out)
+    return name_errors(function)
+
+
+cdef inline object call_binary(Op op, object a, object b, tuple more, object out):
+    if more or b is ...:
+        check_count(op.name, 2, more, b)
+    if out is not None:
+        return apply_out(op, (a, b), out)
+    result = apply_binary(op, a, b)
+    if result is NotImplemented:
+        result = stand_in(op, (a, b), None)
+    if result is NotImplemented:
+        as_tensors(op, (a, b))                 # raises the error that names the argument
+    return result
+
+
+def make_nary(Op op):
+    """For element-wise operations of three and more tensors."""
+    def function(*args, out=None, **kwargs):
+        cdef PyObject* given[MAX_INPUTS]
+        cdef list tensors
+        cdef int i
+        if len(args) < op.n_args:
+            args = by_position(op, args, kwargs)
+        if len(args) != op.n_args or kwargs:
+            raise TypeError(f"{op.name}: takes {', '.join(op.arguments)}; got {len(args)} "
+                            f"arguments and {list(kwargs)}")
+        if out is not None:
+            return apply_out(op, args, out)
+        if all_tensors(args):
+            for i in range(op.n_args):
+                given[i] = <PyObject*>args[i]
+            return apply_elementwise(op, given)
+        tensors = operands_of(op, args)
+        if tensors is None:
+            return refused(op, args)
+        for i in range(op.n_args):
+            given[i] = <PyObject*><object>tensors[i]
+        return apply_elementwise(op, given)
+    return function
+
+
+cdef tuple by_position(Op op, tuple args, dict kwargs):
+    """Moves tensor arguments that were given by keyword to their places."""
+    cdef list placed = list(args)
+    for name in op.arguments[len(args):]:
+        if name not in kwargs:
+            raise TypeError(f"{op.name}: missing argument {name!r}")
+        placed.append(kwargs.pop(name))
+    return tuple(placed)
+
+
+def make_inplace(Op op):
+    """The method `NAME_` of an element-wise operation."""
+    if op.n_args == 1:
+        def function(input=..., *more):
+            check_count(op.name + "_", 1, more, input)
+            return apply_inplace(op, input, ())
+    elif op.n_args == 2 and op.arguments[1] == "exponent":
+        def function(input=..., exponent=..., *more):
+            check_count(op.name + "_", 2, more, exponent)
+            return apply_inplace(op, input, tuple(as_tensors(op, (input, exponent))[1:]))
+    elif op.n_args == 2:
+        def function(input=..., other=..., *more):
+            check_count(op.name + "_", 2, more, other)
+            return apply_inplace(op, input, tuple(as_tensors(op, (input, other))[1:]))
+    else:
+        def function(*given):
+            if len(given) != op.n_args:
+                raise TypeError(f"{op.name}_: takes {op.n_args} arguments, got {len(given)}")
+            return apply_inplace(op, given[0], tuple(as_tensors(op, given)[1:]))
+    return name_errors(function)
+
+
+def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
+    """The maker of a product's function, which takes tensors of these numbers of dims (0: any).
+
+    `second` is what PyTorch calls the second tensor.
+    """
+    def maker(Op op):
+        def function(input=None, other=None, *, out=None, **named):
+            if other is None and second in named:
+                other = named.pop(second)
+            if named:
+                raise TypeError(f"{op.name}: takes input, {second} and out; got {list(named)}")
+            if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+                done = stand_in(op, (input, other), None) if out is None else NotImplemented
+                if done is not NotImplemented:
+                    return done
+                wrong = other if isinstance(input, Tensor) else input
+                raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
+            if a_ndim:
+                check_dims(op.name, input, other, a_ndim, b_ndim)
+            if out is None:
+                return apply_product(op, input, other)
+            return product_into(op.name, input, other, out)
+        return name_errors(function)
+    return maker
+
+
+cdef int check_dims(str name, Tensor a, Tensor b, int a_ndim, int b_ndim) except -1:
+    if a.ndim_ != a_ndim or b.ndim_ != b_ndim:
+        raise RuntimeError(f"{name}: expects tensors of {a_ndim} and {b_ndim} dims, got shapes "
+                           f"{tuple(a.shape)} and {tuple(b.shape)}")
+    if a_ndim == 3 and a.dims[0] != b.dims[0]:
+        raise RuntimeError(
+            f"{name}: batch sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+    return 0
+
+
+cdef object product_into(str name, Tensor a, Tensor b, object out):
+    cdef Tensor result = product(name, a, b)
+    if isinstance(out, Tensor) and (<Tensor>out).type != result.type:
+        raise RuntimeError(f"{name}: out has dtype {out.dtype} but the result has {result.dtype}")
+    return store_out(name, (a, b), result, out)
+
+
+cdef dict WHOLE = {"dim": None, "keepdim": False}
+
+
+def make_reduction(Op op):
+    """The function of a reduction over any dims whose forward is compiled."""
+    cdef object forward = op.forward
+    cdef bint takes_dtype = "dtype" in op.attributes
+    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+        cdef PyObject* args[1]
+        if axis is not None:               # NumPy's names, which PyTorch takes too
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        if not isinstance(input, Tensor):
+            named = {"dim": dim, "keepdim": keepdim}
+            if dtype is not None:
+                named["dtype"] = dtype
+            done = stand_in(op, (input,), named) if out is None else NotImplemented
+            if done is not NotImplemented:
+                return done
+            raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
+        if keepdim is not False and keepdim is not True:
+            raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if takes_dtype:
+            result = forward(input, dim, keepdim, dtype)
+        elif dtype is None:
+            result = forward(input, dim, keepdim)
+        else:
+            raise TypeError(f"{op.name}: takes no dtype")
+        if out is not None:
+            return store_out(op.name, (input,), result, out)
+        if mode().grad and requires_grad(<Tensor>input):
+            args[0] = <PyObject*>input
+            record(op, args, 1, result, WHOLE if dim is None and not keepdim
+                   else {"dim": dim, "keepdim": keepdim})
+        return result
+    return name_errors(function)
+
+
+def make_sized(Op op):
+    """For operations on one tensor and sizes (or dims), one by one or as a sequence."""
+    cdef object forward = op.forward
+    cdef str named = op.attributes[0]
+    def function(input=None, *sizes, **keyword):
+        cdef PyObject* args[1]
+        cdef Tensor x
+        if keyword:
+            if sizes or list(keyword) != [named]:
+                raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
+            sizes = (keyword[named],)
+        if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
+            sizes = as_sizes(op, sizes[0])
+        if not isinstance(input, Tensor):
+            done = stand_in(op, (input, sizes), None)
+            if done is NotImplemented:
+                raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
+                                f"{type(input).__name__}")
+            return done
+        x = forward(input, sizes)
+        if mode().grad and requires_grad(<Tensor>input):
+            args[0] = <PyObject*>input
+            record(op, args, 1, x,
+                   {named: sizes} if op.kept_attributes or mode().complete else None)
+        return x
+    return function
+
+
+cdef tuple as_sizes(Op op, object sizes):
+    try:
+        return tuple(sizes)
+    except TypeError:
+        raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
+
+
+def make_checked(str name, dict places, function):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors."""
+    def checked(*args, **kwargs):
+        cdef Py_ssize_t place
+        for argument, place in places.items():
+            x = args[place] if place < len(args) else kwargs.get(argument)
+            if not (isinstance(x, Tensor) or stands_in(x)):
+                raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
+        return function(*args, **kwargs)
+    return checked
+
+
+def make_general(Op op):
+    """For operations that are not element-wise: checks the tensors, runs `forward`, records."""
+    cdef int n = op.n_args
+    cdef bint variadic = op.variadic
+    def function(*args, **kwargs):
+        cdef int i
+        if len(args) < n:
+            args = by_position(op, args, kwargs)
+        if variadic:
+            args = (tuple_of(op, args[0]), *args[1:])
+            if not all_tensors(<tuple>args[0]):
+                done = stand_in(op, args, kwargs)
+                if done is not NotImplemented:
+                    return done
+                check_sequence(op, <tuple>args[0])
+        else:
+            for i in range(n):
+                if not isinstance(args[i], Tensor):
+                    done = stand_in(op, args, kwargs)
+                    if done is not NotImplemented:
+                        return done
+                    args = convert_arguments(op, args)
+                    break
+        if kwargs and "out" in kwargs:
+            out = kwargs.pop("out")
+            if out is not None:
+                return store_general(op, args, kwargs, out)
+        return apply_general(op, args, kwargs)
+    return function
+
+
+cdef object store_general(Op op, tuple args, dict kwargs, object out):
+    """Runs an operation and puts its result, or each of its results, into `out`."""
+    cdef tuple inputs = tuple(args[0]) if op.variadic else args
+    result = op.forward(*args, **kwargs)
+    if isinstance(result, Tensor):
+        return store_out(op.name, inputs, result, out)
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"{op.name}: out must be a tuple of {len(result)} Tensors")
+    return type(result)(*[store_out(op.name, inputs, x, y) for x, y in zip(result, out)])

@@ -1,0 +1,73 @@
+"""Results that go where the caller says: `out=`."""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.apply.elementwise cimport apply_into
+from tensorlib._core.apply.inplace cimport check_writable, fits
+from tensorlib._core.arrays.operands cimport as_tensors
+from tensorlib._core.base.dtypes cimport KIND
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, replace, requires_grad
+from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
+from tensorlib._core.tiles.plan cimport MAX_INPUTS
+
+cdef object apply_out(Op op, tuple args, object out):
+    """out := op(*args) for an element-wise operation."""
+    cdef PyObject* given[MAX_INPUTS]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t joined[MAX_NDIM]
+    cdef int i, d, ndim = 0
+    cdef list tensors = as_tensors(op, args)
+    cdef Tensor x
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.name}: out must be a Tensor, not {type(out).__name__}")
+    for i in range(op.n_args):
+        x = <Tensor>tensors[i]
+        given[i] = <PyObject*>x
+        ndim = broadcast(op.name, ndim, dims, x.ndim_, x.dims, joined)
+        for d in range(ndim):
+            dims[d] = joined[d]
+    prepare_out(op.name, tensors, out, ndim, dims)
+    apply_into(op, given, out)
+    return out
+
+
+cdef int prepare_out(str name, list tensors, Tensor out, int ndim,
+                     const Py_ssize_t* dims) except -1:
+    """Checks `out` and gives an empty one the shape of the result."""
+    cdef int d
+    cdef Tensor x
+    for x in tensors:
+        if mode().grad and (requires_grad(x) or requires_grad(out)):
+            raise RuntimeError(
+                f"{name}: functions with out=... don't support automatic differentiation, but one "
+                "of the arguments requires grad")
+    check_writable(name, out, False)
+    if out.ndim_ != ndim or not fits(out, dims):
+        if out.numel_:
+            raise RuntimeError(
+                f"{name}: out has shape {tuple(out.shape)} but the result has shape "
+                f"{tuple([dims[d] for d in range(ndim)])}; pass an empty tensor to have it resized")
+        replace(out, new_tensor(out.type, ndim, dims))
+    return 0
+
+
+def store_out(str name, tuple inputs, Tensor result, out):
+    """Puts a result into `out`, for the operations that are not element-wise."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: out must be a Tensor, not {type(out).__name__}")
+    prepare_out(name, [x for x in inputs if isinstance(x, Tensor)], out, result.ndim_, result.dims)
+    if KIND[result.type] > KIND[(<Tensor>out).type]:
+        raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
+                           f"output type {out.dtype}")
+    copy_result(out, result)
+    return out
+
+
+cdef int copy_result(Tensor out, Tensor result) except -1:
+    cdef Tensor source = packed_copy(result, result.type) if may_overlap(result, out) else result
+    copy_into(out, source)
+    out.storage.version += 1
+    return 0

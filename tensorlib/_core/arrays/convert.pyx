@@ -1,0 +1,350 @@
+"""New tensors of Python's objects: numbers, nested sequences, arrays and buffers.
+
+A nested sequence is walked twice in C: once for its shape and dtype, once to write its elements.
+All of it is raw: nothing here is recorded for gradients.
+"""
+
+cimport numpy as cnp
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.float cimport PyFloat_CheckExact
+from cpython.long cimport PyLong_CheckExact
+from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Check, PySequence_Fast
+from libc.string cimport memcmp, memcpy
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays cimport from_ndarray, numpy_id
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, from_numpy_dtype,
+    promote,
+)
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
+from tensorlib._core.tensor.tensor cimport Tensor, alias, late, new_scalar, new_tensor
+from tensorlib._core.tiles.copies cimport packed_copy
+
+from tensorlib._core.base.device import device as device_type
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
+    PyObject** PySequence_Fast_ITEMS(object sequence)
+
+
+# What the first walk over a nested sequence finds.
+cdef struct Survey:
+    int ndim
+    int depth                    # levels that are sequences; deeper dims are those of arrays
+    int dtype                    # what the elements promote to; -1 before the first
+    Py_ssize_t dims[MAX_NDIM]
+
+
+# ---- nested sequences -------------------------------------------------------------------------
+
+cdef inline bint is_sequence(object value):
+    """Whether a value is a level of a nested sequence. Arrays and tensors are blocks instead."""
+    if type(value) is list or type(value) is tuple:
+        return True
+    if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
+        return False
+    return (PySequence_Check(value)
+            and not isinstance(value, (str, bytes, Tensor, cnp.ndarray))
+            and not cnp.PyArray_CheckScalar(value))
+
+
+cdef inline bint is_block(object value):
+    """Whether a value fills the innermost dims: an ndarray, or a tensor of several elements.
+
+    A tensor of one element stands for its number whatever its shape, as in PyTorch.
+    """
+    if isinstance(value, Tensor):
+        return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
+    return isinstance(value, cnp.ndarray) and cnp.PyArray_NDIM(value) > 0
+
+
+cdef Tensor block_tensor(object block):
+    """A tensor over an ndarray, copied where its memory can't be shared, or a tensor itself."""
+    if isinstance(block, Tensor):
+        return block
+    return array_tensor(block)
+
+
+cdef Tensor array_tensor(object array):
+    if numpy_id(array) < 0:
+        from_numpy_dtype(array.dtype.newbyteorder("="), "tensor")    # refuses what no copy helps
+        array = array.astype(array.dtype.newbyteorder("="))
+    elif not array.flags.aligned or any([s % array.itemsize for s in array.strides]):
+        array = array.copy()
+    return from_ndarray("tensor", array)
+
+
+cdef int first_shape(object data, Survey* survey) except -1:
+    """The shape along the first elements, which all others must match."""
+    cdef Py_ssize_t size
+    survey.ndim = 0
+    survey.dtype = -1
+    while is_sequence(data):
+        if survey.ndim == MAX_NDIM:
+            raise ValueError(f"tensor: sequences nested deeper than {MAX_NDIM} levels")
+        size = len(data)
+        survey.dims[survey.ndim] = size
+        survey.ndim += 1
+        if size == 0:
+            break
+        data = data[0]
+    survey.depth = survey.ndim
+    if is_block(data):
+        shape = data.shape
+        if survey.ndim + len(shape) > MAX_NDIM:
+            raise ValueError(f"tensor: sequences nested deeper than {MAX_NDIM} levels")
+        for size in shape:
+            survey.dims[survey.ndim] = size
+            survey.ndim += 1
+    return 0
+
+
+cdef int meet(Survey* survey, int dtype) noexcept:
+    survey.dtype = dtype if survey.dtype < 0 else promote(survey.dtype, dtype)
+    return 0
+
+
+cdef int look(object data, int level, Survey* survey) except -1:
+    """Checks the shape from `level` on and gathers the dtype of all leaves."""
+    cdef PyObject** values
+    cdef Py_ssize_t i, n = survey.dims[level]
+    cdef bint reals = False, integers = False, bools = False
+    cdef object last = None          # the type of the last NumPy scalar
+    if not is_sequence(data):
+        raise TypeError(
+            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
+    sequence = PySequence_Fast(data, "tensor: expected a sequence")
+    if PySequence_Fast_GET_SIZE(sequence) != n:
+        raise ValueError(
+            f"tensor: expected sequence of length {n} at dim {level} "
+            f"(got {PySequence_Fast_GET_SIZE(sequence)})")
+    values = PySequence_Fast_ITEMS(sequence)
+    if level + 1 < survey.depth:
+        for i in range(n):
+            look(<object>values[i], level + 1, survey)
+        return 0
+    if survey.depth < survey.ndim:
+        for i in range(n):
+            look_block(<object>values[i], survey)
+        return 0
+    for i in range(n):
+        if PyFloat_CheckExact(<object>values[i]):
+            reals = True
+        elif <object>values[i] is True or <object>values[i] is False:
+            bools = True
+        elif PyLong_CheckExact(<object>values[i]):
+            integers = True
+        elif type(<object>values[i]) is last:
+            continue
+        elif is_sequence(<object>values[i]) or is_block(<object>values[i]):
+            raise TypeError(
+                f"tensor: expected a number at dim {level + 1}, like the first element, "
+                f"got {type(<object>values[i]).__name__}")
+        else:
+            meet(survey, scalar_dtype(<object>values[i]))
+            if isinstance(<object>values[i], np.generic):
+                last = type(<object>values[i])
+    if reals:
+        meet(survey, default_float())
+    if integers:
+        meet(survey, INT64)
+    if bools:
+        meet(survey, BOOL)
+    return 0
+
+
+cdef int look_block(object block, Survey* survey) except -1:
+    cdef int d, id
+    if type(block) is cnp.ndarray and cnp.PyArray_NDIM(block) == survey.ndim - survey.depth:
+        id = numpy_id(block)
+        if id >= 0 and memcmp(cnp.PyArray_DIMS(block), &survey.dims[survey.depth],
+                              (survey.ndim - survey.depth) * sizeof(Py_ssize_t)) == 0:
+            meet(survey, id)
+            return 0
+    if not is_block(block):
+        raise TypeError(
+            f"tensor: expected an array at dim {survey.depth}, like the first element, "
+            f"got {type(block).__name__}")
+    shape = block.shape
+    if len(shape) != survey.ndim - survey.depth:
+        raise ValueError(
+            f"tensor: expected an array of {survey.ndim - survey.depth} dims at dim "
+            f"{survey.depth} (got {len(shape)})")
+    for d in range(survey.depth, survey.ndim):
+        if shape[d - survey.depth] != survey.dims[d]:
+            raise ValueError(
+                f"tensor: expected sequence of length {survey.dims[d]} at dim {d} "
+                f"(got {shape[d - survey.depth]})")
+    meet(survey, scalar_dtype(block))
+    return 0
+
+
+cdef char* write(object data, int level, Survey* survey, Tensor x, char* out) except NULL:
+    """Writes the elements from `level` on to `out`; returns where the next ones go."""
+    cdef Py_ssize_t i, n = survey.dims[level], itemsize = ITEMSIZE[x.type]
+    cdef PyObject** values
+    sequence = PySequence_Fast(data, "tensor: expected a sequence")
+    if PySequence_Fast_GET_SIZE(sequence) != n:
+        raise ValueError("tensor: the sequence changed while it was read")
+    values = PySequence_Fast_ITEMS(sequence)
+    if level + 1 < survey.depth:
+        for i in range(n):
+            out = write(<object>values[i], level + 1, survey, x, out)
+    elif survey.depth < survey.ndim:
+        for i in range(n):
+            out = write_block(<object>values[i], survey, x, out)
+    else:
+        write_row(out, x.type, values, n)
+        out += n * itemsize
+    return out
+
+
+cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except NULL:
+    cdef Py_ssize_t nbytes = ITEMSIZE[x.type]
+    cdef Tensor source
+    cdef int d
+    for d in range(survey.depth, survey.ndim):
+        nbytes *= survey.dims[d]
+    if (type(block) is cnp.ndarray and numpy_id(block) == x.type
+            and cnp.PyArray_IS_C_CONTIGUOUS(block) and cnp.PyArray_NBYTES(block) == nbytes):
+        memcpy(out, cnp.PyArray_DATA(block), nbytes)
+        return out + nbytes
+    source = block_tensor(block)
+    if source.type != x.type or not source.packed:
+        source = packed_copy(source, x.type)
+    if source.numel_ * ITEMSIZE[x.type] != nbytes:
+        raise ValueError("tensor: an array changed while it was read")
+    memcpy(out, source.data_pointer, nbytes)
+    return out + nbytes
+
+
+cdef Tensor from_sequence(object data, int id):
+    cdef Survey survey
+    cdef Tensor x
+    cdef int stored
+    first_shape(data, &survey)
+    look(data, 0, &survey)
+    if id < 0:
+        id = default_float() if survey.dtype < 0 else survey.dtype
+    # half types are rounded from float64 at once
+    stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
+    x = new_tensor(stored, survey.ndim, survey.dims)
+    if x.numel_:
+        write(data, 0, &survey, x, x.data_pointer)
+    return x if stored == id else packed_copy(x, id)
+
+
+cdef Tensor from_scalar(object value, int id):
+    cdef PyObject* values[1]
+    cdef Tensor x
+    cdef int stored
+    if id < 0:
+        id = scalar_dtype(value)
+    else:
+        scalar_dtype(value)
+    stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
+    x = new_scalar(stored)
+    values[0] = <PyObject*>value
+    write_row(x.data_pointer, stored, values, 1)
+    return x if stored == id else packed_copy(x, id)
+
+
+cdef Tensor from_data(object data, int dtype_or_minus1):
+    """A new tensor of numbers, nested sequences, arrays, tensors or buffers; nothing is shared.
+
+    Arrays, tensors and buffers keep their dtype unless one is given. Raises TypeError, ValueError,
+    RuntimeError or OutOfRangeError.
+    """
+    cdef Tensor x
+    if PyFloat_CheckExact(data) or PyLong_CheckExact(data):
+        return from_scalar(data, dtype_or_minus1)
+    x = existing(data)
+    if x is not None:
+        return packed_copy(x, x.type if dtype_or_minus1 < 0 else dtype_or_minus1)
+    if is_sequence(data):
+        return from_sequence(data, dtype_or_minus1)
+    return from_scalar(data, dtype_or_minus1)
+
+
+cdef Tensor existing(object data):
+    """A tensor over the memory of an array, a tensor or a buffer, or None."""
+    if type(data) is list or type(data) is tuple:
+        return None
+    if isinstance(data, Tensor):
+        return data
+    if hasattr(data, "__array__"):
+        return array_tensor(np.asarray(data))
+    if PyObject_CheckBuffer(data) and not isinstance(data, bytes):
+        return array_tensor(np.asarray(memoryview(data)))
+    return None
+
+
+cdef int require_cpu(object device) except -1:
+    if device is not None:
+        device_type(device)      # raises for all but the CPU
+    return 0
+
+
+def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
+    """A new tensor that copies a number, nested sequence, array, buffer or tensor.
+
+    Python's floats become the default dtype, ints int64, bools bool; arrays keep their dtype.
+    Raises: ValueError for ragged sequences, TypeError and RuntimeError for what is no number.
+
+    >>> tensorlib.tensor([[1, 2.5], [3, 4]])
+    tensor([[1.0000, 2.5000],
+            [3.0000, 4.0000]])
+    """
+    cdef Tensor x
+    require_cpu(device)
+    x = from_data(data, -1 if dtype is None else dtype_id(dtype))
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """A tensor of `obj` that shares its memory where it can.
+
+    Shared are tensors, NumPy arrays and buffers of the dtype asked for; `copy=True` always copies,
+    `copy=False` never. Raises: ValueError if `copy=False` and a copy is needed.
+
+    >>> a = np.ones(2)
+    >>> tensorlib.asarray(a).data_ptr() == a.ctypes.data
+    True
+    """
+    cdef int id = -1 if dtype is None else dtype_id(dtype)
+    cdef Tensor x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
+    cdef bint shared = x is not None and (id < 0 or x.type == id)
+    require_cpu(device)
+    if copy is False and not shared:
+        raise ValueError(
+            f"asarray: can't share the memory of {type(obj).__name__}"
+            + (f" as {dtype}" if x is not None else ""))
+    if not shared or copy:
+        x = from_data(obj, id)
+    elif requires_grad is False and x.requires_grad:
+        x = alias(x)
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def as_tensor(data, dtype=None, device=None):
+    """`data` as a tensor: itself if it is one of that dtype, else as `asarray`.
+
+    A tensor that changes dtype stays in its graph.
+    """
+    if isinstance(data, Tensor) or hasattr(type(data), "__tensor_call__"):
+        require_cpu(device)
+        return data if dtype is None else data.to(dtype)
+    return asarray(data, dtype=dtype, device=device)
+
+
+late.from_data = from_data

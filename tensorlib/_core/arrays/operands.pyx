@@ -1,0 +1,247 @@
+"""Operands of operators: Python numbers and arrays as tensors.
+
+A number becomes a 0-d tensor of the dtype in which it will be computed, marked as a number for
+promotion. The last ones are kept, since loops multiply by the same few numbers: `a * 2.0` then
+costs what `a + b` costs. No such tensor reaches the user. Its memory holds a line of copies, which
+a loop over few elements reads as it is.
+"""
+
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays cimport from_ndarray
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
+)
+from tensorlib._core.base.storage cimport LINE
+from tensorlib._core.graph.op cimport NEGATIVES, Op
+from tensorlib._core.tensor.tensor cimport Tensor, new_scalar
+from tensorlib._core.tiles.loops cimport find_cast, find_gather
+
+cdef extern from "Python.h":
+    bint PyBool_Check(object value)
+
+cdef enum:
+    N_SCALARS = 256
+
+cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
+cdef uint64_t scalar_keys[N_SCALARS]
+
+
+cdef Tensor scalar_tensor(object value, int dtype):
+    """A new 0-d tensor of a Python number. Integers wrap to the range of the dtype."""
+    cdef Tensor x = new_scalar(dtype)
+    cdef double real
+    cdef int64_t whole
+    cdef int overflow = 0
+    if PyFloat_Check(value) or KIND[dtype] == FLOAT_KIND:
+        real = value
+        if dtype == FLOAT64:
+            (<double*>x.data_pointer)[0] = real
+        else:
+            find_cast(FLOAT64, dtype)(&real, x.data_pointer, 1)
+        return x
+    whole = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow:
+        raise OverflowError(f"the integer {value} does not fit in 64 bits")
+    if dtype == INT64:
+        (<int64_t*>x.data_pointer)[0] = whole
+    else:
+        find_cast(INT64, dtype)(&whole, x.data_pointer, 1)
+    return x
+
+
+cdef Tensor number(object value, int dtype):
+    """The marked 0-d tensor of a Python number, from the kept ones where it is there."""
+    cdef Tensor x
+    cdef double real
+    cdef uint64_t key
+    cdef int place
+    if not PyFloat_Check(value):
+        return repeated(value, dtype)
+    real = PyFloat_AS_DOUBLE(value)
+    memcpy(&key, &real, 8)
+    place = <int>(((key * <uint64_t>0x9E3779B97F4A7C15) >> 52) + dtype) & (N_SCALARS - 1)
+    if scalars[place] != NULL and scalar_keys[place] == key and (
+            <Tensor>scalars[place]).type == dtype:
+        return <Tensor>scalars[place]
+    x = repeated(value, dtype)
+    Py_INCREF(x)
+    Py_XDECREF(scalars[place])
+    scalars[place] = <PyObject*>x
+    scalar_keys[place] = key
+    return x
+
+
+cdef Tensor repeated(object value, int dtype):
+    """A marked 0-d tensor whose memory holds the number as often as a line has room for it."""
+    cdef Tensor x = scalar_tensor(value, dtype)
+    find_gather(dtype)(x.data_pointer, 0, x.data_pointer, LINE // ITEMSIZE[dtype])
+    x.is_scalar = True
+    x.storage.version = 0          # kept for use outside of inference mode too
+    return x
+
+
+cdef Tensor operand(Op op, object value, Tensor partner):
+    """What an operator was given beside tensor `partner` (or None), as a tensor.
+
+    None for a type that no tensor can be made of.
+    """
+    cdef int dtype
+    if isinstance(value, Tensor):
+        return <Tensor>value
+    if PyFloat_Check(value):
+        dtype = default_float()
+        if partner is not None and KIND[partner.type] == FLOAT_KIND:
+            dtype = compute_dtype(partner.type)
+        return number(value, dtype)
+    if PyBool_Check(value) or PyLong_Check(value):
+        dtype = BOOL if PyBool_Check(value) else INT64
+        if partner is not None:
+            if KIND[partner.type] == FLOAT_KIND:
+                return number(<double>value, compute_dtype(partner.type))
+            if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
+                dtype = partner.type         # there a number wraps, as in PyTorch
+        return number(value, dtype)
+    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
+        return operand(op, value.item(), partner)
+    if isinstance(value, np.ndarray):
+        return from_ndarray("operand" if op is None else op.name, value)
+    return None
+
+
+# ---- arguments in general ------------------------------------------------------------------------
+
+cdef tuple tuple_of(Op op, object tensors):
+    try:
+        return tuple(tensors)
+    except TypeError:
+        raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
+                        f"{type(tensors).__name__}") from None
+
+
+cdef bint all_tensors(tuple tensors):
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            return False
+    return True
+
+
+cdef int check_sequence(Op op, tuple tensors) except -1:
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{i}], got "
+                            f"{type(x).__name__}")
+    return 0
+
+
+cdef tuple convert_arguments(Op op, tuple args):
+    cdef list converted = list(args)
+    cdef Tensor x
+    for i in range(op.n_args):
+        x = operand(op, args[i], None)
+        if x is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
+                            f"{type(args[i]).__name__}")
+        converted[i] = x
+    return tuple(converted)
+
+
+# ---- values that stand for tensors ---------------------------------------------------------------
+
+# A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
+# has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
+# It is looked for where an operation would otherwise refuse its arguments, so Tensors never pay.
+# `__tensor_function__(name, args)` does a function that is no operation, where that asks for it.
+# `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for,
+# and `x.before(y)` stands for `y` as `x` does for that.
+
+cpdef bint stands_in(object value):
+    """Whether the value is no Tensor but has its own way to do operations."""
+    return not isinstance(value, Tensor) and hasattr(type(value), "__tensor_call__")
+
+
+cpdef object behind(object value):
+    """The tensor of all values that a value stands for; a Tensor itself."""
+    return value.behind() if stands_in(value) else value
+
+
+cdef object stand_in(Op op, tuple args, dict kwargs):
+    """The operation as done by a value among its arguments; NotImplemented where none does it."""
+    for value in args:
+        for part in (value if isinstance(value, (tuple, list)) else (value,)):
+            if stands_in(part):
+                return type(part).__tensor_call__(op, args, kwargs or {})
+    return NotImplemented
+
+
+def refuse_batch(str name, object value):
+    """Raises RuntimeError for a value that stands for many tensors: results differ in shape."""
+    if stands_in(value):
+        raise RuntimeError(f"{name}: vmap: the shape of the result would differ between the "
+                           "examples of a batch; use where and masks")
+
+
+def in_batch(str name, tuple args):
+    """What a function of operations gives, done by a value among its arguments that stands in."""
+    for value in args:
+        if stands_in(value):
+            return type(value).__tensor_function__(name, args)
+
+
+cdef int refuse_shared_write(str name, tuple args) except -1:
+    """Raises RuntimeError if a value that stands for many tensors is to be written to one."""
+    for value in args:
+        if stands_in(value):
+            raise RuntimeError(
+                f"{name}: vmap: a tensor that all examples of a batch share can't be written in "
+                "place or by out= with a value that differs between them; use the form that "
+                "returns a new tensor")
+    return 0
+
+
+# ---- arguments of element-wise operations --------------------------------------------------------
+
+cdef list as_tensors(Op op, tuple args):
+    """The arguments of an operation that writes to a tensor, as tensors."""
+    cdef list tensors = operands_of(op, args)
+    if tensors is not None:
+        return tensors
+    refuse_shared_write(op.name, args)
+    return refused(op, args)
+
+
+cdef object refused(Op op, tuple args):
+    """What a value among the arguments makes of the operation. Raises: TypeError if none does."""
+    done = stand_in(op, args, None)
+    if done is not NotImplemented:
+        return done
+    for i, value in enumerate(args):
+        if operand(op, value, None) is None:
+            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
+                            f"{type(value).__name__}")
+
+
+cdef list operands_of(Op op, tuple args):
+    """The arguments of an element-wise operation as tensors; numbers take a partner's dtype.
+
+    None where an argument can't be one.
+    """
+    cdef Tensor partner = None, x
+    cdef list tensors = []
+    for i, value in enumerate(args):
+        if isinstance(value, Tensor) and i not in op.boolean_inputs:
+            partner = <Tensor>value
+            break
+    for i, value in enumerate(args):
+        x = operand(op, value, None if i in op.boolean_inputs else partner)
+        if x is None:
+            return None
+        tensors.append(x)
+    return tensors

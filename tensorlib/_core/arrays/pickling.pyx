@@ -1,0 +1,89 @@
+"""Pickles and copies of tensors. A pickle holds the elements that the tensor shows, packed."""
+
+import copy
+import pickle
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays cimport from_ndarray, window
+from tensorlib._core.base.dtypes cimport BFLOAT16, ITEMSIZE, dtype_id, to_numpy_dtype
+from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
+from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor, replace, requires_grad
+from tensorlib._core.tiles.copies cimport packed, packed_copy
+
+from tensorlib._core.tensor.tensor import attach
+
+cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object name):
+    """A leaf of type `cls` that shows the elements of `x`."""
+    cdef Tensor out = cls.__new__(cls)
+    replace(out, x)
+    out.wants_grad = wants_grad
+    out.label = name
+    if attributes:
+        vars(out).update(attributes)
+    return out
+
+
+def rebuild(cls, dtype, shape, data, bint wants_grad, attributes, name=None):
+    """The tensor of a pickle. It shares the memory of `data` if that may be written to."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim = parse_shape("unpickle", shape, dims), id = dtype_id(dtype)
+    cdef Py_ssize_t nbytes = count("unpickle", ndim, dims) * ITEMSIZE[id]
+    cdef Tensor x = None
+    view = memoryview(data)
+    if view.nbytes != nbytes:
+        raise pickle.UnpicklingError(
+            f"unpickle: a tensor of shape {tuple(shape)} and {dtype} has {nbytes} bytes, "
+            f"the pickle holds {view.nbytes}")
+    if nbytes:
+        array = np.frombuffer(data, np.int16 if id == BFLOAT16 else to_numpy_dtype(id))
+        array = array.reshape(shape)
+        if array.flags.writeable and array.flags.aligned:
+            x = from_ndarray("unpickle", array)
+            x.type = id
+    if x is None:
+        x = new_tensor(id, ndim, dims)
+        if nbytes:
+            window(x)[...] = array
+    return instance(cls, x, wants_grad, attributes, name)
+
+
+def __reduce_ex__(Tensor self, protocol):
+    """How pickle takes a tensor apart; protocol 5 gives the elements as an out-of-band buffer.
+
+    What is unpickled is a leaf; it requires grad if the tensor did.
+    """
+    cdef Tensor whole = packed(self)
+    array = window(whole)
+    data = pickle.PickleBuffer(array) if protocol >= 5 else array.tobytes()
+    return rebuild, (type(self), self.dtype, tuple(self.shape), data, requires_grad(self),
+                     getattr(self, "__dict__", None) or None, self.label)
+
+
+def __copy__(Tensor self):
+    """A leaf that shares the elements."""
+    return instance(type(self), alias(self), requires_grad(self), getattr(self, "__dict__", None),
+                    self.label)
+
+
+def __deepcopy__(Tensor self, memo):
+    """A leaf with elements and gradient of its own. Raises: RuntimeError inside a graph."""
+    cdef Tensor out
+    if id(self) in memo:
+        return memo[id(self)]
+    if self.grad_node is not None:
+        raise RuntimeError(
+            "deepcopy: only tensors created by the user (graph leaves) can be deep-copied; "
+            "use x.detach().clone()")
+    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None, self.label)
+    memo[id(self)] = out
+    out.gradient = copy.deepcopy(self.gradient, memo)
+    attributes = getattr(self, "__dict__", None)
+    if attributes:
+        vars(out).update(copy.deepcopy(attributes, memo))
+    return out
+
+
+attach("__reduce_ex__", __reduce_ex__)
+attach("__copy__", __copy__)
+attach("__deepcopy__", __deepcopy__)

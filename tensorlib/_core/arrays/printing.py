@@ -1,0 +1,183 @@
+"""How tensors look: `repr`, `str`, `format` and the options of printing.
+
+The rules are PyTorch's. Only the elements that are shown are read and formatted, so that a tensor
+of any size prints at once.
+"""
+
+import math
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import shown
+from tensorlib._core.base.dtypes import get_default_dtype
+from tensorlib._core.tensor.tensor import Tensor, attach
+
+
+@dataclass
+class Options:
+    """How numbers are shown: see `set_printoptions`."""
+    precision: int = 4           # digits after the point
+    threshold: float = 1000      # more elements than this are summarised
+    edgeitems: int = 3           # elements shown at each end of a summarised dim
+    linewidth: int = 80
+    sci_mode: bool | None = None  # scientific notation; None: where the values ask for it
+
+
+PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+options = Options()
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None,
+                     profile=None, sci_mode=None):
+    """Sets how tensors are printed. What is None stays, but `sci_mode`, where None means automatic.
+
+    `profile` is "default", "short" or "full". Raises: ValueError.
+    """
+    changes = {"precision": precision, "threshold": threshold,
+               "edgeitems": edgeitems, "linewidth": linewidth}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    for name, value in changes.items():
+        if not (isinstance(value, int) or (name == "threshold" and value == math.inf)) or value < 0:
+            raise ValueError(
+                f"set_printoptions: {name} must be an int of 0 or more, got {value!r}")
+    if profile is not None:
+        if profile not in PROFILES:
+            raise ValueError(
+                f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        changes = {**PROFILES[profile], **changes}
+    for name, value in changes.items():
+        setattr(options, name, value)
+    options.sci_mode = sci_mode
+
+
+def get_printoptions():
+    """The options of printing as a dict."""
+    return asdict(options)
+
+
+@contextmanager
+def printoptions(**changes):
+    """A context in which `set_printoptions(**changes)` holds.
+
+    >>> with tensorlib.printoptions(precision=2):
+    ...     print(tensorlib.tensor(1 / 3))
+    tensor(0.33)
+    """
+    before = get_printoptions()
+    set_printoptions(**changes)
+    try:
+        yield
+    finally:
+        vars(options).update(before)
+
+
+def formatter(values):
+    """The function that writes one element, and the width it needs, for an array of elements."""
+    if values.dtype.kind != "f":
+        return str, max(len(str(value)) for value in values.ravel().tolist())
+    values = values.astype(np.float64)
+    finite = values[np.isfinite(values) & (values != 0)]
+    if not finite.size:
+        return whole, 1
+    smallest, largest = np.abs(finite).min(), np.abs(finite).max()
+    integral = bool((finite == np.ceil(finite)).all())
+    scientific = options.sci_mode
+    if scientific is None:
+        wide = largest / smallest > 1000 or largest > 1e8
+        scientific = wide or (not integral and smallest < 1e-4)
+    if scientific:
+        write = f"{{:.{options.precision}e}}".format
+    elif integral:
+        write = whole
+    else:
+        write = f"{{:.{options.precision}f}}".format
+    return write, max(len(write(value)) for value in finite.tolist())
+
+
+def whole(value):
+    """Whether every value is a whole number."""
+    return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+
+
+def vector(items, cut, indent, width):
+    """The text of the innermost dim, broken into lines."""
+    per_line = max(1, (options.linewidth - indent) // (width + 2))
+    if cut:
+        middle = len(items) // 2
+        items = [*items[:middle], " ..." if middle else "...", *items[middle:]]
+    lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def nested(values, cut, indent, write, width):
+    """The text of an array; `cut` says for each dim whether its middle was left out."""
+    if values.ndim == 0:
+        return write(values.item()).rjust(width)
+    if values.ndim == 1:
+        items = [write(value).rjust(width) for value in values.tolist()]
+        return vector(items, cut[0], indent, width)
+    parts = [nested(part, cut[1:], indent + 1, write, width) for part in values]
+    if cut[0]:
+        parts.insert(len(parts) // 2, "...")
+    gap = "," + "\n" * (values.ndim - 1) + " " * (indent + 1)
+    return "[" + gap.join(parts) + "]"
+
+
+def elements_text(x, indent):
+    """The elements as text, in brackets."""
+    edge = options.edgeitems if x.numel() > options.threshold else None
+    values = shown(x, edge)
+    cut = [edge is not None and size > 2 * edge for size in x.shape]
+    if not values.size:      # no edges are shown at all
+        return "[" * x.dim() + "..." + "]" * x.dim()
+    write, width = formatter(values)
+    return nested(values, cut, indent, write, width)
+
+
+def text(self):
+    """What `repr` gives: the elements, and what of dtype and graph is not plain."""
+    name = "tensor" if type(self) is Tensor else type(self).__name__
+    indent = len(name) + 1
+    suffixes = []
+    default = str(get_default_dtype())
+    if self.numel() == 0:
+        body = "[]"
+        plain = (default,)
+        if self.dim() != 1:
+            suffixes.append(f"size={tuple(self.shape)}")
+    else:
+        body = elements_text(self, indent)
+        plain = (default, "tensorlib.int64", "tensorlib.bool")
+    if str(self.dtype) not in plain:
+        suffixes.append(f"dtype={self.dtype}")
+    if self.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
+        suffixes.append("requires_grad=True")
+    out = f"{name}({body}"
+    column = len(out) - out.rfind("\n") + 1
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > options.linewidth:
+            out += ",\n" + " " * indent + suffix
+            column = indent + len(suffix)
+        else:
+            out += ", " + suffix
+            column += len(suffix) + 2
+    return out + ")"
+
+
+def __format__(self, spec):
+    """A 0-d tensor is formatted as its number."""
+    if self.dim() == 0 and spec:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+attach("_text", text)
+attach("__format__", __format__)

@@ -1,0 +1,1 @@
+"""What needs no tensor: element types, sizes, memory, threads."""

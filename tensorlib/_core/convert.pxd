@@ -1,4 +1,0 @@
-from tensorlib._core.tensor cimport Tensor
-
-cdef Tensor from_data(object data, int dtype_or_minus1)
-cdef Tensor existing(object data)

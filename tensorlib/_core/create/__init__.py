@@ -1,0 +1,1 @@
+"""New tensors: constant, evenly spaced, random."""

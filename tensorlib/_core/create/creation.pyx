@@ -1,0 +1,408 @@
+"""New tensors of given sizes: constant, or as another tensor is."""
+
+from cpython.float cimport PyFloat_Check
+from cpython.long cimport PyLong_AsSsize_t, PyLong_Check
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.object cimport PyObject
+from libc.math cimport isfinite
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from tensorlib._core.arrays.operands cimport behind, stands_in
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
+)
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.tensor.numbers cimport element, write_row
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
+from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
+from tensorlib._core.tiles.loops cimport find_cast
+
+from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.arrays.convert import tensor
+from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.tensor.numbers import OutOfRangeError
+
+cdef enum:
+    FILL_GRAIN = 1 << 15         # elements, at most 256 KB, written by a thread at once
+    RELEASE_GIL = 1 << 14
+    BLOCK = 4096                 # bytes
+
+ctypedef fused word:
+    uint16_t
+    uint32_t
+    uint64_t
+
+class Format:
+    """How the elements lie in memory, for the arguments `layout` and `memory_format`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"tensorlib.{self.name}"
+
+    def __reduce__(self):
+        return self.name         # the module's one object of this name
+
+
+strided = Format("strided")
+contiguous_format = Format("contiguous_format")
+preserve_format = Format("preserve_format")
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1:
+    """The dtype asked for, else that of `out`, else `otherwise`."""
+    if dtype is None:
+        return (<Tensor>out).type if isinstance(out, Tensor) else otherwise
+    try:
+        return dtype_id(dtype)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+cdef int check_options(str name, object layout, object device, object pin_memory) except -1:
+    if device is not None:
+        device_type(device)      # raises for all but the CPU
+    if layout is not None and layout is not strided:
+        raise TypeError(f"{name}: layout must be tensorlib.strided, got {layout!r}")
+    if pin_memory:
+        raise RuntimeError(f"{name}: pin_memory=True needs an accelerator; tensorlib runs on 'cpu'")
+    return 0
+
+
+cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims):
+    """An uninitialised tensor. Raises RuntimeError or OutOfMemoryError for its size."""
+    count(name, ndim, dims)
+    try:
+        return raw_tensor(dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{name}: {error}") from None
+
+
+cdef Tensor sized(str name, tuple size, object size_keyword, int dtype):
+    """An uninitialised tensor of the sizes given as *args, or by keyword."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim
+    if not size:
+        if size_keyword is None:
+            raise TypeError(f"{name}: missing the argument 'size'")
+        ndim = parse_shape(name, size_keyword, dims)
+    elif size_keyword is not None:
+        raise TypeError(f"{name}: got 'size' twice")
+    else:
+        ndim = parse_shape(name, size, dims)
+    return allotted(name, dtype, ndim, dims)
+
+
+cdef Tensor tensor_argument(str name, object value):
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}: input must be a Tensor, not {type(value).__name__}")
+    return <Tensor>value
+
+
+cdef object plain_number(str name, str argument, object value):
+    """The Python number of a number, a NumPy scalar or a 0-d tensor."""
+    if PyFloat_Check(value) or PyLong_Check(value):
+        return value
+    if isinstance(value, Tensor) and (<Tensor>value).ndim_ == 0:
+        return element(<Tensor>value)
+    if isinstance(value, np.generic):
+        value = value.item()
+        if PyFloat_Check(value) or PyLong_Check(value):
+            return value
+    raise TypeError(f"{name}: {argument} must be a number, not {type(value).__name__}")
+
+
+cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
+    """A size of 0 or more. Raises TypeError or RuntimeError."""
+    cdef Py_ssize_t size
+    if not PyIndex_Check(value):
+        raise TypeError(f"{name}: {argument} must be an int, not {type(value).__name__}")
+    try:
+        size = PyLong_AsSsize_t(PyNumber_Index(value))
+    except OverflowError:
+        raise RuntimeError(f"{name}: {argument} is too large, got {value}") from None
+    if size < 0:
+        raise RuntimeError(f"{name}: {argument} must be 0 or more, got {size}")
+    return size
+
+
+cdef object finish(str name, Tensor x, object out, object requires_grad):
+    """What a function of this module returns: `x`, or `out` with the elements of `x`."""
+    if out is not None:
+        check_out(name, x, out)
+        store_out(name, (), x, out)
+        x = <Tensor>out
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+cdef int check_out(str name, Tensor x, object out) except -1:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: out must be a Tensor, not {type(out).__name__}")
+    if (<Tensor>out).type != x.type:
+        raise RuntimeError(
+            f"{name}: dtype {dtype_object(x.type)} does not match dtype {out.dtype} of out")
+    if mode().grad and requires_grad(<Tensor>out):
+        raise RuntimeError(
+            f"{name}: functions with out=... don't support automatic differentiation, but out "
+            "requires grad")
+    return 0
+
+
+# ---- one value everywhere ------------------------------------------------------------------------
+
+cdef struct Fill:
+    char* y
+    uint64_t bits                # of the value, from the lowest byte
+    Py_ssize_t itemsize
+
+
+cdef inline void repeat(word* y, word value, Py_ssize_t n) noexcept nogil:
+    """y := value"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = value
+
+
+cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Fill* fill = <Fill*>context
+    cdef char* y = fill.y + begin * fill.itemsize
+    cdef Py_ssize_t nbytes = (end - begin) * fill.itemsize, done = min(nbytes, <Py_ssize_t>BLOCK)
+    if fill.bits == 0:
+        memset(y, 0, nbytes)
+        return
+    if fill.itemsize == 1:
+        memset(y, <int>fill.bits, nbytes)
+        return
+    if fill.itemsize == 2:
+        repeat(<uint16_t*>y, <uint16_t>fill.bits, done // 2)
+    elif fill.itemsize == 4:
+        repeat(<uint32_t*>y, <uint32_t>fill.bits, done // 4)
+    else:
+        repeat(<uint64_t*>y, fill.bits, done // 8)
+    while done < nbytes:         # memcpy's stores are wider than this module's
+        memcpy(y + done, y, min(nbytes - done, <Py_ssize_t>BLOCK))
+        done += BLOCK
+
+
+cdef void fill_bits(Tensor x, uint64_t bits) noexcept:
+    """Every element of a tensor without gaps := these bits."""
+    cdef Fill fill
+    fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
+    if x.numel_ < RELEASE_GIL:
+        fill_range(&fill, 0, x.numel_)
+    else:
+        with nogil:
+            parallel_for(fill_range, &fill, x.numel_, FILL_GRAIN)
+
+
+cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:
+    """The bits of a Python number as an element. Raises OutOfRangeError."""
+    cdef PyObject* values[1]
+    cdef double real, back
+    bits[0] = 0
+    if KIND[dtype] != FLOAT_KIND:
+        values[0] = <PyObject*>value
+        try:
+            write_row(<char*>bits, dtype, values, 1)
+        except OutOfRangeError as error:
+            raise OutOfRangeError(f"{name}{str(error).removeprefix('tensor')}") from None
+        return 0
+    real = value
+    find_cast(FLOAT64, dtype)(&real, bits, 1)
+    if isfinite(real):
+        find_cast(dtype, FLOAT64)(bits, &back, 1)
+        if not isfinite(back):
+            raise OutOfRangeError(f"{name}: {value} does not fit in {dtype_object(dtype)}")
+    return 0
+
+
+cdef int fill_number(str name, Tensor x, object value) except -1:
+    """Every element of a tensor without gaps := a Python number."""
+    cdef uint64_t bits
+    number_bits(name, value, x.type, &bits)
+    fill_bits(x, bits)
+    return 0
+
+
+cdef object constant(str name, Tensor x, object out, object requires_grad, object value):
+    """`x` filled with a number, or `out` filled so."""
+    fill_number(name, x, value)
+    return finish(name, x, out, requires_grad)
+
+
+def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False, memory_format=None):
+    """A tensor whose elements are whatever the memory holds.
+
+    Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
+    """
+    check_options("empty", layout, device, pin_memory)
+    if memory_format is not None and memory_format is not contiguous_format:
+        raise RuntimeError(f"empty: memory_format must be contiguous_format, got {memory_format!r}")
+    x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()))
+    return finish("empty", x, out, requires_grad)
+
+
+def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+          requires_grad=False):
+    """A tensor of zeros.
+
+    Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
+
+    >>> tensorlib.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    check_options("zeros", layout, device, pin_memory)
+    x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()))
+    fill_bits(x, 0)
+    return finish("zeros", x, out, requires_grad)
+
+
+def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False):
+    """A tensor of ones.
+
+    Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
+    """
+    check_options("ones", layout, device, pin_memory)
+    x = sized("ones", sizes, size, chosen_dtype("ones", dtype, out, default_float()))
+    return constant("ones", x, out, requires_grad, 1)
+
+
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+         requires_grad=False):
+    """A tensor whose elements are all `fill_value`, of its dtype unless one is given.
+
+    Raises: RuntimeError for bad sizes, OutOfRangeError for a value that the dtype can't hold.
+    """
+    check_options("full", layout, device, pin_memory)
+    value = plain_number("full", "fill_value", fill_value)
+    x = sized("full", (), size, chosen_dtype("full", dtype, out, number_dtype(value)))
+    return constant("full", x, out, requires_grad, value)
+
+
+cdef int number_dtype(object value) noexcept:
+    """The dtype that stands for a Python number."""
+    if PyFloat_Check(value):
+        return default_float()
+    return BOOL if isinstance(value, bool) else INT64
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
+                  requires_grad=False):
+    """A 0-d tensor of a number, of the default dtype unless one is given."""
+    check_options("scalar_tensor", layout, device, pin_memory)
+    value = plain_number("scalar_tensor", "s", s)
+    x = raw_tensor(chosen_dtype("scalar_tensor", dtype, None, default_float()), 0, NULL)
+    return constant("scalar_tensor", x, None, requires_grad, value)
+
+
+# ---- as another tensor ---------------------------------------------------------------------------
+
+cdef Tensor alike(str name, object input, object dtype, object layout, object device,
+                  object pin_memory, object memory_format):
+    cdef Tensor x
+    cdef int id
+    if stands_in(input):
+        input = input.like()
+    x = tensor_argument(name, input)
+    id = chosen_dtype(name, dtype, None, x.type)
+    check_options(name, layout, device, pin_memory)
+    if memory_format is contiguous_format:
+        return new_like(x, id)
+    if memory_format is not None and memory_format is not preserve_format:
+        raise RuntimeError(
+            f"{name}: memory_format must be preserve_format or contiguous_format, got "
+            f"{memory_format!r}")
+    return new_arranged_as(x, id)
+
+
+cdef inline object standing(object input, object x):
+    """The result for `input`: `x`, which stands for as many tensors as `input` does."""
+    return x if isinstance(input, Tensor) else input.before(x)
+
+
+def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, memory_format=None):
+    """As `empty`, of the sizes and the dtype of `input`."""
+    x = alike("empty_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    return standing(input, finish("empty_like", x, None, requires_grad))
+
+
+def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, memory_format=None):
+    """As `zeros`, of the sizes and the dtype of `input`."""
+    x = alike("zeros_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    fill_bits(x, 0)
+    return standing(input, finish("zeros_like", x, None, requires_grad))
+
+
+def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, memory_format=None):
+    """As `ones`, of the sizes and the dtype of `input`."""
+    x = alike("ones_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    return standing(input, constant("ones_like", x, None, requires_grad, 1))
+
+
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, memory_format=None):
+    """As `full`, of the sizes and the dtype of `input`."""
+    x = alike("full_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    value = plain_number("full_like", "fill_value", fill_value)
+    return standing(input, constant("full_like", x, None, requires_grad, value))
+
+
+def new_empty(Tensor self, *sizes, size=None, dtype=None, layout=None, device=None,
+              pin_memory=False, requires_grad=False):
+    """As `empty`, of the dtype of this tensor."""
+    check_options("new_empty", layout, device, pin_memory)
+    x = sized("new_empty", sizes, size, chosen_dtype("new_empty", dtype, self, 0))
+    return finish("new_empty", x, None, requires_grad)
+
+
+def new_zeros(Tensor self, *sizes, size=None, dtype=None, layout=None, device=None,
+              pin_memory=False, requires_grad=False):
+    """As `zeros`, of the dtype of this tensor."""
+    check_options("new_zeros", layout, device, pin_memory)
+    x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0))
+    fill_bits(x, 0)
+    return finish("new_zeros", x, None, requires_grad)
+
+
+def new_ones(Tensor self, *sizes, size=None, dtype=None, layout=None, device=None,
+             pin_memory=False, requires_grad=False):
+    """As `ones`, of the dtype of this tensor."""
+    check_options("new_ones", layout, device, pin_memory)
+    x = sized("new_ones", sizes, size, chosen_dtype("new_ones", dtype, self, 0))
+    return constant("new_ones", x, None, requires_grad, 1)
+
+
+def new_full(Tensor self, size, fill_value, *, dtype=None, layout=None, device=None,
+             pin_memory=False, requires_grad=False):
+    """As `full`, of the dtype of this tensor."""
+    check_options("new_full", layout, device, pin_memory)
+    x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0))
+    value = plain_number("new_full", "fill_value", fill_value)
+    return constant("new_full", x, None, requires_grad, value)
+
+
+def new_tensor(Tensor self, data, *, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False):
+    """As `tensor`, of the dtype of this tensor."""
+    check_options("new_tensor", layout, device, pin_memory)
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)

@@ -1,0 +1,475 @@
+"""Random tensors: numbers drawn from a generator by the kernels.
+
+Element i of a draw is a function of (seed, offset, i) alone, counted in row-major order: the same
+for any layout and any number of threads. Each draw takes the generator's offset and adds one to it.
+"""
+
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint64_t
+
+from tensorlib._core.apply.inplace cimport check_writable
+from tensorlib._core.arrays.operands cimport behind
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, UINT8, default_float,
+    dtype_object,
+)
+from tensorlib._core.base.pool cimport parallel_for, range_fn
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.create.creation cimport (
+    alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size, sized,
+)
+from tensorlib._core.create.generator cimport (
+    Generator, chosen, refuse_apart, seen_apart, sizes_apart,
+)
+from tensorlib._core.create.overwrite cimport overwritten
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.tensor.tensor cimport Tensor, new_like
+from tensorlib._core.tiles.copies cimport cast, copy_into
+from tensorlib._core.tiles.loops cimport find_cast
+
+from tensorlib import _kernels
+from tensorlib._core.tensor.numbers import OutOfRangeError
+
+cdef enum:
+    GRAIN = 1 << 13              # elements a thread draws at once: 5 us, whole groups of the kernel
+    RELEASE_GIL = 1 << 12
+
+
+# ---- drawing real numbers ------------------------------------------------------------------------
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef void (*float_loop)(uint64_t seed, uint64_t offset, float* y, Py_ssize_t begin,
+                            Py_ssize_t end) noexcept nogil
+ctypedef void (*double_loop)(uint64_t seed, uint64_t offset, double* y, Py_ssize_t begin,
+                             Py_ssize_t end) noexcept nogil
+ctypedef void (*integer_loop)(uint64_t seed, uint64_t offset, int64_t low, uint64_t span,
+                              int64_t* y, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+
+cdef enum Law:
+    UNIFORM                      # min(scale * u + shift, top), u in [0, 1)
+    NORMAL                       # scale * z + shift
+    BELOW                        # u < scale, as 0 or 1
+
+cdef struct Draw:
+    Law law
+    uint64_t seed, offset
+    void* y
+    double scale, shift, top
+    double levels                # how many values u takes, for half types; 0 for all there are
+    float_loop floats
+    double_loop doubles
+
+cdef float_loop uniform_floats, normal_floats
+cdef double_loop uniform_doubles, normal_doubles
+cdef integer_loop integers
+
+
+cdef int find_loops() except -1:
+    global uniform_floats, normal_floats, uniform_doubles, normal_doubles, integers
+    cdef dict found = {(kind, dtype): address
+                       for kind, _, dtype, address in _kernels.load("philox").table()}
+    uniform_floats = <float_loop><size_t>found["uniform", "float32"]
+    uniform_doubles = <double_loop><size_t>found["uniform", "float64"]
+    normal_floats = <float_loop><size_t>found["normal", "float32"]
+    normal_doubles = <double_loop><size_t>found["normal", "float64"]
+    integers = <integer_loop><size_t>found["integers", "int64"]
+    return 0
+
+
+find_loops()
+
+
+cdef inline void transform(const Draw* draw, real* y, Py_ssize_t begin,
+                           Py_ssize_t end) noexcept nogil:
+    """What a law makes of the kernel's numbers."""
+    cdef real scale = <real>draw.scale, shift = <real>draw.shift, top = <real>draw.top
+    cdef real levels = <real>draw.levels, value
+    cdef Py_ssize_t i
+    if draw.levels:
+        for i in range(begin, end):
+            y[i] = <real>(<int>(y[i] * levels)) / levels
+    if draw.law == BELOW:
+        for i in range(begin, end):
+            y[i] = y[i] < scale
+    elif draw.law == NORMAL and (scale != 1 or shift != 0):
+        for i in range(begin, end):
+            y[i] = y[i] * scale + shift
+    elif draw.law == UNIFORM and (scale != 1 or shift != 0):
+        for i in range(begin, end):
+            value = y[i] * scale + shift
+            y[i] = top if value > top else value
+
+
+cdef void draw_floats(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Draw* draw = <Draw*>context
+    draw.floats(draw.seed, draw.offset, <float*>draw.y, begin, end)
+    transform(draw, <float*>draw.y, begin, end)
+
+
+cdef void draw_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Draw* draw = <Draw*>context
+    draw.doubles(draw.seed, draw.offset, <double*>draw.y, begin, end)
+    transform(draw, <double*>draw.y, begin, end)
+
+
+cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
+    """x := numbers of the law; dtypes that no kernel draws are cast from float32."""
+    cdef Tensor y = x
+    if not x.packed or (x.type != FLOAT32 and x.type != FLOAT64):
+        y = new_like(x, FLOAT64 if x.type == FLOAT64 else FLOAT32)
+    draw.seed, draw.offset = generator.key, generator.offset
+    generator.offset += 1
+    draw.y = y.data_pointer
+    draw.levels = 0
+    if draw.law != NORMAL and x.type == FLOAT16:     # so that no value rounds up to 1
+        draw.levels = 2048
+    elif draw.law != NORMAL and x.type == BFLOAT16:
+        draw.levels = 256
+    draw.floats = normal_floats if draw.law == NORMAL else uniform_floats
+    draw.doubles = normal_doubles if draw.law == NORMAL else uniform_doubles
+    if y.type == FLOAT32:
+        run_draw(draw_floats, draw, y.numel_)
+    else:
+        run_draw(draw_doubles, draw, y.numel_)
+    if y is not x:
+        copy_into(x, y)
+    return 0
+
+
+cdef void run_draw(range_fn run, void* context, Py_ssize_t n) noexcept:
+    if n < RELEASE_GIL:
+        run(context, 0, n)
+    else:
+        with nogil:
+            parallel_for(run, context, n, GRAIN)
+
+
+cdef int check_real(str name, Tensor x) except -1:
+    if KIND[x.type] != FLOAT_KIND:
+        raise RuntimeError(f"{name}: not implemented for {dtype_object(x.type)}; the dtype must be "
+                           "a floating one")
+    return 0
+
+
+cdef int draw_uniform(str name, Tensor x, double low, double high, object generator) except -1:
+    cdef Draw draw
+    cdef Generator chosen_one = chosen(name, generator)
+    check_real(name, x)
+    draw.law = UNIFORM
+    draw.scale, draw.shift, draw.top = high - low, low, below(high, x.type)
+    if low == high:
+        draw.top = high
+    draw_reals(x, chosen_one, &draw)
+    return 0
+
+
+cdef double below(double value, int dtype) except? -1:
+    """The largest number of a floating dtype below `value`."""
+    cdef uint64_t bits, sign = <uint64_t>1 << (15 if dtype == FLOAT16 or dtype == BFLOAT16
+                                               else 31 if dtype == FLOAT32 else 63)
+    cdef double found
+    number_bits("uniform_", value, dtype, &bits)
+    find_cast(dtype, FLOAT64)(&bits, &found, 1)
+    if found < value:
+        return found
+    if found == 0:
+        bits = sign | 1
+    elif bits & sign:
+        bits += 1
+    else:
+        bits -= 1
+    find_cast(dtype, FLOAT64)(&bits, &found, 1)
+    return found
+
+
+cdef int draw_normal(str name, Tensor x, double mean, double std, object generator) except -1:
+    cdef Draw draw
+    cdef Generator chosen_one = chosen(name, generator)
+    check_real(name, x)
+    if not std >= 0:
+        raise RuntimeError(f"{name}: std must be 0 or more, got {std}")
+    draw.law = NORMAL
+    draw.scale, draw.shift, draw.top = std, mean, 0
+    draw_reals(x, chosen_one, &draw)
+    return 0
+
+
+cdef Tensor roomy(str name, Tensor x):
+    """`x`, or a tensor with room for one of each example of the batches that draw apart."""
+    cdef tuple sizes = sizes_apart(name)
+    return sized(name, (), sizes + tuple(x.shape), x.type) if sizes else x
+
+
+def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
+         pin_memory=False, requires_grad=False):
+    """Random numbers, uniform in [0, 1). Raises: RuntimeError for integer dtypes."""
+    check_options("rand", layout, device, pin_memory)
+    x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()))
+    x = roomy("rand", x)
+    draw_uniform("rand", x, 0, 1, generator)
+    return seen_apart(finish("rand", x, out, requires_grad))
+
+
+def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
+          pin_memory=False, requires_grad=False):
+    """Random numbers, normal of mean 0 and variance 1. Raises: RuntimeError for integer dtypes."""
+    check_options("randn", layout, device, pin_memory)
+    x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()))
+    x = roomy("randn", x)
+    draw_normal("randn", x, 0, 1, generator)
+    return seen_apart(finish("randn", x, out, requires_grad))
+
+
+def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, layout=None,
+                   device=None, pin_memory=False, requires_grad=False):
+    """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
+    check_options("normal", layout, device, pin_memory)
+    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()))
+    x = roomy("normal", x)
+    draw_normal("normal", x, plain_number("normal", "mean", mean),
+                plain_number("normal", "std", std), generator)
+    return seen_apart(finish("normal", x, out, requires_grad))
+
+
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
+              requires_grad=False, memory_format=None):
+    """As `rand`, of the sizes and the dtype of `input`."""
+    x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = roomy("rand_like", x)
+    draw_uniform("rand_like", x, 0, 1, generator)
+    return seen_apart(finish("rand_like", x, None, requires_grad))
+
+
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
+               requires_grad=False, memory_format=None):
+    """As `randn`, of the sizes and the dtype of `input`."""
+    x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = roomy("randn_like", x)
+    draw_normal("randn_like", x, 0, 1, generator)
+    return seen_apart(finish("randn_like", x, None, requires_grad))
+
+
+def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
+    """This tensor, after its elements became uniform in [from, to).
+
+    Gradient: the old elements get zero. Raises: RuntimeError for bounds out of order or not finite.
+    """
+    cdef double low = plain_number("uniform_", "from", from_)
+    cdef double high = plain_number("uniform_", "to", to)
+    cdef uint64_t bits
+    check_writable("uniform_", self, mode().grad)
+    refuse_apart("uniform_")
+    check_real("uniform_", self)
+    if not low <= high or not isfinite(high - low):
+        raise RuntimeError(
+            f"uniform_: expects from <= to and a finite to - from, got from={low} and to={high}")
+    for bound in (low, high, high - low):
+        number_bits("uniform_", bound, self.type, &bits)     # refuses what overflows
+    draw_uniform("uniform_", self, low, high, generator)
+    overwritten(self, None)
+    return self
+
+
+def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
+    """This tensor, after its elements became normal with this mean and standard deviation.
+
+    Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
+    """
+    check_writable("normal_", self, mode().grad)
+    refuse_apart("normal_")
+    draw_normal("normal_", self, plain_number("normal_", "mean", mean),
+                plain_number("normal_", "std", std), generator)
+    overwritten(self, None)
+    return self
+
+
+# ---- yes or no -----------------------------------------------------------------------------------
+
+def bernoulli_(Tensor self, p=0.5, *, generator=None):
+    """This tensor, after its elements became 1 with probability `p`, else 0.
+
+    `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
+    Raises: RuntimeError unless p is in [0, 1].
+    """
+    check_writable("bernoulli_", self, mode().grad)
+    refuse_apart("bernoulli_")
+    draw_truths("bernoulli_", self, p, chosen("bernoulli_", generator))
+    overwritten(self, None)
+    return self
+
+
+cdef int draw_truths(str name, Tensor x, object p, Generator generator) except -1:
+    """x := 1 with probability `p`, a number or a tensor that broadcasts, else 0."""
+    if isinstance(p, Tensor) and (<Tensor>p).ndim_:
+        return draw_each(name, x, <Tensor>p, generator)
+    return draw_below(x, plain_number(name, "p", p), generator)
+
+
+cdef int draw_below(Tensor x, double p, Generator generator) except -1:
+    cdef Draw draw
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_: p must be in [0, 1], got {p}")
+    draw.law = BELOW
+    draw.scale, draw.shift, draw.top = p, 0, 1
+    return draw_reals(x, generator, &draw)
+
+
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability that each element of `input` gives, else 0; or with probability `p`.
+
+    Raises: RuntimeError unless the probabilities are in [0, 1].
+
+    >>> tensorlib.bernoulli(tensorlib.tensor([0., 1.]))
+    tensor([0., 1.])
+    """
+    cdef Tensor x = alike("bernoulli", input, None, None, None, False, None)
+    if p is None and not isinstance(input, Tensor):       # probabilities of each example
+        return drawn_below(x, input, generator)
+    if p is None:
+        check_real("bernoulli", x)
+    x = roomy("bernoulli", x)
+    draw_truths("bernoulli", x, input if p is None else p, chosen("bernoulli", generator))
+    return seen_apart(finish("bernoulli", x, out, False))
+
+
+cdef object drawn_below(Tensor like, object p, object generator):
+    """1 where a uniform number is below the element of `p`, a stand-in of tensors, else 0."""
+    check_real("bernoulli", like)
+    for bound in (p < 0, p > 1):
+        if bool(behind(bound).any()):
+            raise RuntimeError("bernoulli: probabilities must be in [0, 1]")
+    numbers = rand(like.shape, generator=generator, dtype=float)
+    return (numbers < p).to(dtype_object(like.type))
+
+
+cdef int draw_each(str name, Tensor x, Tensor p, Generator generator) except -1:
+    """x := 1 where a uniform number is below the element of `p`, else 0."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Tensor chances = new_like(x, FLOAT64), numbers = new_like(x, FLOAT64)
+    cdef double* chance = <double*>chances.data_pointer
+    cdef double* number = <double*>numbers.data_pointer
+    cdef Py_ssize_t i
+    cdef Draw draw
+    cdef int ndim = broadcast(name, x.ndim_, x.dims, p.ndim_, p.dims, dims)
+    for i in range(ndim):
+        if ndim != x.ndim_ or dims[i] != x.dims[i]:
+            raise RuntimeError(f"{name}: p of shape {tuple(p.shape)} does not broadcast to "
+                               f"{tuple(x.shape)}")
+    copy_into(chances, p)
+    for i in range(x.numel_):
+        if not 0 <= chance[i] <= 1:
+            raise RuntimeError(f"{name}: probabilities must be in [0, 1], got {chance[i]}")
+    draw.law = UNIFORM
+    draw.scale, draw.shift, draw.top = 1, 0, 1
+    draw_reals(numbers, generator, &draw)
+    for i in range(x.numel_):
+        number[i] = number[i] < chance[i]
+    return copy_into(x, numbers)
+
+
+# ---- integers ------------------------------------------------------------------------------------
+
+cdef struct IntegerDraw:
+    uint64_t seed, offset
+    int64_t low
+    uint64_t span                # 0 stands for 2**64
+    int64_t* y
+
+
+cdef void draw_integers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef IntegerDraw* draw = <IntegerDraw*>context
+    integers(draw.seed, draw.offset, draw.low, draw.span, draw.y, begin, end)
+
+
+cdef int draw_between(str name, Tensor x, object low, object high, object generator) except -1:
+    """x := integers in [low, high)."""
+    cdef IntegerDraw draw
+    cdef Generator source = chosen(name, generator)
+    cdef Tensor y = x if x.type == INT64 and x.packed else new_like(x, INT64)
+    if low >= high:
+        raise RuntimeError(f"{name}: expects low < high, got low={low} and high={high}")
+    for bound in (low, high - 1):
+        check_bound(name, bound, x.type)
+    draw.seed, draw.offset = source.key, source.offset
+    source.offset += 1
+    draw.low, draw.span = low, (high - low) % 2**64
+    draw.y = <int64_t*>y.data_pointer
+    run_draw(draw_integers, &draw, y.numel_)
+    return 0 if y is x else copy_into(x, y)
+
+
+cdef int check_bound(str name, object bound, int dtype) except -1:
+    cdef uint64_t bits
+    number_bits(name, bound, INT64, &bits)
+    if dtype == BOOL and not 0 <= bound <= 1:
+        raise OutOfRangeError(f"{name}: {bound} does not fit in tensorlib.bool")
+    return number_bits(name, bound, dtype, &bits)
+
+
+cdef object whole(str name, str argument, object value):
+    if not PyIndex_Check(value):
+        raise TypeError(f"{name}: {argument} must be an int, not {type(value).__name__}")
+    return PyNumber_Index(value)
+
+
+def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
+            device=None, pin_memory=False, requires_grad=False):
+    """Random integers in [low, high), as int64.
+
+    `randint(high, size)` begins at 0. Raises: RuntimeError unless low < high, OutOfRangeError for
+    bounds that the dtype can't hold.
+    """
+    check_options("randint", layout, device, pin_memory)
+    if size is None:
+        low, high, size = 0, low, high
+    if high is None or size is None:
+        raise TypeError("randint: takes (high, size) or (low, high, size)")
+    low = whole("randint", "low", 0 if low is None else low)
+    high = whole("randint", "high", high)
+    x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64))
+    x = roomy("randint", x)
+    draw_between("randint", x, low, high, generator)
+    return seen_apart(finish("randint", x, out, requires_grad))
+
+
+def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
+                 device=None, pin_memory=False, requires_grad=False, memory_format=None):
+    """As `randint`, of the sizes and the dtype of `input`: `randint_like(input, [low,] high)`."""
+    if high is None:
+        low, high = 0, low
+    low = whole("randint_like", "low", 0 if low is None else low)
+    high = whole("randint_like", "high", high)
+    x = alike("randint_like", input, dtype, layout, device, pin_memory, memory_format)
+    x = roomy("randint_like", x)
+    draw_between("randint_like", x, low, high, generator)
+    return seen_apart(finish("randint_like", x, None, requires_grad))
+
+
+def random_(Tensor self, from_=None, to=None, *, generator=None):
+    """This tensor, after its elements became integers in [from, to).
+
+    `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
+    Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
+    """
+    check_writable("random_", self, mode().grad)
+    refuse_apart("random_")
+    if to is None and from_ is not None:
+        from_, to = 0, from_
+    from_ = 0 if from_ is None else whole("random_", "from", from_)
+    to = largest(self.type) + 1 if to is None else whole("random_", "to", to)
+    draw_between("random_", self, from_, to, generator)
+    overwritten(self, None)
+    return self
+
+
+cdef object largest(int dtype):
+    """The largest integer up to which a dtype holds all of them."""
+    if dtype == BOOL:
+        return 1
+    if KIND[dtype] == FLOAT_KIND:
+        return {FLOAT16: 2**11, BFLOAT16: 2**8, FLOAT32: 2**24}.get(dtype, 2**53)
+    return 2**8 - 1 if dtype == UINT8 else 2**(8 * dtype_object(dtype).itemsize - 1) - 1

@@ -1,0 +1,159 @@
+"""Generators of random numbers: a seed and a count of draws."""
+
+from cpython.number cimport PyIndex_Check, PyNumber_Index
+from libc.string cimport memcpy
+
+import os
+from _thread import get_ident
+
+from tensorlib._core.base.dtypes cimport UINT8
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+
+from tensorlib._core.base.device import CPU
+from tensorlib._core.base.device import device as device_type
+from tensorlib._core.tensor.numbers import OutOfRangeError
+
+cdef enum:
+    STATE_BYTES = 16
+
+cdef uint64_t FIRST_SEED = 67280421310721        # of a new Generator, as in PyTorch
+
+
+cdef class Generator:
+    """A source of random numbers: a seed, and how many tensors were drawn from it.
+
+    >>> g = tensorlib.Generator().manual_seed(3)
+    >>> x, y = tensorlib.rand(2, generator=g), tensorlib.rand(2, generator=g)
+    >>> bool((x == tensorlib.rand(2, generator=g.manual_seed(3))).all())
+    True
+    """
+
+    def __cinit__(self):
+        self.key = FIRST_SEED
+
+    def __init__(self, device="cpu"):
+        device_type(device)      # raises for all but the CPU
+
+    @property
+    def device(self):
+        return CPU
+
+    def manual_seed(self, seed):
+        """This generator, started anew from `seed`, which is in [-2**63, 2**64).
+
+        Raises: RuntimeError for what is no integer, OutOfRangeError.
+        """
+        if isinstance(seed, Tensor) or not PyIndex_Check(seed):
+            raise RuntimeError(f"manual_seed: expected an int, got {type(seed).__name__}")
+        seed = PyNumber_Index(seed)
+        if not -2**63 <= seed < 2**64:
+            raise OutOfRangeError(f"manual_seed: {seed} is not in [-2**63, 2**64)")
+        self.key = seed % 2**64
+        self.offset = 0
+        return self
+
+    def seed(self):
+        """A seed from the operating system, from which this generator now starts anew."""
+        self.key = int.from_bytes(os.urandom(8), "little")
+        self.offset = 0
+        return self.key
+
+    def initial_seed(self):
+        """The seed from which this generator started."""
+        return self.key
+
+    def get_state(self):
+        """The state as a tensor of bytes, for `set_state`."""
+        cdef Py_ssize_t size = STATE_BYTES
+        cdef Tensor state = new_tensor(UINT8, 1, &size)
+        memcpy(state.data_pointer, &self.key, 8)
+        memcpy(state.data_pointer + 8, &self.offset, 8)
+        return state
+
+    def set_state(self, new_state):
+        """Goes on from a state that `get_state` gave. Raises: TypeError, RuntimeError."""
+        if not isinstance(new_state, Tensor) or (<Tensor>new_state).type != UINT8:
+            got = new_state.dtype if isinstance(new_state, Tensor) else type(new_state).__name__
+            raise TypeError(f"set_state: expected a Tensor of uint8, got {got}")
+        if (<Tensor>new_state).numel_ != STATE_BYTES or not (<Tensor>new_state).packed:
+            raise RuntimeError(
+                f"set_state: a state has {STATE_BYTES} contiguous bytes, got a tensor of shape "
+                f"{tuple(new_state.shape)}")
+        memcpy(&self.key, (<Tensor>new_state).data_pointer, 8)
+        memcpy(&self.offset, (<Tensor>new_state).data_pointer + 8, 8)
+        return self
+
+    def clone_state(self):
+        """A new generator that goes on from the same state."""
+        return restored(self.key, self.offset)
+
+    def __reduce__(self):
+        return restored, (self.key, self.offset)
+
+    def __repr__(self):
+        return f"<tensorlib.Generator of seed {self.key} after {self.offset} draws>"
+
+
+def restored(uint64_t key, uint64_t offset):
+    """A generator in the state that a pickle holds."""
+    cdef Generator generator = Generator()
+    generator.key, generator.offset = key, offset
+    return generator
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+# How the threads draw that run a function for a whole batch: False where they may not, or a pair of
+# the sizes that every draw has besides its own, and of what makes its result one example.
+cdef dict plans = {}
+
+
+def set_plan(plan):
+    """Sets how this thread draws (None: as ever) and returns how it did."""
+    before = plans.pop(get_ident(), None)
+    if plan is not None:
+        plans[get_ident()] = plan
+    return before
+
+
+cdef object plan_of(str name):
+    """How this thread draws, where it does so for each example apart; else None."""
+    plan = plans.get(get_ident())
+    if plan is False:
+        raise RuntimeError(f"{name}: vmap: called random operation while in randomness error mode; "
+                           "use vmap(..., randomness='same') or 'different', or draw the numbers "
+                           "outside of vmap")
+    return plan
+
+
+cpdef tuple sizes_apart(str name):
+    """The sizes of the batches whose examples draw apart, the outermost first."""
+    plan = plan_of(name) if plans else None
+    return () if plan is None else <tuple>plan[0]
+
+
+cpdef object seen_apart(object x):
+    """What was drawn, as the examples see it."""
+    plan = plans.get(get_ident()) if plans else None
+    return plan[1](x) if plan else x
+
+
+cdef int refuse_apart(str name) except -1:
+    """Raises where one tensor would have to take the numbers of examples that draw apart."""
+    if plans and plan_of(name) is not None:
+        raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
+                           "share, with randomness='different', would draw the same for all; use "
+                           "the form that returns a new tensor")
+    return 0
+
+
+cdef Generator chosen(str name, object generator):
+    if plans:
+        plan_of(name)
+    if generator is None:
+        return <Generator>default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"{name}: generator must be a Generator, not {type(generator).__name__}")
+    return <Generator>generator

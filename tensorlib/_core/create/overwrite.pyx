@@ -1,0 +1,129 @@
+"""Writing new values over a tensor's elements, and what that does to its history."""
+
+from tensorlib._core.apply.inplace cimport check_may_change, check_writable, forget, replaced_by
+from tensorlib._core.arrays.operands cimport operand, refuse_shared_write
+from tensorlib._core.base.dtypes cimport KIND
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.storage cimport untracked
+from tensorlib._core.create.creation cimport fill_number, plain_number
+from tensorlib._core.graph.node cimport mode, set_history
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, alias, new_scalar, replace, requires_grad, same_shape,
+)
+from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
+
+cdef int overwritten(Tensor x, Tensor source) except -1:
+    """Notes that the elements of `x` are those of `source` now, or (None) constants.
+
+    What `x` was before gets a gradient of zero.
+    """
+    x.storage.version += 1
+    if not mode().grad or not (requires_grad(x) or source is not None and requires_grad(source)):
+        return 0
+    return forget(x) if source is None else replaced_by(x, alias(x), source)
+
+
+cdef int write(str name, Tensor x, Tensor source) except -1:
+    """x := source, cast and broadcast, recorded."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d, ndim
+    check_writable(name, x, mode().grad)
+    ndim = broadcast(name, x.ndim_, x.dims, source.ndim_, source.dims, dims)
+    for d in range(ndim):
+        if ndim != x.ndim_ or dims[d] != x.dims[d]:
+            raise RuntimeError(
+                f"{name}: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
+                f"{tuple([dims[k] for k in range(ndim)])}")
+    copy_into(x, packed_copy(source, source.type) if may_overlap(source, x) else source)
+    return overwritten(x, source)
+
+
+def _count_write(Tensor x):
+    """Notes that the elements of `x` were written by other means."""
+    if not untracked(x.storage):
+        x.storage.version += 1
+
+
+def copy_(Tensor self, src, non_blocking=False):
+    """This tensor, after the elements of `src` were written over its own, cast and broadcast.
+
+    Gradient: goes to `src`; the old elements get zero. Raises: RuntimeError, TypeError.
+    """
+    cdef Tensor source = operand(None, src, None)
+    if source is None:
+        refuse_shared_write("copy_", (src,))
+        raise TypeError(f"copy_: src must be a Tensor or a number, not {type(src).__name__}")
+    write("copy_", self, source)
+    return self
+
+
+def fill_(Tensor self, value):
+    """This tensor, after all its elements became `value`, a number or a 0-d tensor.
+
+    Gradient: to a tensor `value` the sum; the old elements get zero.
+    Raises: RuntimeError, TypeError, OutOfRangeError for a value that the dtype can't hold.
+    """
+    if isinstance(value, Tensor):
+        if (<Tensor>value).ndim_:
+            raise RuntimeError(
+                f"fill_: value must be a number or a 0-d tensor, got {(<Tensor>value).ndim_} dims")
+        write("fill_", self, <Tensor>value)
+        return self
+    write_number("fill_", self, plain_number("fill_", "value", value))
+    return self
+
+
+def zero_(Tensor self):
+    """This tensor, after all its elements became zero. Gradient: the old elements get zero."""
+    write_number("zero_", self, 0)
+    return self
+
+
+cdef int write_number(str name, Tensor x, object value) except -1:
+    """x := a Python number, recorded."""
+    cdef Tensor one
+    check_writable(name, x, mode().grad)
+    if x.packed:
+        fill_number(name, x, value)
+    else:
+        one = new_scalar(x.type)
+        fill_number(name, one, value)
+        copy_into(x, one)
+    return overwritten(x, None)
+
+
+def write_result(str name, Tensor x, given):
+    """`x`, after the result of an operation on it was written over its elements.
+
+    Raises: RuntimeError for a result of another shape, or of a dtype that can't be cast.
+    """
+    cdef Tensor result
+    refuse_shared_write(name, (given,))
+    result = given
+    if not same_shape(x, result):
+        raise RuntimeError(f"{name}: output with shape {tuple(x.shape)} doesn't match the result's "
+                           f"{tuple(result.shape)}")
+    if KIND[result.type] > KIND[x.type]:
+        raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
+                           f"output type {x.dtype}")
+    write(name, x, result)
+    return x
+
+
+def take_layout(str name, Tensor x, view_of, tuple args):
+    """`x`, after it took on the layout of `view_of(x, *args)`, and its place in the graph.
+
+    Its elements stay where they are. What was saved of it before is noticed as overwritten.
+    """
+    cdef Tensor view
+    check_may_change(name, x, mode().grad)
+    x.storage.version += 1
+    try:
+        view = view_of(x, *args)
+    except BaseException:
+        x.storage.version -= 1
+        raise
+    replace(x, view)
+    if view.grad_node is not None:
+        set_history(x, view.grad_node, view.slot)
+    return x

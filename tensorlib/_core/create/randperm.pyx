@@ -1,0 +1,85 @@
+"""Random permutations."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
+from tensorlib._core.create.creation cimport check_options, chosen_dtype, finish, plain_size, sized
+from tensorlib._core.create.draws cimport largest, run_draw
+from tensorlib._core.create.generator cimport Generator, chosen, seen_apart, sizes_apart
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.copies cimport cast
+
+from tensorlib._kernels import load
+
+ctypedef void (*bits_loop)(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begin,
+                           Py_ssize_t end) noexcept nogil
+
+cdef struct BitsDraw:
+    uint64_t seed, offset
+    uint64_t* y
+
+
+cdef void draw_bits(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef BitsDraw* draw = <BitsDraw*>context
+    raw_bits(draw.seed, draw.offset, draw.y, begin, end)
+
+
+cdef extern from *:
+    """
+    #define high_product(a, b) ((uint64_t)(((unsigned __int128)(a) * (b)) >> 64))
+    """
+    uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil
+
+
+cdef void shuffle(int64_t* y, const uint64_t* bits, Py_ssize_t n) noexcept nogil:
+    """y := the numbers below n in an order that `bits` choose (Fisher and Yates, inside out)."""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        j = <Py_ssize_t>high_product(bits[i], <uint64_t>i + 1)
+        y[i] = y[j]
+        y[j] = i
+
+
+cdef bits_loop raw_bits = NULL
+
+
+cdef int find_kernel() except -1:
+    global raw_bits
+    for kind, _, dtype, address in load("philox").table():
+        if kind == "bits":
+            raw_bits = <bits_loop><size_t>address
+    return 0
+
+
+find_kernel()
+
+
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None,
+             pin_memory=False, requires_grad=False):
+    """The integers from 0 to n - 1 in a random order, as int64.
+
+    Raises: RuntimeError for a negative n or one beyond the integers that the dtype holds.
+    """
+    cdef Py_ssize_t length = plain_size("randperm", "n", n)
+    cdef int id = chosen_dtype("randperm", dtype, out, INT64)
+    cdef Generator source = chosen("randperm", generator)
+    cdef tuple sizes = sizes_apart("randperm")
+    cdef Tensor x, bits
+    cdef BitsDraw draw
+    cdef Py_ssize_t row, rows
+    check_options("randperm", layout, device, pin_memory)
+    if id == BOOL:
+        raise RuntimeError("randperm: not implemented for tensorlib.bool")
+    if length - 1 > largest(id):
+        raise RuntimeError(f"randperm: n = {length} is too large for {dtype_object(id)}")
+    x = sized("randperm", (), (*sizes, length), INT64)
+    bits = sized("randperm", (), (*sizes, length), INT64)
+    draw.seed, draw.offset = source.key, source.offset
+    source.offset += 1
+    draw.y = <uint64_t*>bits.data_pointer
+    run_draw(draw_bits, &draw, bits.numel_)
+    rows = bits.numel_ // length if length else 0
+    with nogil:
+        for row in range(rows):
+            shuffle(<int64_t*>x.data_pointer + row * length, draw.y + row * length, length)
+    return seen_apart(finish("randperm", cast(x, id), out, requires_grad))

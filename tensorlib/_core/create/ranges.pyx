@@ -1,0 +1,240 @@
+"""New tensors of evenly spaced numbers, identity matrices, triangles of matrices."""
+
+from cpython.float cimport PyFloat_Check
+from libc.math cimport ceil, isfinite, pow
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, default_float,
+)
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.create.creation cimport (
+    allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, plain_size,
+)
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.copies cimport cast, packed_copy
+
+cdef enum:
+    RAMP_GRAIN = 1 << 15         # elements written by a thread at once
+
+ctypedef fused real:
+    float
+    double
+
+
+# ---- evenly spaced -------------------------------------------------------------------------------
+
+# Element i of n is start + i * step, or, in the second half, stop - (n - 1 - i) * step.
+cdef struct Ramp:
+    char* y
+    double start, step, stop
+    int64_t first, stride        # of integers, which need no second half
+    Py_ssize_t half, last
+
+
+cdef void ramp_integers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Ramp* ramp = <Ramp*>context
+    cdef int64_t* y = <int64_t*>ramp.y
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        y[i] = ramp.first + i * ramp.stride
+
+
+cdef inline void ramp_reals(real* y, Ramp* ramp, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t i, middle = min(max(ramp.half, begin), end)
+    for i in range(begin, middle):
+        y[i] = <real>(ramp.start + <double>i * ramp.step)
+    for i in range(middle, end):
+        y[i] = <real>(ramp.stop - <double>(ramp.last - i) * ramp.step)
+
+
+cdef void ramp_floats(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    ramp_reals(<float*>(<Ramp*>context).y, <Ramp*>context, begin, end)
+
+
+cdef void ramp_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    ramp_reals(<double*>(<Ramp*>context).y, <Ramp*>context, begin, end)
+
+
+cdef Tensor run_ramp(str name, Ramp* ramp, Py_ssize_t n, int dtype):
+    """A vector of int64, float32 or float64."""
+    cdef Tensor x = allotted(name, dtype, 1, &n)
+    ramp.y = x.data_pointer
+    if n == 0:
+        return x
+    with nogil:
+        if dtype == INT64:
+            parallel_for(ramp_integers, ramp, n, RAMP_GRAIN)
+        elif dtype == FLOAT32:
+            parallel_for(ramp_floats, ramp, n, RAMP_GRAIN)
+        else:
+            parallel_for(ramp_doubles, ramp, n, RAMP_GRAIN)
+    return x
+
+
+def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+           pin_memory=False, requires_grad=False):
+    """The numbers start, start + step, ... before `end`.
+
+    `arange(end)` counts from 0. The dtype is int64 if all are integers, else the
+    default one. Raises: RuntimeError for a step of 0 or away from `end` and for infinite ranges,
+    OutOfRangeError for numbers that the dtype can't hold.
+
+    >>> tensorlib.arange(1, 2, 0.25)
+    tensor([1.0000, 1.2500, 1.5000, 1.7500])
+    """
+    cdef int id
+    if end is None:
+        start, end = 0, start
+    start = plain_number("arange", "start", 0 if start is None else start)
+    end = plain_number("arange", "end", end)
+    step = plain_number("arange", "step", step)
+    check_options("arange", layout, device, pin_memory)
+    reals = PyFloat_Check(start) or PyFloat_Check(end) or PyFloat_Check(step)
+    id = chosen_dtype("arange", dtype, out, default_float() if reals else INT64)
+    if not (isfinite(start) and isfinite(end) and isfinite(step)):
+        raise RuntimeError(f"arange: unsupported range: {start} -> {end} in steps of {step}")
+    if KIND[id] == INTEGER_KIND:
+        x = integer_range(start, end, step, id)
+    elif KIND[id] == FLOAT_KIND:
+        x = real_range(start, end, step, id)
+    else:
+        raise RuntimeError("arange: not implemented for tensorlib.bool")
+    return finish("arange", x, out, requires_grad)
+
+
+cdef int check_direction(object start, object end, object step) except -1:
+    if step == 0:
+        raise RuntimeError("arange: step must not be 0")
+    if (end < start) if step > 0 else (end > start):
+        raise RuntimeError(
+            f"arange: the bounds are inconsistent with the sign of the step: {start} -> {end} in "
+            f"steps of {step}")
+    return 0
+
+
+cdef Py_ssize_t checked_count(object n) except -1:
+    if n > 1 << 59:
+        raise RuntimeError(f"arange: {n} elements are too many")
+    return int(n)
+
+
+cdef Tensor integer_range(object start, object end, object step, int id):
+    """Integers of any width. As in PyTorch, only int64 cuts the bounds before it counts."""
+    cdef Ramp ramp
+    cdef Py_ssize_t n
+    cdef Tensor x
+    if id == INT64:
+        start, end, step = int(start), int(end), int(step)
+        check_direction(start, end, step)
+        n = checked_count(-((start - end) // step))
+    else:
+        check_direction(start, end, step)
+        n = checked_count(ceil((<double>end - <double>start) / <double>step))
+    start, step = int(start), int(step)
+    if n:
+        check_fits(start, id)
+        check_fits(start + (n - 1) * step, id)
+    ramp.first, ramp.stride = start if n else 0, step if n > 1 else 0
+    return cast(run_ramp("arange", &ramp, n, INT64), id)
+
+
+cdef int check_fits(object value, int id) except -1:
+    cdef uint64_t bits
+    return number_bits("arange", value, id, &bits)
+
+
+cdef Tensor real_range(double start, double end, double step, int id):
+    cdef Ramp ramp
+    cdef Py_ssize_t n
+    check_direction(start, end, step)
+    n = checked_count(ceil((end - start) / step))
+    ramp.start, ramp.step, ramp.half = start, step, n
+    return cast(run_ramp("arange", &ramp, n, id if id == FLOAT32 else FLOAT64), id)
+
+
+cdef Tensor spaced(str name, object start, object end, object steps, int id):
+    cdef Ramp ramp
+    cdef Py_ssize_t n = plain_size(name, "steps", steps)
+    if id == BOOL:
+        raise RuntimeError(f"{name}: not implemented for tensorlib.bool")
+    ramp.start = plain_number(name, "start", start)
+    ramp.stop = plain_number(name, "end", end)
+    ramp.step = (ramp.stop - ramp.start) / (n - 1) if n > 1 else 0
+    ramp.half, ramp.last = (n + 1) // 2, n - 1
+    return run_ramp(name, &ramp, n, id if id == FLOAT32 else FLOAT64)
+
+
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
+             pin_memory=False, requires_grad=False):
+    """`steps` numbers from `start` to `end`, both included, at equal distances.
+
+    Of the default dtype. Raises: RuntimeError for a negative number of steps.
+    """
+    cdef int id = chosen_dtype("linspace", dtype, out, default_float())
+    check_options("linspace", layout, device, pin_memory)
+    return finish("linspace", cast(spaced("linspace", start, end, steps, id), id), out,
+                  requires_grad)
+
+
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
+             pin_memory=False, requires_grad=False):
+    """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`.
+
+    Of the default dtype. Raises: RuntimeError for a negative number of steps.
+    """
+    cdef int id = chosen_dtype("logspace", dtype, out, default_float())
+    cdef double radix = plain_number("logspace", "base", base)
+    cdef Tensor x
+    cdef double* y
+    cdef Py_ssize_t i
+    check_options("logspace", layout, device, pin_memory)
+    x = spaced("logspace", start, end, steps, FLOAT64 if id != BOOL else BOOL)
+    y = <double*>x.data_pointer
+    for i in range(x.numel_):
+        y[i] = pow(radix, y[i])
+    return finish("logspace", cast(x, id), out, requires_grad)
+
+
+# ---- matrices ------------------------------------------------------------------------------------
+
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+        requires_grad=False):
+    """The identity matrix of n rows and m columns (n unless given). Raises: RuntimeError."""
+    cdef Py_ssize_t dims[2]
+    cdef Py_ssize_t i
+    cdef uint64_t bits
+    cdef Tensor x
+    check_options("eye", layout, device, pin_memory)
+    dims[0] = plain_size("eye", "n", n)
+    dims[1] = dims[0] if m is None else plain_size("eye", "m", m)
+    x = allotted("eye", chosen_dtype("eye", dtype, out, default_float()), 2, dims)
+    fill_bits(x, 0)
+    number_bits("eye", 1, x.type, &bits)
+    for i in range(min(dims[0], dims[1])):
+        memcpy(x.data_pointer + i * (dims[1] + 1) * ITEMSIZE[x.type], &bits, ITEMSIZE[x.type])
+    return finish("eye", x, out, requires_grad)
+
+
+def triangle(Tensor x, Py_ssize_t diagonal, bint upper):
+    """A copy of `x` with zeros below (`upper`) or above a diagonal of the last two dims."""
+    cdef Py_ssize_t rows, cols, row, first, last, size = ITEMSIZE[x.type]
+    cdef Tensor y
+    cdef char* place
+    if x.ndim_ < 2:
+        raise RuntimeError(f"{'triu' if upper else 'tril'}: input must have at least 2 dims, got "
+                           f"{x.ndim_}")
+    y = packed_copy(x, x.type)
+    rows, cols = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1]
+    place = y.data_pointer
+    diagonal = min(max(diagonal, -rows), cols)
+    for row in range(x.numel_ // cols if cols else 0):
+        # [first, last) of this row is what goes
+        first = 0 if upper else row % rows + diagonal + 1
+        last = row % rows + diagonal if upper else cols
+        first, last = max(first, <Py_ssize_t>0), min(last, cols)
+        if first < last:
+            memset(place + first * size, 0, (last - first) * size)
+        place += cols * size
+    return y

@@ -1,9 +1,0 @@
-from cpython.object cimport PyObject
-
-from tensorlib._core.op cimport Op
-from tensorlib._core.tensor cimport Tensor
-
-cdef Tensor apply_elementwise(Op op, PyObject** args)
-cdef int apply_into(Op op, PyObject** args, Tensor out) except -1
-cdef object apply_unary(Op op, object x)
-cdef object apply_binary(Op op, object a, object b)

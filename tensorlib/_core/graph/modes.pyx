@@ -1,0 +1,49 @@
+"""What else holds for operations of a thread: inference, anomalies, hooks on saved values."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+from tensorlib._core.base.storage cimport UNTRACKED, first_version
+from tensorlib._core.graph.node cimport CHECKED, PACKED, TRACED, mode
+
+
+def is_inference_mode_enabled():
+    """Whether tensors that this thread makes are inference tensors."""
+    return first_version()[0] != 0
+
+
+def _set_inference(bint enabled):
+    """Sets the inference mode of this thread and returns the one before."""
+    cdef bint before = first_version()[0] != 0
+    first_version()[0] = UNTRACKED if enabled else 0
+    return before
+
+
+def _set_anomaly(bint enabled, bint check_nan):
+    """Sets whether this thread detects anomalies, and NaN; returns what held before."""
+    before = bool(mode().watched & TRACED), bool(mode().watched & CHECKED)
+    mode().watched &= ~(TRACED | CHECKED)
+    if enabled:
+        mode().watched |= TRACED | (CHECKED if check_nan else 0)
+    return before
+
+
+def _set_complete(bint complete):
+    """Sets whether nodes keep what forward mode may need as well; returns what held before."""
+    cdef bint before = mode().complete
+    mode().complete = complete
+    return before
+
+
+def _set_packing(hooks):
+    """Sets (pack, unpack), or None, for the values that this thread saves; returns those before."""
+    cdef PyObject* before = mode().packing
+    held = None if before == NULL else <object>before
+    Py_XDECREF(before)
+    mode().packing = NULL
+    mode().watched &= ~PACKED
+    if hooks is not None:
+        Py_INCREF(hooks)
+        mode().packing = <PyObject*>hooks
+        mode().watched |= PACKED
+    return held

@@ -1,0 +1,98 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc
+
+from tensorlib._core.tensor.tensor cimport Tensor
+
+cdef enum:
+    EDGE_NDIM = 3
+    N_INLINE = 2
+    OUTPUT = 24          # the place of the first output in a mask of kept values
+
+# One input of the forward operation: where its gradient goes, and what that must look like.
+cdef struct Edge:
+    PyObject* target     # Node, owned; NULL where no gradient is needed
+    int slot             # which output of the target
+    short dtype
+    short ndim
+    Py_ssize_t dims[EDGE_NDIM]     # the sizes, or in dims[0] a pointer to them
+
+# A value kept for the gradient, as it was when the operation ran.
+cdef struct Saved:
+    PyObject* tensor     # owned
+    int64_t version
+
+cdef class Node:
+    cdef object op
+    cdef object attributes         # what the rules need beside tensors, or None
+    cdef object hooks              # or None
+    cdef object notes              # metadata dict, or None
+    cdef int64_t sequence          # grows with time
+    cdef unsigned int kept         # which inputs and outputs are saved, a bit each
+    cdef int n_edges
+    cdef int n_outputs
+    cdef int n_saved
+    cdef int64_t mark              # the last walk that came by (graph_reader.pyx)
+    cdef bint released             # the saved values were let go by a sweep
+    cdef bint packs                # its values are saved through hooks
+    cdef bint watched              # the garbage collector looks after it
+    cdef Edge* edges
+    cdef Saved* saved
+    cdef Edge inline_edges[N_INLINE]
+    cdef Saved inline_saved[N_INLINE]
+    # the state of one sweep
+    cdef int64_t sweep
+    cdef int pending               # dependents that have not reported
+    cdef int cursor                # the next edge to follow
+    cdef bint needed
+    cdef bint displaced            # an outer sweep will come by as well
+    cdef bint is_target            # its gradients are asked for
+    cdef PyObject** grads          # one for each output, owned
+    cdef PyObject* inline_grad
+
+cdef enum Watch:
+    IN_SWEEP = 1         # shown to the garbage collector as it is made
+    TRACED = 2           # notes where it was made, for the detection of anomalies
+    CHECKED = 4          # and its gradients are searched for NaN
+    PACKED = 8           # saves its values through hooks
+
+# Kinds of hooks of a node, in the order in which they run.
+cdef enum HookKind:
+    ON_TENSOR            # with the gradient of one output
+    RETAINS              # the same, for retain_grad: after all others
+    BEFORE               # with the gradients of all outputs, before the node runs
+    ACCUMULATED          # with the leaf, after its .grad was computed
+    AFTER                # with the gradients of the inputs and outputs
+
+# What holds for operations that run on this thread.
+cdef struct Mode:
+    bint grad            # operations are recorded
+    int watched          # what else is done with each new node: flags of Watch
+    bint complete        # nodes keep what forward-mode rules may need as well
+    PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
+    PyObject* running    # the node whose gradient is computed and searched for anomalies, or NULL
+    int64_t epoch        # tensors born before it must not be written in place
+
+cdef Mode* mode() noexcept nogil
+
+cdef int64_t sequence_now() noexcept
+cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
+cdef int set_edge(Node node, int i, Tensor x) except -1
+cdef void watch(Node node) noexcept
+cdef object hook_node(Node node, HookKind kind, int slot, object hook)
+cdef int set_history(Tensor x, object node, int slot) except -1
+cdef Node accumulator_of(Tensor leaf)
+cdef Node gradient_edge(Tensor x)
+
+cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
+    return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]
+
+cdef inline PyObject** grad_place(Node node, int slot) except NULL:
+    """Where the gradient of one output of a node is kept during a sweep."""
+    if node.n_outputs == 1:
+        return &node.inline_grad
+    if node.grads == NULL:
+        node.grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
+        if node.grads == NULL:
+            raise MemoryError()
+    return &node.grads[slot]

@@ -1,0 +1,71 @@
+
+from tensorlib._core.tiles.tile cimport TileProgram
+
+cdef enum:
+    MAX_WANTS = 16
+
+# What makes an operation on integers an error, in its last argument.
+cdef enum Guard:
+    NOTHING
+    ZEROS
+    NEGATIVES
+
+# What a rule is, once traced.
+cdef enum RuleKind:
+    PASS          # the gradient goes on as it is
+    ZERO          # the derivative is zero everywhere
+    TILES         # an element-wise formula, as a tile program
+    SPREAD        # the gradient is repeated over the dims that were reduced
+    FUNCTION      # a function of tensors
+
+# What a parameter of a rule stands for.
+cdef enum Want:
+    GRADIENT
+    SAVED
+    INPUTS           # all tensors of a sequence
+    ATTRIBUTE
+    SHAPE
+    NDIM
+    DTYPE
+    NODE
+
+cdef class Rule:
+    """How the gradient of one input (or of all, when `joint`) follows from what was saved."""
+    cdef readonly object function
+    cdef readonly tuple names
+    cdef RuleKind kind
+    cdef int n_wants
+    cdef Want wants[MAX_WANTS]
+    cdef int places[MAX_WANTS]
+    cdef unsigned int mask             # the saved values it needs, a bit each
+    cdef TileProgram program
+    cdef readonly bint joint
+
+cdef class Op:
+    cdef readonly str name
+    cdef readonly str doc
+    cdef readonly str node_name
+    cdef readonly tuple arguments      # names of the tensors it takes
+    cdef readonly tuple attributes     # names of what else it takes
+    cdef readonly tuple defaults       # of the attributes
+    cdef readonly tuple outputs        # names of what it gives
+    cdef readonly object forward
+    cdef readonly str linearity        # a key of RULES in autograd/tangent.py, "composite", or ""
+    cdef readonly object tangent_rule
+    cdef readonly tuple tangent_names
+    cdef readonly bint differentiable
+    cdef readonly bint elementwise
+    cdef readonly bint variadic        # takes a sequence of tensors
+    cdef readonly bint is_view
+    cdef public object function        # what the user calls
+    cdef public dict testing           # reference, samples, edges, waivers: what the tests use
+    cdef readonly list rules           # Rule or None for each argument
+    cdef object backward               # the backward operation, once asked for
+    cdef frozenset kept_attributes     # those that some rule names
+    cdef int n_args
+    cdef bint to_float                 # integers are computed as the default float
+    cdef Guard guard                   # what integers the last argument may not hold
+    cdef readonly tuple boolean_inputs # places of the arguments that are bool
+    cdef int loop
+    cdef TileProgram program
+    cdef int resolve(self, Rule rule, int i, str name) except -1

@@ -1,0 +1,224 @@
+"""Operations: the record of each, with its rules, and the registry."""
+
+cimport cython
+
+from types import MappingProxyType
+
+from tensorlib._core.graph.node cimport OUTPUT, mode
+from tensorlib._core.tiles.loops cimport loop_id
+from tensorlib._core.tiles.tile cimport TileProgram
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+def nearest(name, names):
+    """Up to three names that are much like `name`, the nearest first."""
+    near = sorted(((likeness(name, other), other) for other in names), reverse=True)[:3]
+    return [other for ratio, other in near if ratio >= 0.6]
+
+
+def likeness(str a, str b):
+    """Twice the length of the longest common subsequence, over both lengths: 1 for equal words.
+
+    difflib has a like measure, but to import it takes a twentieth of the time of importing all.
+    """
+    row = [0] * (len(b) + 1)                 # of the table: by prefixes of b, for a prefix of a
+    for x in a:
+        diagonal = 0
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
+    return 2 * row[-1] / (len(a) + len(b))
+
+
+class Operations(dict):
+    """Operations by name; an unknown name is a KeyError that says which are near."""
+
+    def __missing__(self, name):
+        near = nearest(str(name), self)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise KeyError(f"ops: no operation named {name!r}{hint}")
+
+
+cdef object OPS = Operations()
+cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
+registry = MappingProxyType(OPS)
+
+# what a rule may know of an argument that is not kept
+cdef dict FACTS = {"shape": SHAPE, "ndim": NDIM, "dtype": DTYPE}
+
+
+@cython.final
+cdef class Rule:
+    def __repr__(self):
+        return f"<rule of {', '.join(self.names)}>"
+
+
+@cython.final
+cdef class Op:
+    """One operation: what it computes, its gradient and its forward-mode rule.
+
+    `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` what else.
+    """
+
+    def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
+                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, refuses=None,
+                 bint differentiable=True, bint variadic=False, bint is_view=False,
+                 str linearity="", testing=None, bint registered=True):
+        if registered and name in OPS:
+            raise ValueError(f"ops: an operation named {name!r} exists already")
+        self.name = name
+        self.doc = doc
+        parts = name.split("_")
+        self.node_name = "".join(part[:1].upper() + part[1:] for part in parts) + "Backward"
+        self.arguments = tuple(arguments)
+        self.attributes = tuple(attributes)
+        self.defaults = tuple(defaults)
+        self.outputs = tuple(outputs)
+        self.n_args = len(self.arguments)
+        self.forward = forward
+        self.differentiable = differentiable
+        self.linearity = linearity
+        self.variadic = variadic
+        self.is_view = is_view
+        self.testing = testing or {}
+        self.rules = [None] * self.n_args
+        self.kept_attributes = frozenset()
+        self.to_float = to_float
+        self.guard = GUARDS[refuses]
+        self.boolean_inputs = tuple(boolean_inputs)
+        self.elementwise = loop is not None
+        if loop is not None:
+            self.loop = loop_id(loop)
+            self.program = TileProgram(
+                self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
+        if registered:
+            OPS[name] = self
+
+    def add_rule(self, str argument, function, program=None, constant=None, bint spreads=False,
+                 names=None):
+        """Registers how the gradient of `argument` (None: of all at once) is computed.
+
+        The parameters of `function` name what it needs and so what is kept: `g`, an output, an
+        argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`), or the `node`
+        itself; `names` stands for parameters that say nothing. An element-wise formula comes with
+        its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
+        `spreads` repeats the gradient over the attribute `dim`: the sweep does it without a call.
+        """
+        cdef Rule rule = Rule.__new__(Rule)
+        cdef int i
+        rule.function = function
+        rule.names = names or function.__code__.co_varnames[:function.__code__.co_argcount]
+        rule.joint = argument is None
+        rule.program = program
+        rule.kind = TILES if program is not None else FUNCTION
+        if constant is not None:
+            rule.kind = PASS if constant else ZERO
+        if spreads:
+            rule.kind = SPREAD
+        if len(rule.names) > MAX_WANTS:
+            raise ValueError(f"{self.name}: a rule takes at most {MAX_WANTS} parameters")
+        rule.n_wants = len(rule.names)
+        for i, name in enumerate(rule.names):
+            self.resolve(rule, i, name)
+        if argument is None:
+            self.rules = [rule] * self.n_args
+        elif argument not in self.arguments:
+            raise ValueError(
+                f"{self.name}: has no argument {argument!r}; it takes {self.arguments}")
+        else:
+            self.rules[self.arguments.index(argument)] = rule
+
+    cdef int resolve(self, Rule rule, int i, str name) except -1:
+        """Finds what a rule's parameter stands for."""
+        cdef str owner, what
+        if name == "g":
+            rule.wants[i] = GRADIENT
+        elif name in self.outputs:
+            rule.wants[i], rule.places[i] = SAVED, OUTPUT + self.outputs.index(name)
+            rule.mask |= <unsigned int>1 << rule.places[i]
+        elif name in self.arguments and not self.variadic:
+            rule.wants[i], rule.places[i] = SAVED, self.arguments.index(name)
+            rule.mask |= <unsigned int>1 << rule.places[i]
+        elif name in self.arguments:
+            rule.wants[i] = INPUTS
+            rule.mask |= (<unsigned int>1 << OUTPUT) - 1
+        elif name in self.attributes:
+            rule.wants[i], rule.places[i] = ATTRIBUTE, self.attributes.index(name)
+            self.kept_attributes |= {name}
+        elif name == "node":
+            rule.wants[i] = NODE
+        else:
+            owner, _, what = name.rpartition("_")
+            if owner not in self.arguments or what not in FACTS:
+                raise ValueError(f"{self.name}: a rule asks for {name!r}, which it does not have")
+            rule.wants[i] = FACTS[what]
+            rule.places[i] = self.arguments.index(owner)
+
+    def add_tangent(self, function, names=None, str linearity="jvp"):
+        """Registers the forward-mode rule: the output's tangent from those of the inputs.
+
+        Its parameters name what it needs, as in a gradient rule, and the tangents `d_ARGUMENT`;
+        `names` stands for parameters that say nothing.
+        """
+        self.tangent_rule = function
+        if names is None and linearity == "jvp":
+            names = function.__code__.co_varnames[:function.__code__.co_argcount]
+        self.tangent_names = names
+        self.linearity = linearity
+        return function
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    @property
+    def needs(self):
+        """What its gradient needs: names of inputs and outputs, `grad_OUTPUT` for each output."""
+        return needed(self)
+
+    @property
+    def gradient(self):
+        """The backward operation, an Op with a gradient of its own; None where there is none.
+
+        It takes what `needs` names, then the forward's attributes, `shapes` and `dtypes` of the
+        inputs, and gives a tuple: the gradient of each input.
+        """
+        if self.backward is None and self.differentiable:
+            self.backward = make_gradient(self)
+        return self.backward
+
+    @property
+    def tangent(self):
+        """The forward-mode rule, tangent(args, kwargs, tangents): the output and its tangent.
+
+        None where the operation has none. `args` are as in a call, `tangents` a tensor or None for
+        each of its tensors.
+        """
+        return make_tangent(self)
+
+    def __repr__(self):
+        return f"<Op {self.name}({', '.join(self.arguments + self.attributes)})>"
+
+    def __reduce__(self):
+        return find, (self.name,)
+
+
+def find(name):
+    """The operation of this name. Raises KeyError with the nearest names."""
+    return OPS[name]
+
+
+# ---- what the floors above fill in ---------------------------------------------------------------
+
+cdef object needed = None, make_gradient = None, make_tangent = None
+
+
+def connect_gradients(needs, gradient):
+    """Takes the functions of an operation that give what its gradient needs, and its gradient."""
+    global needed, make_gradient
+    needed, make_gradient = needs, gradient
+
+
+def connect_tangents(tangent):
+    """Takes the function of an operation that gives its forward-mode rule."""
+    global make_tangent
+    make_tangent = tangent

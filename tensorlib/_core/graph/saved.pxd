@@ -1,0 +1,11 @@
+from tensorlib._core.graph.node cimport Node
+from tensorlib._core.tensor.tensor cimport Tensor
+
+cdef int keep(Node node, int bit, Tensor x) except -1
+cdef void release_saved(Node node) noexcept
+cdef void forget_unpacked(Node node)
+cdef str recorded_at(Node node)
+cdef int check_not_released(Node node) except -1
+cdef Tensor saved_at(Node node, int i, int bit)
+cdef tuple saved_facts(Node node, int bit)
+cdef Tensor saved_value(Node node, int bit, bint as_recorded)

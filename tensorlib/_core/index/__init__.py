@@ -1,0 +1,1 @@
+"""Elements at positions: index expressions, and what reads and writes there."""

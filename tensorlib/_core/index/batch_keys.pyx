@@ -1,0 +1,26 @@
+"""Parsed index expressions for a batch of tensors."""
+
+from tensorlib._core.index.keys cimport Index, is_indexed, n_index_dims
+
+cdef object WHOLE = slice(None)
+
+
+def lifted(Index index):
+    """The parsed key that picks from each of a batch of tensors, in dim 0, what `index` does."""
+    cdef Index out = Index.__new__(Index)
+    out.basic = (WHOLE, *index.basic)
+    out.positions = None if index.positions is None else (None, *index.positions)
+    out.mask, out.n_true = index.mask, index.n_true
+    out.first, out.at = index.first + 1, index.at + 1
+    return out
+
+
+def ndim_picked(Index index, int ndim):
+    """How many dims a parsed key gives of a tensor of `ndim` dims."""
+    cdef int n_index = n_index_dims(index), d, left
+    for part in index.basic:
+        ndim += 1 if part is None else 0 if part is Ellipsis or isinstance(part, slice) else -1
+    left = ndim
+    for d in range(ndim):
+        left -= is_indexed(index, d)
+    return left + n_index

@@ -1,0 +1,251 @@
+"""Moves of elements between strided memory of one dtype: copies, gathers and scatters.
+
+There is one walker. It visits positions in x (given by indices, by a mask, or in order) and for
+each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
+is told has been checked before: it never raises.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
+from tensorlib._core.base.items cimport item, number
+from tensorlib._core.tensor.tensor cimport Tensor, new_view
+
+cdef enum:
+    CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
+    RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
+
+# Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
+ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                       Py_ssize_t n, Py_ssize_t run) noexcept nogil
+
+
+# ---- movers -----------------------------------------------------------------------------------
+
+cdef void take_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                     Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+    """y[i] := x[offsets[i]]"""
+    cdef Py_ssize_t i
+    for i in range(n):     # memcpy of a constant size is one move, aligned or not
+        memcpy(y + i * y_step, <char*>x + offsets[i], sizeof(item))
+
+
+cdef void put_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                    Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+    """x[offsets[i]] := y[i]"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(<char*>x + offsets[i], y + i * y_step, sizeof(item))
+
+
+cdef void take_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                    Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(y + i * y_step, <char*>x + offsets[i], run)
+
+
+cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                   Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        memcpy(<char*>x + offsets[i], y + i * y_step, run)
+
+
+cdef void add_runs(number* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                   Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+    """x[offsets[i]] += y[i], in the order of i"""
+    cdef Py_ssize_t i, j
+    cdef number* target
+    cdef number* values
+    for i in range(n):
+        target = <number*>(<char*>x + offsets[i])
+        values = <number*>(y + i * y_step)
+        for j in range(run // <Py_ssize_t>sizeof(number)):
+            target[j] += values[j]
+
+
+cdef void or_runs(char* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
+                  Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        for j in range(run):
+            x[offsets[i] + j] |= y[i * y_step + j]
+
+
+cdef mover pick(Move kind, Py_ssize_t run, int dtype) noexcept:
+    """The loop of a move. Half types are added by the caller in float32: they have none here."""
+    if kind == TAKE:
+        if run == 1: return <mover>take_items[uint8_t]
+        if run == 2: return <mover>take_items[uint16_t]
+        if run == 4: return <mover>take_items[uint32_t]
+        if run == 8: return <mover>take_items[uint64_t]
+        return take_runs
+    if kind == PUT:
+        if run == 1: return <mover>put_items[uint8_t]
+        if run == 2: return <mover>put_items[uint16_t]
+        if run == 4: return <mover>put_items[uint32_t]
+        if run == 8: return <mover>put_items[uint64_t]
+        return put_runs
+    if dtype == BOOL: return <mover>or_runs
+    if dtype == UINT8: return <mover>add_runs[uint8_t]
+    if dtype == INT8: return <mover>add_runs[int8_t]
+    if dtype == INT16: return <mover>add_runs[int16_t]
+    if dtype == INT32: return <mover>add_runs[int32_t]
+    if dtype == INT64: return <mover>add_runs[int64_t]
+    if dtype == FLOAT32: return <mover>add_runs[float]
+    return <mover>add_runs[double]
+
+
+# ---- the walker -------------------------------------------------------------------------------
+
+cdef void start(Walk* walk, char* x, char* y) noexcept:
+    """A walk with one position and no dims yet."""
+    walk.x = x
+    walk.y = y
+    walk.n = 1
+    walk.y_step = 0
+    walk.n_indices = 0
+    walk.mask = NULL
+    walk.x_step = 0
+    walk.ndim = 0
+
+
+cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_step) noexcept:
+    """The next inner dim; it is joined with the one before where both sides allow."""
+    cdef int last = walk.ndim - 1
+    if size == 1:
+        return
+    if last >= 0 and (walk.x_steps[last] == x_step * size and walk.y_steps[last] == y_step * size):
+        walk.dims[last] *= size
+        walk.x_steps[last] = x_step
+        walk.y_steps[last] = y_step
+        return
+    walk.dims[walk.ndim] = size
+    walk.x_steps[walk.ndim] = x_step
+    walk.y_steps[walk.ndim] = y_step
+    walk.ndim += 1
+
+
+cdef void move(Walk* walk, Move kind, int dtype) noexcept:
+    """Walks all positions and dims. Releases the GIL for large work."""
+    cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n
+    cdef int d, last = walk.ndim - 1
+    cdef mover loop
+    for d in range(walk.ndim):
+        total *= walk.dims[d]
+    if total == 0:
+        return
+    walk.run = itemsize
+    if last >= 0 and walk.x_steps[last] == itemsize and walk.y_steps[last] == itemsize:
+        walk.run *= walk.dims[last]
+        walk.ndim -= 1
+        last -= 1
+    if walk.n_indices == 0 and walk.mask == NULL and last >= 0:
+        # the innermost dim as positions in order
+        walk.n = walk.dims[last]
+        walk.x_step = walk.x_steps[last]
+        walk.y_step = walk.y_steps[last]
+        walk.ndim -= 1
+    loop = pick(kind, walk.run, dtype)
+    if total * itemsize < RELEASE_GIL:
+        run(walk, loop)
+    else:
+        with nogil:
+            run(walk, loop)
+
+
+cdef void run(Walk* walk, mover loop) noexcept nogil:
+    cdef Py_ssize_t offsets[CHUNK]
+    cdef Py_ssize_t counter[MAX_NDIM]
+    cdef Py_ssize_t done = 0, n, scanned = 0
+    cdef char* x
+    cdef char* y
+    cdef int d
+    while done < walk.n:
+        n = min(<Py_ssize_t>CHUNK, walk.n - done)
+        if walk.mask != NULL:
+            scanned = true_offsets(walk.mask, scanned, walk.x_step, offsets, n)
+        else:
+            index_offsets(walk, done, n, offsets)
+        x = walk.x
+        y = walk.y + done * walk.y_step
+        for d in range(walk.ndim):
+            counter[d] = 0
+        while True:
+            loop(x, offsets, y, walk.y_step, n, walk.run)
+            d = walk.ndim - 1
+            while d >= 0:
+                x += walk.x_steps[d]
+                y += walk.y_steps[d]
+                counter[d] += 1
+                if counter[d] < walk.dims[d]:
+                    break
+                x -= walk.dims[d] * walk.x_steps[d]
+                y -= walk.dims[d] * walk.y_steps[d]
+                counter[d] = 0
+                d -= 1
+            if d < 0:
+                break
+        done += n
+
+
+cdef void index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
+                        Py_ssize_t* offsets) noexcept nogil:
+    """offsets := sum over k of indices[k] * index_steps[k], or positions in order"""
+    cdef Py_ssize_t i, step
+    cdef const int64_t* index
+    cdef int k
+    if walk.n_indices == 0:
+        for i in range(n):
+            offsets[i] = (begin + i) * walk.x_step
+        return
+    index, step = walk.indices[0] + begin, walk.index_steps[0]
+    for i in range(n):
+        offsets[i] = index[i] * step
+    for k in range(1, walk.n_indices):
+        index, step = walk.indices[k] + begin, walk.index_steps[k]
+        for i in range(n):
+            offsets[i] += index[i] * step
+
+
+cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
+                             Py_ssize_t* offsets, Py_ssize_t n) noexcept nogil:
+    """Writes the byte offsets of the next n true bytes; returns where to go on."""
+    cdef Py_ssize_t found = 0
+    while found < n:
+        offsets[found] = at * step
+        found += mask[at]      # no branch: masks are hard to predict
+        at += 1
+    return at
+
+
+# ---- whole tensors ----------------------------------------------------------------------------
+
+cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims):
+    """A view of `x` broadcast to a shape, or None if it does not broadcast to it.
+
+    Leading dims of size 1 that the shape lacks are dropped, as in an assignment.
+    """
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, own
+    for d in range(x.ndim_ - ndim):
+        if x.dims[d] != 1:
+            return None
+    for d in range(ndim):
+        own = d - ndim + x.ndim_
+        if own < 0 or x.dims[own] == 1:
+            steps[d] = 0
+        elif x.dims[own] == dims[d]:
+            steps[d] = x.steps[own]
+        else:
+            return None
+    return new_view(x, ndim, dims, steps, x.data_pointer)
+
+
+cdef int require_writable(Tensor x) except -1:
+    if not x.storage.writable:
+        raise RuntimeError(
+            "setitem: the tensor shares read-only memory; write to x.clone() instead")
+    return 0

@@ -1,0 +1,136 @@
+"""Tensors joined into one: raw, outside the graph."""
+
+from tensorlib._core.base.blocks cimport copy_blocks
+from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport MAX_NDIM, count, wrap_dim
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
+from tensorlib._core.tiles.copies cimport copy_into
+
+cdef enum:
+    GRAIN = 1 << 16                  # bytes of one parallel chunk; less keeps the GIL
+
+
+cdef bint is_nothing(Tensor x) noexcept:
+    """A vector of no elements, which joins with anything."""
+    return x.ndim_ == 1 and x.numel_ == 0
+
+
+def cat(tuple tensors, dim):
+    """The tensors joined along `dim`: a new tensor. Vectors of no elements join with anything."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int along, d, dtype
+    cdef Tensor x, first = None
+    if not tensors:
+        raise RuntimeError("cat: expects a non-empty sequence of Tensors")
+    dtype = (<Tensor>tensors[0]).type
+    for x in tensors:
+        dtype = promote(dtype, x.type)
+        if x.ndim_ == 0:
+            raise RuntimeError("cat: zero-dimensional tensors cannot be concatenated; use stack")
+        if first is None and not is_nothing(x):
+            first = x
+    if first is None:
+        first = <Tensor>tensors[0]
+    along = wrap_dim("cat", dim, first.ndim_)
+    for d in range(first.ndim_):
+        dims[d] = first.dims[d]
+    dims[along] = 0
+    for x in tensors:
+        if is_nothing(x):
+            continue
+        for d in range(x.ndim_ if x.ndim_ == first.ndim_ else 0):
+            if d != along and x.dims[d] != first.dims[d]:
+                break
+        else:
+            if x.ndim_ == first.ndim_:
+                dims[along] += x.dims[along]
+                continue
+        raise RuntimeError(
+            f"cat: sizes of tensors must match except in dimension {along}: expected "
+            f"{list(first.shape)}, got {list(x.shape)}")
+    return joined("cat", tensors, first.ndim_, dims, along, dtype)
+
+
+def stack(tuple tensors, dim):
+    """The tensors, all of one shape, joined along a new dim, as a new tensor."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Tensor x, first
+    cdef int along, d, i, dtype
+    if not tensors:
+        raise RuntimeError("stack: expects a non-empty sequence of Tensors")
+    first = <Tensor>tensors[0]
+    dtype = first.type
+    along = wrap_dim("stack", dim, first.ndim_ + 1)
+    for i, x in enumerate(tensors):
+        if not same_shape(x, first):
+            raise RuntimeError(
+                f"stack: expects each tensor to be equal size, but got {list(first.shape)} at "
+                f"entry 0 and {list(x.shape)} at entry {i}")
+        dtype = promote(dtype, x.type)
+    if first.ndim_ == MAX_NDIM:
+        raise RuntimeError(f"stack: at most {MAX_NDIM} dims are supported")
+    for d in range(first.ndim_):
+        dims[d + (d >= along)] = first.dims[d]
+    dims[along] = len(tensors)
+    return joined("stack", tensors, first.ndim_ + 1, dims, along, dtype)
+
+
+cdef struct Blocks:
+    const char* x
+    char* y
+    Py_ssize_t nbytes                # of a block
+    Py_ssize_t step                  # from one block to the next in y
+
+
+cdef void copy_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Blocks [begin, end)."""
+    cdef Blocks* blocks = <Blocks*>context
+    copy_blocks(blocks.x + begin * blocks.nbytes, blocks.nbytes, blocks.y + begin * blocks.step,
+                blocks.step, end - begin, blocks.nbytes)
+
+
+cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, int along, int dtype):
+    """A new tensor of these sizes, filled from the tensors one after the other along a dim.
+
+    A tensor has one dim less where each has one place of a new dim.
+    """
+    cdef Py_ssize_t part[MAX_NDIM]
+    cdef Py_ssize_t start = 0, outer = 1, inner, d
+    cdef Tensor x, out
+    cdef Blocks blocks
+    cdef char* target
+    count(name, ndim, dims)
+    out = new_tensor(dtype, ndim, dims)
+    inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
+    for d in range(ndim):
+        part[d] = dims[d]
+        outer *= dims[d] if d < along else 1
+    for x in tensors:
+        if x.numel_ == 0:
+            continue
+        part[along] = x.dims[along] if x.ndim_ == ndim else 1
+        target = out.data_pointer + start * inner
+        blocks.nbytes = part[along] * inner
+        if x.packed and x.type == dtype and (outer > 1 or blocks.nbytes <= GRAIN):
+            blocks.x, blocks.y, blocks.step = x.data_pointer, target, dims[along] * inner
+            if outer * blocks.nbytes <= GRAIN:
+                copy_range(&blocks, 0, outer)
+            else:
+                with nogil:
+                    parallel_for(copy_range, &blocks, outer, GRAIN // max(blocks.nbytes, 1) + 1)
+        else:
+            fill(new_view(out, ndim, part, out.steps, target), x, along)
+        start += part[along]
+    return out
+
+
+cdef int fill(Tensor target, Tensor x, int along) except -1:
+    """target := x, which may lack the dim `along`, of size 1 in the target."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d
+    if x.ndim_ < target.ndim_:
+        for d in range(target.ndim_):
+            steps[d] = 0 if d == along else x.steps[d - (d > along)]
+        x = new_view(x, target.ndim_, target.dims, steps, x.data_pointer)
+    return copy_into(target, x)

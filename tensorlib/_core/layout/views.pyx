@@ -1,0 +1,430 @@
+"""Views: the same memory under other sizes and strides. Raw, outside the graph."""
+
+from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
+from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.reduce.arrange cimport sum_to
+from tensorlib._core.tensor.tensor cimport (
+    ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage, set_base,
+)
+from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy, zero
+
+cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                    char* data):
+    """A tensor over the storage of `x` that knows what it is a view of."""
+    cdef Tensor view = new_view(x, ndim, dims, steps, data)
+    set_base(view, x)
+    if not mode().grad:
+        view.origin = UNRECORDED
+    return view
+
+
+def among_others(tuple views):
+    """The views, after noting that one operation made them all. Stand-ins pass as they are."""
+    for view in views:
+        if isinstance(view, Tensor) and (<Tensor>view).origin == ALONE:
+            (<Tensor>view).origin = AMONG_OTHERS
+    return views
+
+
+# ---- sizes ---------------------------------------------------------------------------------------
+
+cdef Tensor reshaped(str name, Tensor x, int ndim, Py_ssize_t* dims, bint may_copy):
+    """`x` under other sizes (one of which may be -1): a view, or a copy where it must be one."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor result
+    infer_size(name, x, ndim, dims)
+    if x.packed:
+        row_major(ndim, dims, steps)
+        return view_of(x, ndim, dims, steps, x.data_pointer)
+    if split_steps(x, ndim, dims, steps):
+        return view_of(x, ndim, dims, steps, x.data_pointer)
+    if not may_copy:
+        raise RuntimeError(
+            f"{name}: view size is not compatible with input tensor's size and stride: "
+            f"{tuple(x.shape)} with strides {x.stride()} can't be seen as "
+            f"{tuple([dims[d] for d in range(ndim)])} without a copy; use reshape")
+    result = packed_copy(x, x.type)
+    row_major(ndim, dims, steps)
+    return new_view(result, ndim, dims, steps, result.data_pointer)
+
+
+cdef int infer_size(str name, Tensor x, int ndim, Py_ssize_t* dims) except -1:
+    """Replaces a size of -1, and checks that the number of elements stays."""
+    cdef Py_ssize_t known = 1
+    cdef int d, free = -1
+    cdef list given = [dims[d] for d in range(ndim)]
+    for d in range(ndim):
+        if dims[d] == -1 and free < 0:
+            free = d
+        elif dims[d] < 0:
+            raise RuntimeError(
+                f"{name}: only one dimension can be inferred and the others must be 0 or more, got "
+                f"{given}")
+    if free >= 0:
+        dims[free] = 1
+    known = count(name, ndim, dims)
+    if free >= 0:
+        if known == 0:
+            raise RuntimeError(
+                f"{name}: cannot reshape tensor of {x.numel_} elements into shape {given} because "
+                "the unspecified dimension size -1 can be any value and is ambiguous")
+        dims[free] = x.numel_ // known
+        known *= dims[free]
+    if known != x.numel_:
+        raise RuntimeError(
+            f"{name}: shape {given} is invalid for input of size {x.numel_} "
+            f"(shape {tuple(x.shape)})")
+    return 0
+
+
+cdef bint split_steps(Tensor x, int ndim, const Py_ssize_t* dims, Py_ssize_t* steps) noexcept:
+    """The strides that show `x` under other sizes without a copy; False if there are none.
+
+    Groups of dims that lie regularly in memory are matched, from the last, with new dims of the
+    same number of elements.
+    """
+    cdef int old = x.ndim_ - 1, new = ndim - 1
+    cdef Py_ssize_t base, have = 1, want = 1
+    if x.numel_ == 0:
+        row_major(ndim, dims, steps)
+        return True
+    while old >= 0:
+        base = x.steps[old]
+        have = x.dims[old]
+        # a group goes on while the next dim continues this one in memory
+        while old > 0 and (x.dims[old - 1] == 1 or have == 1
+                           or x.steps[old - 1] == have * base):
+            if have == 1:
+                base = x.steps[old - 1]
+            have *= x.dims[old - 1]
+            old -= 1
+        want = 1
+        while new >= 0 and (want < have or dims[new] == 1):
+            steps[new] = want * base
+            want *= dims[new]
+            new -= 1
+        if want != have:
+            return False
+        old -= 1
+    while new >= 0:
+        steps[new] = 1
+        new -= 1
+    return True
+
+
+def reshape(Tensor x, shape, *, bint copy=True, str name="reshape"):
+    """`x` under other sizes: a view where that is possible, else a copy if `copy`."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim = parse_shape(name, shape, dims)
+    return reshaped(name, x, ndim, dims, copy)
+
+
+cdef Tensor expanded(str name, Tensor x, int ndim, const Py_ssize_t* dims):
+    """`x` repeated along dims of size 1 and new leading dims, with stride 0. -1 keeps a size."""
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, new = ndim - x.ndim_
+    if new < 0:
+        raise RuntimeError(
+            f"{name}: the number of sizes provided ({ndim}) must be greater or equal to the number "
+            f"of dimensions in the tensor ({x.ndim_})")
+    for d in range(ndim):
+        if d < new:
+            sizes[d], steps[d] = dims[d], 0
+        else:
+            sizes[d] = x.dims[d - new] if dims[d] == -1 else dims[d]
+            steps[d] = x.steps[d - new]
+            if sizes[d] != x.dims[d - new]:
+                if x.dims[d - new] != 1:
+                    raise RuntimeError(
+                        f"{name}: the expanded size of the tensor ({dims[d]}) must match the "
+                        f"existing size ({x.dims[d - new]}) at non-singleton dimension {d}. "
+                        f"Target sizes: {[dims[i] for i in range(ndim)]}. "
+                        f"Tensor sizes: {list(x.shape)}")
+                steps[d] = 0
+        if sizes[d] < 0:
+            raise RuntimeError(f"{name}: size {sizes[d]} isn't allowed in dim {d}")
+    count(name, ndim, sizes)
+    return view_of(x, ndim, sizes, steps, x.data_pointer)
+
+
+def expand(Tensor x, shape, *, str name="expand"):
+    """`x` repeated along dims of size 1 and new leading dims, as a view."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim = parse_shape(name, shape, dims)
+    return expanded(name, x, ndim, dims)
+
+
+# ---- order of dims -------------------------------------------------------------------------------
+
+cdef Tensor permuted(Tensor x, const int* order):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d
+    for d in range(x.ndim_):
+        dims[d] = x.dims[order[d]]
+        steps[d] = x.steps[order[d]]
+    return view_of(x, x.ndim_, dims, steps, x.data_pointer)
+
+
+def transpose(Tensor x, dim0, dim1, *, str name="transpose"):
+    """`x` with two dims exchanged, as a view."""
+    cdef int order[MAX_NDIM]
+    cdef int a = wrap_dim(name, dim0, x.ndim_), b = wrap_dim(name, dim1, x.ndim_), d
+    for d in range(x.ndim_):
+        order[d] = d
+    if x.ndim_:
+        order[a], order[b] = b, a
+    return permuted(x, order)
+
+
+def permute(Tensor x, dims, *, str name="permute"):
+    """`x` with its dims in another order, as a view."""
+    cdef int order[MAX_NDIM]
+    cdef bint seen[MAX_NDIM]
+    cdef int d
+    dims = tuple(dims)
+    if len(dims) != x.ndim_:
+        raise RuntimeError(
+            f"{name}: number of dimensions in the tensor input does not match the length of the "
+            f"desired ordering of dimensions: {x.ndim_} is not equal to {len(dims)}")
+    for d in range(x.ndim_):
+        seen[d] = False
+    for d in range(x.ndim_):
+        order[d] = wrap_dim(name, dims[d], x.ndim_)
+        if seen[order[d]]:
+            raise RuntimeError(f"{name}: duplicate dims are not allowed, got {dims}")
+        seen[order[d]] = True
+    return permuted(x, order)
+
+
+def squeeze(Tensor x, drop):
+    """`x` without those of the dims `drop` (wrapped) that have size 1, as a view."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, ndim = 0
+    for d in range(x.ndim_):
+        if x.dims[d] != 1 or d not in drop:
+            dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
+            ndim += 1
+    return view_of(x, ndim, dims, steps, x.data_pointer)
+
+
+def unsqueeze(Tensor x, int dim):
+    """`x` with a dim of size 1 put in before `dim` (wrapped), as a view."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d
+    if x.ndim_ == MAX_NDIM:
+        raise RuntimeError(f"unsqueeze: at most {MAX_NDIM} dims are supported")
+    for d in range(x.ndim_ + 1):
+        if d == dim:
+            dims[d] = 1
+            steps[d] = x.dims[d] * x.steps[d] if d < x.ndim_ else 1
+        else:
+            dims[d] = x.dims[d - (d > dim)]
+            steps[d] = x.steps[d - (d > dim)]
+    return view_of(x, x.ndim_ + 1, dims, steps, x.data_pointer)
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+def narrow(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length):
+    """Elements [start, start + length) along `dim`, as a view. The range is known to be valid."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+    dims[dim] = length
+    return view_of(x, x.ndim_, dims, x.steps,
+                   x.data_pointer + start * x.steps[dim] * ITEMSIZE[x.type])
+
+
+def select(Tensor x, int dim, Py_ssize_t index):
+    """Element `index` along `dim`, which goes away, as a view. The index is known to be valid."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, ndim = 0
+    for d in range(x.ndim_):
+        if d != dim:
+            dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
+            ndim += 1
+    return view_of(x, ndim, dims, steps,
+                   x.data_pointer + index * x.steps[dim] * ITEMSIZE[x.type])
+
+
+def diagonal(Tensor x, Py_ssize_t offset, int dim1, int dim2):
+    """The diagonal of two dims (wrapped, distinct), which become one last dim, as a view."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t length
+    cdef char* data = x.data_pointer
+    cdef int d, ndim = 0
+    length = (min(x.dims[dim1], x.dims[dim2] - offset) if offset >= 0
+              else min(x.dims[dim1] + offset, x.dims[dim2]))
+    if length > 0:
+        data += ITEMSIZE[x.type] * (
+            offset * x.steps[dim2] if offset >= 0 else -offset * x.steps[dim1])
+    for d in range(x.ndim_):
+        if d != dim1 and d != dim2:
+            dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
+            ndim += 1
+    dims[ndim], steps[ndim] = max(length, <Py_ssize_t>0), x.steps[dim1] + x.steps[dim2]
+    return view_of(x, ndim + 1, dims, steps, data)
+
+
+# ---- a view's place in its base ------------------------------------------------------------------
+# `place` is (sizes, strides, offset of the view, strides, offset of the base), in elements of the
+# storage. The functions lay the base's values out as the storage has them, in a buffer that spans
+# all of them.
+
+cdef Tensor strided_part(Tensor buffer, Py_ssize_t first, sizes, strides, Py_ssize_t offset):
+    """The buffer's elements at these strides; `first` is the storage element it begins with."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, ndim = len(sizes)
+    for d in range(ndim):
+        dims[d], steps[d] = sizes[d], strides[d]
+    return new_view(buffer, ndim, dims, steps,
+                    buffer.data_pointer + (offset - first) * ITEMSIZE[buffer.type])
+
+
+cdef tuple buffer_for(Tensor like, shape, strides, Py_ssize_t offset):
+    """A zeroed buffer for a base of this shape and these strides, and its first storage element."""
+    cdef Py_ssize_t low = offset, high = offset, length
+    cdef Tensor buffer
+    for size, stride in zip(shape, strides):
+        if size == 0:
+            high = low - 1
+            break
+        if stride > 0:
+            high += (size - 1) * stride
+        else:
+            low += (size - 1) * stride
+    length = high - low + 1
+    buffer = new_tensor(like.type, 1, &length)
+    zero(buffer)
+    return buffer, low
+
+
+def take_view(Tensor x, place):
+    """The elements of `x`, a copy of a base, where a view lies."""
+    sizes, strides, offset, base_strides, base_offset = place
+    buffer, first = buffer_for(x, x.shape, base_strides, base_offset)
+    copy_into(strided_part(buffer, first, x.shape, base_strides, base_offset), x)
+    return packed(strided_part(buffer, first, sizes, strides, offset))
+
+
+def spread_view(Tensor g, shape, place):
+    """Zeros of a base's shape with `g` added where a view lies."""
+    cdef Py_ssize_t summed[MAX_NDIM]
+    cdef int d
+    sizes, strides, offset, base_strides, base_offset = place
+    buffer, first = buffer_for(g, shape, base_strides, base_offset)
+    for d in range(g.ndim_):                 # elements that an expanded view shows many times
+        summed[d] = 1 if strides[d] == 0 else g.dims[d]
+    g = sum_to("spread_view", g, g.ndim_, summed)
+    copy_into(strided_part(buffer, first, g.shape, strides, offset), g)
+    return packed(strided_part(buffer, first, shape, base_strides, base_offset))
+
+
+def scatter_view(Tensor x, Tensor value, place):
+    """`x`, a copy of a base, with `value` put where a view lies."""
+    sizes, strides, offset, base_strides, base_offset = place
+    buffer, first = buffer_for(x, x.shape, base_strides, base_offset)
+    whole = strided_part(buffer, first, x.shape, base_strides, base_offset)
+    copy_into(whole, x)
+    copy_into(strided_part(buffer, first, sizes, strides, offset), value)
+    return packed(whole)
+
+
+def sum_to_size(Tensor x, size):
+    """`x` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim = parse_shape("sum_to_size", size, dims), d
+    for d in range(ndim):
+        if ndim > x.ndim_ or (dims[d] != 1 and dims[d] != x.dims[x.ndim_ - ndim + d]):
+            wanted = tuple([dims[d] for d in range(ndim)])
+            raise RuntimeError(f"sum_to_size: a tensor of sizes {wanted} does not broadcast to the "
+                               f"input's {tuple(x.shape)}")
+    return sum_to("sum_to_size", x, ndim, dims)
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+def contiguous(Tensor x):
+    """`x` itself if it is contiguous, else a contiguous copy."""
+    return packed(x)
+
+
+def clone(Tensor x):
+    """A copy without gaps, its dims in the same order in memory."""
+    cdef Tensor out = new_arranged_as(x, x.type)
+    copy_into(out, x)
+    return out
+
+
+def to_dtype(Tensor x, dtype, bint copy=False):
+    """`x` as another dtype, its dims in the same order in memory: itself if it has it already,
+    unless `copy`."""
+    cdef int id = dtype_id(dtype)
+    cdef Tensor out
+    if x.type == id and not copy:
+        return x
+    out = new_arranged_as(x, id)
+    copy_into(out, x)
+    return out
+
+
+def assign(Tensor target, Tensor source):
+    """target := source, cast and broadcast; the caller has checked that they do not overlap."""
+    copy_into(target, source)
+    target.storage.version += 1
+
+
+def empty(shape, dtype, *, str name="empty"):
+    """An uninitialised contiguous tensor."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim = parse_shape(name, shape, dims)
+    count(name, ndim, dims)
+    return new_tensor(dtype_id(dtype), ndim, dims)
+
+
+def zeros(shape, dtype, *, str name="zeros"):
+    """A contiguous tensor of zeros."""
+    cdef Tensor result = empty(shape, dtype, name=name)
+    zero(result)
+    return result
+
+
+cdef Tensor new_arranged_as(Tensor x, int dtype):
+    """A new tensor of the sizes of `x`, its dims in the same order in memory, without gaps."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint placed[MAX_NDIM]
+    cdef Py_ssize_t expected = 1
+    cdef int d, chosen, _
+    cdef Tensor y
+    if x.packed:
+        return new_like(x, dtype)
+    for d in range(x.ndim_):
+        placed[d] = False
+    for _ in range(x.ndim_):             # place the dims from the innermost outwards
+        chosen = -1
+        for d in range(x.ndim_ - 1, -1, -1):
+            if not placed[d] and (chosen < 0 or x.steps[d] < x.steps[chosen]):
+                chosen = d
+        placed[chosen] = True
+        if x.steps[chosen] <= 0:
+            return new_like(x, dtype)
+        steps[chosen] = expected
+        expected *= x.dims[chosen]
+    y = new_like(x, dtype)
+    return over_storage(y.storage, y.data_pointer, dtype, x.ndim_, x.dims, steps)
+
+
+def zeros_like(Tensor x):
+    """A contiguous tensor of zeros of the shape and dtype of `x`."""
+    cdef Tensor result = new_like(x, x.type)
+    zero(result)
+    return result

@@ -1,3 +1,0 @@
-from tensorlib._core.op cimport Op
-
-cdef object apply_out(Op op, tuple args, object out)

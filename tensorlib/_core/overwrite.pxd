@@ -1,3 +1,0 @@
-from tensorlib._core.tensor cimport Tensor
-
-cdef int overwritten(Tensor x, Tensor source) except -1

@@ -1,5 +1,0 @@
-from tensorlib._core.op cimport Op
-from tensorlib._core.tensor cimport Tensor
-
-cdef Tensor product(str name, Tensor a, Tensor b)
-cdef object apply_product(Op op, object a, object b)

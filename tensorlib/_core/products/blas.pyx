@@ -1,0 +1,341 @@
+"""Matrix products through the BLAS that NumPy has loaded.
+
+The inner loops of `np.matmul` are C functions that need no GIL and take any strides; for float32
+and float64 they call NumPy's BLAS. An 8x8 product of float32 through them costs about 60 ns.
+
+Threads are ours, not the BLAS's. OpenBLAS 0.3.31 gives other bits with two threads than with one in
+195 of 492 float32 shapes and in 76 of 521 float64 shapes tried (sides 1 to 2,000), because its
+blocks follow the number of threads. Here a product is cut into blocks whose bounds follow from the
+shape alone; the pool works on them and the BLAS does each with one thread. So results are the same
+bits for any number of threads.
+"""
+
+from cpython.object cimport PyObject
+
+import os
+import re
+
+import numpy
+
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
+
+from tensorlib import _kernels
+from tensorlib._core.base import pool
+
+cdef extern from "<dlfcn.h>" nogil:
+    int RTLD_LAZY
+    int RTLD_NOLOAD
+    void* dlopen(const char* path, int flags)
+    void* dlsym(void* handle, const char* name)
+
+cdef extern from * nogil:
+    """
+    #include <pthread.h>
+    static pthread_mutex_t blas_mutex = PTHREAD_MUTEX_INITIALIZER;
+    static void blas_renew_mutex(void) { pthread_mutex_init(&blas_mutex, NULL); }
+    """
+    ctypedef struct pthread_mutex_t:
+        pass
+    pthread_mutex_t blas_mutex
+    int pthread_mutex_lock(pthread_mutex_t*)
+    int pthread_mutex_unlock(pthread_mutex_t*)
+    int pthread_atfork(void (*)() noexcept nogil, void (*)() noexcept nogil,
+                       void (*)() noexcept nogil)
+    void blas_renew_mutex()
+
+ctypedef int (*get_threads_fn)() noexcept nogil
+ctypedef void (*set_threads_fn)(int) noexcept nogil
+ctypedef const char* (*describe_fn)() noexcept nogil
+
+cdef enum:
+    DTYPES = 10
+    # Below this many products no BLAS we know uses threads: OpenBLAS starts at 9,216 for gemv and
+    # at 262,144 for gemm.
+    SERIAL_BELOW = 8192
+    # Least sides of a block. OpenBLAS packs both operands anew for each block: with these a product
+    # costs 1 to 2 % over one plain call on one thread, with half of them 3 to 5 %.
+    BLOCK_COLS = 192
+    BLOCK_ROWS = 768
+    BLOCK_ROWS_ALONE = 256  # where blocks lie below each other only
+    # Products in one chunk of a batch, and elements of the matrix in one chunk of a
+    # matrix-vector product: 10 to 20 us either way, which is worth waking a thread for.
+    BATCH_CHUNK = 1 << 20
+    OUTER_CHUNK = 1 << 15   # elements of outer products in one chunk
+    VECTOR_CHUNK = 1 << 18
+
+ctypedef struct Outer:
+    const MatmulArgs* args
+    outer_product run
+    Py_ssize_t itemsize
+
+ctypedef struct Blocks:
+    const MatmulArgs* args
+    ufunc_loop loop
+    void* data
+    Py_ssize_t rows, cols    # sides of a block
+    Py_ssize_t down, across  # blocks below and beside each other
+
+cdef ufunc_loop loops[DTYPES]
+cdef void* loop_data[DTYPES]
+cdef outer_product outers[DTYPES]      # of one column and one contiguous row; NULL where none is
+
+cdef get_threads_fn blas_get_threads = NULL
+cdef set_threads_fn blas_set_threads = NULL
+cdef int users = 0     # products under way that need a BLAS of one thread
+cdef int restore = 1   # what the last of them sets
+
+
+cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
+    """y := a @ b; -1 if there is no loop for the dtype."""
+    cdef Blocks blocks
+    cdef Py_ssize_t products = args.m * args.n * args.k
+    if loops[dtype] == NULL:
+        return -1
+    if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
+        return 0
+    blocks.args = args
+    blocks.loop = loops[dtype]
+    blocks.data = loop_data[dtype]
+    if products * args.batch < SERIAL_BELOW:
+        run_matrices(&blocks, 0, args.batch)
+        return 0
+    hold_one_thread()
+    if args.batch > 1 and products < BATCH_CHUNK:
+        parallel_for(run_matrices, &blocks, args.batch, 1 + BATCH_CHUNK // max(1, products))
+    else:
+        choose_blocks(&blocks)
+        parallel_for(run_blocks, &blocks, args.batch * blocks.down * blocks.across, 1)
+    release_one_thread()
+    return 0
+
+
+cdef void set_outer(int dtype, outer_product run) noexcept:
+    """Takes the loop that makes outer products of a dtype."""
+    outers[dtype] = run
+
+
+cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:
+    """y := a @ b for columns `a` and rows `b`; False where a row is not contiguous."""
+    cdef Outer outer
+    outer.args, outer.run, outer.itemsize = args, run, args.y_col
+    if args.m * args.n * args.batch == 0:
+        return True
+    if args.b_col != args.y_col or args.y_row != args.n * args.y_col:
+        return False
+    if args.a_row % args.y_col:
+        return False
+    if args.m * args.n * args.batch < OUTER_CHUNK:
+        run_rows(&outer, 0, args.batch * args.m)
+    else:
+        parallel_for(run_rows, &outer, args.batch * args.m, 1 + OUTER_CHUNK // args.n)
+    return True
+
+
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Outer* outer = <Outer*>context
+    cdef const MatmulArgs* args = outer.args
+    cdef Py_ssize_t matrix, row, rows
+    while begin < end:
+        matrix, row = begin // args.m, begin % args.m
+        rows = min(end - begin, args.m - row)
+        outer.run(args.a + matrix * args.a_batch + row * args.a_row,
+                  args.a_row // outer.itemsize, args.b + matrix * args.b_batch,
+                  args.y + matrix * args.y_batch + row * args.y_row, rows, args.n)
+        begin += rows
+
+
+cdef void choose_blocks(Blocks* blocks) noexcept nogil:
+    """Sides of the blocks, from the shape alone."""
+    cdef const MatmulArgs* args = blocks.args
+    if args.m == 1 or args.n == 1:
+        blocks.rows = even_part(args.m, VECTOR_CHUNK // max(1, args.k))
+        blocks.cols = even_part(args.n, VECTOR_CHUNK // max(1, args.k))
+    else:
+        blocks.cols = even_part(args.n, BLOCK_COLS)
+        blocks.rows = even_part(
+            args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
+    blocks.down = parts_of(args.m, blocks.rows)
+    blocks.across = parts_of(args.n, blocks.cols)
+
+
+cdef inline Py_ssize_t parts_of(Py_ssize_t side, Py_ssize_t part) noexcept nogil:
+    return (side + part - 1) // part
+
+
+cdef Py_ssize_t even_part(Py_ssize_t side, Py_ssize_t least) noexcept nogil:
+    """The size of 2**i equal parts of `side`, each at least `least`, rounded up to 16."""
+    cdef Py_ssize_t parts = 1
+    while side // (2 * parts) >= max(16, least):
+        parts *= 2
+    return max(16, parts_of(parts_of(side, parts), 16) * 16)
+
+
+cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Blocks* blocks = <Blocks*>context
+    cdef const MatmulArgs* args = blocks.args
+    cdef Py_ssize_t block, matrix, row, col
+    for block in range(begin, end):
+        matrix = block // (blocks.down * blocks.across)
+        row = block // blocks.across % blocks.down * blocks.rows
+        col = block % blocks.across * blocks.cols
+        call_loop(blocks, matrix, 1, row, min(blocks.rows, args.m - row),
+                  col, min(blocks.cols, args.n - col))
+
+
+cdef void run_matrices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Blocks* blocks = <Blocks*>context
+    call_loop(blocks, begin, end - begin, 0, blocks.args.m, 0, blocks.args.n)
+
+
+cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_ssize_t row,
+                    Py_ssize_t rows, Py_ssize_t col, Py_ssize_t cols) noexcept nogil:
+    cdef const MatmulArgs* args = blocks.args
+    cdef char* operands[3]
+    cdef Py_ssize_t[4] sizes
+    cdef Py_ssize_t[9] strides
+    operands[0] = args.a + matrix * args.a_batch + row * args.a_row
+    operands[1] = args.b + matrix * args.b_batch + col * args.b_col
+    operands[2] = args.y + matrix * args.y_batch + row * args.y_row + col * args.y_col
+    sizes[:] = [matrices, rows, args.k, cols]
+    strides[:] = [args.a_batch, args.b_batch, args.y_batch, args.a_row, args.a_col,
+                  args.b_row, args.b_col, args.y_row, args.y_col]
+    blocks.loop(operands, sizes, strides, blocks.data)
+
+
+cdef void hold_one_thread() noexcept nogil:
+    """Make the BLAS use one thread until the matching release; NumPy's own calls get theirs back.
+    """
+    global users, restore
+    if blas_set_threads == NULL:
+        return
+    pthread_mutex_lock(&blas_mutex)
+    if users == 0:
+        restore = blas_get_threads()
+        if restore != 1:
+            blas_set_threads(1)
+    users += 1
+    pthread_mutex_unlock(&blas_mutex)
+
+
+cdef void release_one_thread() noexcept nogil:
+    global users
+    if blas_set_threads == NULL:
+        return
+    pthread_mutex_lock(&blas_mutex)
+    users -= 1
+    if users == 0 and restore != 1:
+        blas_set_threads(restore)
+    pthread_mutex_unlock(&blas_mutex)
+
+
+cdef void forget_users() noexcept nogil:
+    """In a forked child: products that other threads were at do not go on here."""
+    global users
+    blas_renew_mutex()
+    if users > 0 and restore != 1:
+        blas_set_threads(restore)
+    users = 0
+
+
+def blas_info():
+    """What is known of the BLAS that NumPy uses: a dict with name, version, threads and path.
+
+    `threads` is what NumPy's own calls use (tensorlib's products thread themselves); it is None
+    for a library that cannot be asked.
+    """
+    return {**_found, "threads": _blas_threads()}
+
+
+def _blas_threads():
+    if blas_get_threads == NULL:
+        return None
+    return restore if users else blas_get_threads()
+
+
+def _set_blas_threads(int n):
+    """Follow `set_num_threads`: for what NumPy calls, such as LAPACK."""
+    global restore
+    if blas_set_threads == NULL:
+        return
+    with nogil:
+        pthread_mutex_lock(&blas_mutex)
+        if users:
+            restore = n
+        else:
+            blas_set_threads(n)
+        pthread_mutex_unlock(&blas_mutex)
+
+
+# Library, and its functions: get threads, set threads, describe.
+_BLAS_FUNCTIONS = [
+    ("openblas", "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_",
+     "scipy_openblas_get_config64_"),
+    ("openblas", "scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads",
+     "scipy_openblas_get_config"),
+    ("openblas", "openblas_get_num_threads64_", "openblas_set_num_threads64_",
+     "openblas_get_config64_"),
+    ("openblas", "openblas_get_num_threads", "openblas_set_num_threads", "openblas_get_config"),
+    ("mkl", "MKL_Get_Max_Threads", "MKL_Set_Num_Threads", None),
+]
+
+
+def _loaded_libraries():
+    """Paths of the loaded libraries whose name speaks of a BLAS, NumPy's own first."""
+    try:
+        with open("/proc/self/maps") as maps:
+            paths = {line[line.index("/"):].rstrip("\n") for line in maps if "/" in line}
+    except OSError:
+        return []
+    named = [path for path in paths if re.search("blas|mkl_rt", os.path.basename(path))]
+    home = os.path.dirname(os.path.dirname(numpy.__file__))
+    return sorted(named, key=lambda path: (not path.startswith(home), path))
+
+
+def _find_blas():
+    global blas_get_threads, blas_set_threads
+    cdef void* library
+    cdef void* get_threads
+    cdef void* set_threads
+    for path in _loaded_libraries():
+        library = dlopen(os.fsencode(path), RTLD_LAZY | RTLD_NOLOAD)
+        if library == NULL:
+            continue
+        for name, get_name, set_name, describe_name in _BLAS_FUNCTIONS:
+            get_threads = dlsym(library, get_name.encode())
+            set_threads = dlsym(library, set_name.encode())
+            if get_threads != NULL and set_threads != NULL:
+                blas_get_threads = <get_threads_fn>get_threads
+                blas_set_threads = <set_threads_fn>set_threads
+                return {"name": name, "version": _describe(<size_t>library, describe_name),
+                        "path": path}
+    return {"name": "unknown", "version": "", "path": ""}
+
+
+def _describe(size_t library, name):
+    if name is None:
+        return ""
+    cdef void* describe = dlsym(<void*>library, name.encode())
+    return (<describe_fn>describe)().decode() if describe != NULL else ""
+
+
+def _find_loops():
+    """Fill `loops` from those of np.matmul for floats, and from our own for integers."""
+    cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
+    cdef int i, dtype
+    cdef size_t address
+    names = ("bool", "uint8", "int8", "int16", "int32", "int64", None, None, "float32", "float64")
+    numbers = {numpy.dtype(name).num: dtype for dtype, name in enumerate(names) if name}
+    for _, _, name, address in _kernels.load("integer_product").table():
+        loops[names.index(name)] = <ufunc_loop>address
+    for i in range(matmul.ntypes):
+        dtype = numbers.get(matmul.types[3 * i], -1)
+        if dtype >= 0 and loops[dtype] == NULL:
+            loops[dtype] = matmul.functions[i]
+            loop_data[dtype] = matmul.data[i] if matmul.data != NULL else NULL
+
+
+_find_loops()
+_found = _find_blas()
+pthread_atfork(NULL, NULL, forget_users)
+pool.followers.append(_set_blas_threads)

@@ -1,0 +1,271 @@
+"""Matrix products of tensors: how any shapes and strides are brought to the BLAS, and the gradient.
+
+Vectors become matrices of one row or column, batches are broadcast by a stride of 0, and batch dims
+that lie regularly in memory become one. Half types are computed in float32.
+"""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.arrays.operands cimport operand
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+)
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.graph.recording cimport record
+from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
+from tensorlib._core.tiles.copies cimport cast, packed_copy
+
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._kernels import load
+
+cdef enum:
+    RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
+    SMALL = 16                   # sizes up to which a loop of ours is faster than the BLAS
+
+ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col, const void* b,
+                               void* y, Py_ssize_t m, Py_ssize_t k) noexcept nogil
+
+cdef small_product small[N_DTYPES][SMALL + 1]      # by dtype and columns; NULL where there is none
+
+
+cdef int fill_kernels() except -1:
+    cdef size_t address
+    for name, _, dtype, address in load("product").table():
+        if name == "outer":
+            set_outer(dtype_id(BY_NAME[dtype]), <outer_product>address)
+            continue
+        small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
+    return 0
+
+
+fill_kernels()
+
+
+# ---- the product ---------------------------------------------------------------------------------
+
+cdef Tensor product(str name, Tensor a, Tensor b):
+    """a @ b as a new tensor: matrices in the last two dims, vectors where there is one dim."""
+    cdef MatmulArgs args
+    cdef Py_ssize_t dims[2]
+    cdef Tensor out
+    if a.ndim_ != 2 or b.ndim_ != 2 or a.type != b.type:
+        return general_product(name, a, b)
+    if a.dims[1] != b.dims[0]:
+        raise inner_error(name, a, b)
+    if not (takes(a) and takes(b)):
+        return general_product(name, a, b)
+    dims[0], dims[1] = a.dims[0], b.dims[1]
+    out = new_tensor(a.type, 2, dims)
+    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL and b.packed
+            and small[a.type][dims[1]] != NULL):
+        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], b.data_pointer,
+                               out.data_pointer, dims[0], a.dims[1])
+        return out
+    bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
+    run(a.type, &args)
+    return out
+
+
+cdef inline bint takes(Tensor x) noexcept:
+    """Whether the BLAS reads the matrices of `x` where they are."""
+    cdef Py_ssize_t row, col
+    if KIND[x.type] != FLOAT_KIND:
+        return x.type != BOOL               # NumPy's integer loops take any strides
+    if x.type != compute_dtype(x.type):
+        return False
+    if x.packed or x.ndim_ < 2:
+        return True
+    row, col = x.steps[x.ndim_ - 2], x.steps[x.ndim_ - 1]
+    return (col == 1 and row >= x.dims[x.ndim_ - 1]) or (row == 1 and col >= x.dims[x.ndim_ - 2])
+
+
+cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize_t m, Py_ssize_t k,
+                      Py_ssize_t n) noexcept:
+    """One product of the matrices that lie first in `a` and `b`."""
+    cdef Py_ssize_t size = ITEMSIZE[out.type]
+    args.a, args.b, args.y = a.data_pointer, b.data_pointer, out.data_pointer
+    args.batch, args.m, args.k, args.n = 1, m, k, n
+    args.a_batch = args.b_batch = 0
+    args.y_batch, args.y_row, args.y_col = m * n * size, n * size, size
+    args.a_col = a.steps[a.ndim_ - 1] * size
+    args.a_row = a.steps[a.ndim_ - 2] * size if a.ndim_ > 1 else k * size
+    args.b_col = b.steps[b.ndim_ - 1] * size if b.ndim_ > 1 else size
+    args.b_row = b.steps[b.ndim_ - 2 if b.ndim_ > 1 else 0] * size
+
+
+cdef inline int run(int dtype, const MatmulArgs* args) except -1:
+    if args.m * args.k * args.n * args.batch < RELEASE_GIL:
+        matmul_run(dtype, args)
+    else:
+        with nogil:
+            matmul_run(dtype, args)
+    return 0
+
+
+cdef Tensor general_product(str name, Tensor a, Tensor b):
+    """The product of any dims, batches and dtypes."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef MatmulArgs args
+    cdef Py_ssize_t m, k, n
+    cdef int ndim, batch_ndim, dtype = compute_dtype(a.type)
+    cdef Tensor x, y, out
+    if a.ndim_ == 0 or b.ndim_ == 0:
+        raise RuntimeError(f"{name}: both tensors need at least 1 dim, got shapes {shapes(a, b)}")
+    if a.type != b.type:
+        raise RuntimeError(
+            f"{name}: both tensors must have one dtype, got {a.dtype} and {b.dtype}")
+    if a.type == BOOL:
+        raise RuntimeError(f"{name}: not implemented for {a.dtype}")
+    k = a.dims[a.ndim_ - 1]
+    if k != b.dims[max(b.ndim_ - 2, 0)]:
+        raise inner_error(name, a, b)
+    m = a.dims[a.ndim_ - 2] if a.ndim_ > 1 else 1
+    n = b.dims[b.ndim_ - 1] if b.ndim_ > 1 else 1
+    batch_ndim = broadcast(name, max(a.ndim_ - 2, 0), a.dims, max(b.ndim_ - 2, 0), b.dims, dims)
+    ndim = batch_ndim
+    if a.ndim_ > 1:
+        dims[ndim] = m
+        ndim += 1
+    if b.ndim_ > 1:
+        dims[ndim] = n
+        ndim += 1
+    try:
+        x = a if takes(a) else packed_copy(a, dtype)
+        y = b if takes(b) else packed_copy(b, dtype)
+        out = new_tensor(dtype, ndim, dims)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{name}: {error}") from None
+    if out.numel_:
+        bind(&args, x, y, out, m, k, n)
+        run_batches(dtype, &args, x, y, batch_ndim, dims)
+    return cast(out, a.type)
+
+
+cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
+                     const Py_ssize_t* dims) except -1:
+    """Runs the product for each index of the batch dims, the last joined dim in one go."""
+    cdef Py_ssize_t sizes[MAX_NDIM]
+    cdef Py_ssize_t a_steps[MAX_NDIM]
+    cdef Py_ssize_t b_steps[MAX_NDIM]
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef int d, kept = 0
+    for d in range(ndim):
+        if dims[d] == 1:
+            continue
+        sizes[kept] = dims[d]
+        a_steps[kept] = batch_step(a, d - ndim)
+        b_steps[kept] = batch_step(b, d - ndim)
+        index[kept] = 0
+        if (kept and a_steps[kept - 1] == a_steps[kept] * sizes[kept]
+                and b_steps[kept - 1] == b_steps[kept] * sizes[kept]):
+            sizes[kept - 1] *= sizes[kept]
+            a_steps[kept - 1], b_steps[kept - 1] = a_steps[kept], b_steps[kept]
+        else:
+            kept += 1
+    if kept:
+        kept -= 1
+        args.batch, args.a_batch, args.b_batch = sizes[kept], a_steps[kept], b_steps[kept]
+        if args.b_batch == 0 and args.a_batch == args.m * args.a_row:
+            args.m *= args.batch           # rows of one tall matrix
+            args.batch = 1
+    while True:
+        run(dtype, args)
+        args.y += args.batch * args.m * args.n * ITEMSIZE[dtype]
+        d = kept - 1
+        while d >= 0:
+            index[d] += 1
+            args.a += a_steps[d]
+            args.b += b_steps[d]
+            if index[d] < sizes[d]:
+                break
+            args.a -= sizes[d] * a_steps[d]
+            args.b -= sizes[d] * b_steps[d]
+            index[d] = 0
+            d -= 1
+        if d < 0:
+            return 0
+
+
+cdef Py_ssize_t batch_step(Tensor x, int d) noexcept:
+    """The bytes between matrices along batch dim `d`, from the last (-1) on; 0 if broadcast."""
+    cdef int place = x.ndim_ - 2 + d
+    if place < 0 or x.dims[place] == 1:
+        return 0
+    return x.steps[place] * ITEMSIZE[x.type]
+
+
+cdef str shapes(Tensor a, Tensor b):
+    return f"{tuple(a.shape)} and {tuple(b.shape)}"
+
+
+cdef object inner_error(str name, Tensor a, Tensor b):
+    return RuntimeError(
+        f"{name}: inner dimensions differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+
+
+# ---- as operations -------------------------------------------------------------------------------
+
+cdef object apply_product(Op op, object a, object b):
+    """a @ b, recorded; NotImplemented for types that can't be operands."""
+    cdef PyObject* args[2]
+    cdef Tensor out
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        a, b = array_operand(op, a), array_operand(op, b)
+        if a is None or b is None:
+            return NotImplemented
+    out = product(op.name, <Tensor>a, <Tensor>b)
+    if mode().grad:
+        args[0], args[1] = <PyObject*>a, <PyObject*>b
+        record(op, args, 2, out, None)
+    return out
+
+
+cdef object array_operand(Op op, object x):
+    """An array as a tensor; None for a number, which has no matrix product."""
+    return x if isinstance(x, Tensor) else operand(op, x, None) if hasattr(x, "ndim") else None
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+# Compiled, since training spends its time here. The sweep sums over batch dims that were broadcast.
+
+# A gradient that is no Tensor stands for many.
+
+def grad_of_left(object g, Tensor other):
+    """g @ other.mT"""
+    if other.ndim_ == 1:
+        return g.unsqueeze(-1) * other
+    if dims_of(g) < other.ndim_:           # the left one was a vector
+        return (other @ g.unsqueeze(-1)).squeeze(-1)
+    return g @ transposed(other)
+
+
+def grad_of_right(object g, Tensor input, int other_ndim):
+    """input.mT @ g"""
+    if input.ndim_ == 1:
+        return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
+    if input.ndim_ > 2 and other_ndim <= 2:     # one product, where a batch of them would be summed
+        input = input.flatten(0, -2)
+        g = g.flatten() if other_ndim == 1 else g.flatten(0, -2)
+    return transposed(input) @ g
+
+
+cdef inline int dims_of(object g) except -1:
+    return (<Tensor>g).ndim_ if isinstance(g, Tensor) else g.ndim
+
+
+cdef Tensor transposed(Tensor x):
+    """x.mT; outside the graph where nothing is recorded."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, last = x.ndim_ - 1
+    if mode().grad and requires_grad(x):
+        return x.mT
+    for d in range(last - 1):
+        dims[d], steps[d] = x.dims[d], x.steps[d]
+    dims[last - 1], steps[last - 1] = x.dims[last], x.steps[last]
+    dims[last], steps[last] = x.dims[last - 1], x.steps[last - 1]
+    return new_view(x, x.ndim_, dims, steps, x.data_pointer)

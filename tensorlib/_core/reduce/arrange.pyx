@@ -1,0 +1,238 @@
+"""Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
+
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims
+from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
+from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
+from tensorlib._core.tiles.loops cimport find_gather
+
+cdef enum:
+    FILLED = 2048        # elements up to which a buffer of one value is made, not a view
+
+
+cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
+    """`x` reduced over the dims `reduced` (ascending), as a new tensor of dtype `result`.
+
+    `x` has the dtype that is computed in: sum and prod of integers want int64, any and all bool.
+    """
+    cdef Py_ssize_t sizes[3]
+    cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
+    cdef Tensor out = new_reduced(x, n_reduced, reduced, keepdim, result)
+    cdef int dtype = x.type
+    cdef const char* from_ = source.data_pointer
+    cdef char* to = out.data_pointer
+    if out.numel_ == 0:
+        return out
+    cdef int status
+    if x.numel_ < 16384:
+        status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+    else:
+        with nogil:
+            status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+    check_status(status, x)
+    return out
+
+
+cdef int check_status(int status, Tensor x) except -1:
+    """Raises for what the kernels could not do."""
+    if status == NO_LOOP:
+        raise RuntimeError(f"not implemented for {x.dtype}")
+    if status == NO_MEMORY:
+        raise MemoryError("no memory for the partial results of a reduction")
+    return 0
+
+
+cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype):
+    """An uninitialised tensor of the shape of `x` without the reduced dims (or with 1 in them)."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d, k = 0, ndim = 0
+    for d in range(x.ndim_):
+        if k < n_reduced and reduced[k] == d:
+            k += 1
+            if keepdim:
+                dims[ndim] = 1
+                ndim += 1
+        else:
+            dims[ndim] = x.dims[d]
+            ndim += 1
+    return new_tensor(dtype, ndim, dims)
+
+
+cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+    """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
+
+    `x` itself where the dims, taken in the order of their strides, are dense, the reduced ones are
+    neighbours and the kept ones are in order; else a copy, with gaps closed where that is all it
+    takes, or with the reduced dims last.
+    """
+    cdef int order[MAX_NDIM]
+    cdef bint is_reduced[MAX_NDIM]
+    cdef int d, k
+    cdef Tensor dense
+    for d in range(x.ndim_):
+        is_reduced[d] = False
+    for k in range(n_reduced):
+        is_reduced[reduced[k]] = True
+    by_stride(x, order)
+    if split(x, order, is_reduced, sizes):
+        return x
+    dense = without_gaps(x, order)
+    if dense is not None and split(dense, order, is_reduced, sizes):
+        copy_into(dense, x)
+        return dense
+    return reduced_last(x, n_reduced, reduced, sizes)
+
+
+cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+    """A tensor with the elements of `x` in memory as (rows, n), and these sizes."""
+    cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
+    return source if sizes[2] == 1 else reduced_last(x, n_reduced, reduced, sizes)
+
+
+cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+    """A contiguous copy of `x` with the reduced dims after the others."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, place, k = 0, kept = 0
+    sizes[0] = sizes[1] = sizes[2] = 1
+    for d in range(x.ndim_):
+        if k < n_reduced and reduced[k] == d:
+            place = x.ndim_ - n_reduced + k
+            sizes[1] *= x.dims[d]
+            k += 1
+        else:
+            place = kept
+            sizes[0] *= x.dims[d]
+            kept += 1
+        dims[place], steps[place] = x.dims[d], x.steps[d]
+    return packed_copy(new_view(x, x.ndim_, dims, steps, x.data_pointer), x.type)
+
+
+cdef void by_stride(Tensor x, int* order) noexcept:
+    """The dims, largest stride first; those of equal stride and of size 1 stay where they are."""
+    cdef int d, place
+    for d in range(x.ndim_):
+        place = d
+        while (not x.packed and place > 0 and x.dims[d] != 1
+               and x.steps[order[place - 1]] < x.steps[d]):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = d
+
+
+cdef Tensor without_gaps(Tensor x, const int* order):
+    """A new tensor with the dims of `x` in this order in memory; None if some step is not positive.
+    """
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t step = 1
+    cdef int k
+    cdef Tensor out
+    for k in range(x.ndim_ - 1, -1, -1):
+        if x.steps[order[k]] <= 0 and x.dims[order[k]] != 1:
+            return None
+        steps[order[k]] = step
+        step *= x.dims[order[k]]
+    out = new_like(x, x.type)
+    return new_view(out, x.ndim_, x.dims, steps, out.data_pointer)
+
+
+cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* sizes) noexcept:
+    """Whether memory in this order is dense and reads (outer, n, inner); writes the sizes."""
+    cdef Py_ssize_t expected = 1
+    cdef int k, d, part = 0, last_kept = -1
+    for k in range(x.ndim_ - 1, -1, -1):
+        d = order[k]
+        if x.dims[d] != 1:
+            if x.steps[d] != expected:
+                return False
+            expected *= x.dims[d]
+    sizes[0] = sizes[1] = sizes[2] = 1
+    for k in range(x.ndim_):
+        d = order[k]
+        if x.dims[d] == 1:
+            continue
+        if is_reduced[d]:
+            if part == 2:
+                return False
+            part = 1
+        else:
+            if d < last_kept:
+                return False
+            last_kept = d
+            if part == 1:
+                part = 2
+        sizes[part] *= x.dims[d]
+    return True
+
+
+cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
+    """`g` summed over the dims along which a tensor of sizes `dims` was broadcast to it."""
+    cdef int reduced[MAX_NDIM]
+    cdef int n = 0, d, extra = g.ndim_ - ndim
+    cdef int computed = compute_dtype(g.type) if KIND[g.type] == FLOAT_KIND else INT64
+    cdef Tensor summed
+    for d in range(g.ndim_):
+        if d < extra or (dims[d - extra] == 1 and g.dims[d] != 1):
+            reduced[n] = d
+            n += 1
+        elif g.dims[d] != dims[d - extra]:
+            extra = -1
+            break
+    if extra < 0:
+        raise RuntimeError(
+            f"backward: the gradient rule of {name} returned shape {tuple(g.shape)}, which doesn't "
+            f"reduce to the input's {tuple([dims[d] for d in range(ndim)])}")
+    if n == 0:
+        return new_view(g, ndim, dims, g.steps, g.data_pointer)
+    summed = cast(fold(SUM, cast(g, computed), n, reduced, False, computed), g.type)
+    return contiguous_as(summed, ndim, dims)
+
+
+cdef Tensor contiguous_as(Tensor x, int ndim, const Py_ssize_t* dims):
+    """The elements of a contiguous tensor under other sizes."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t step = 1
+    cdef int d
+    for d in range(ndim - 1, -1, -1):
+        steps[d] = step
+        step *= dims[d]
+    return new_view(x, ndim, dims, steps, x.data_pointer)
+
+
+# ---- the transpose of a sum ----------------------------------------------------------------------
+
+cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
+    """Writes the dims that a reduction over `dim` went over (None: all); returns their number."""
+    cdef int d
+    if dim is not None:
+        return parse_dims("backward", dim, ndim, reduced)
+    for d in range(ndim):
+        reduced[d] = d
+    return ndim
+
+
+cdef Tensor spread_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
+                        const int* reduced, bint keepdim):
+    """`g`, of the shape of a reduction's result, repeated over the shape that was reduced.
+
+    A view, or a buffer where few elements all have one value: what comes next is faster on that.
+    """
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t numel = 1
+    cdef int d, k = 0, place = 0
+    cdef Tensor out
+    for d in range(ndim):
+        numel *= dims[d]
+        if k < n_reduced and reduced[k] == d:
+            steps[d] = 0
+            k += 1
+            place += keepdim
+        else:
+            steps[d] = g.steps[place]
+            place += 1
+    if n_reduced == ndim and numel <= FILLED:
+        out = new_tensor(g.type, ndim, dims)
+        find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)
+        return out
+    return new_view(g, ndim, dims, steps, g.data_pointer)

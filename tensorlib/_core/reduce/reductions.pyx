@@ -1,0 +1,452 @@
+"""Reductions of tensors, raw: which dims, in which dtype, and what an empty one gives.
+
+Half types are computed in float32. Integers are summed and multiplied in int64, as in PyTorch.
+"""
+
+from cpython.object cimport PyObject
+from libc.math cimport sqrt
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
+    dtype_object,
+)
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, wrap_dim
+from tensorlib._core.graph.node cimport mode
+from tensorlib._core.reduce.arrange cimport (
+    arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
+)
+from tensorlib._core.reduce.masks cimport count_nonzero as count_in
+from tensorlib._core.reduce.schedule cimport (
+    ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
+    SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, squares_run,
+)
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, requires_grad
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
+from tensorlib._core.tiles.tile cimport TileProgram, run_program
+
+ctypedef fused number:
+    int64_t
+    float
+    double
+
+ctypedef fused floating:
+    float
+    double
+
+
+# ---- which dims ----------------------------------------------------------------------------------
+
+cdef int chosen_dims(str name, object dim, Tensor x, int* dims) except -1:
+    """Writes the dims to reduce, ascending; returns their number. None and () mean all."""
+    cdef int d
+    if dim is None:
+        for d in range(x.ndim_):
+            dims[d] = d
+        return x.ndim_
+    if dim is True or dim is False:
+        raise TypeError(f"{name}: dim must be an int or a sequence of ints, got {dim}")
+    return parse_dims(name, dim, x.ndim_, dims)
+
+
+cdef int single_dim(str name, object dim, Tensor x, int* dims) except -1:
+    """As `chosen_dims`, for reductions over one dim or all."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"{name}: dim must be one int, got {dim}")
+    return chosen_dims(name, dim, x, dims)
+
+
+cdef int refuse_empty(str name, Tensor x, object dim, int n, const int* dims,
+                      object kind) except -1:
+    """Raises where there is nothing to choose an extreme from; `kind` if all dims are meant."""
+    cdef int k
+    if x.numel_:
+        return 0
+    if dim is None or n == 0:
+        raise kind(f"{name}: a tensor with no elements, of shape {tuple(x.shape)}, needs a dim")
+    for k in range(n):
+        if x.dims[dims[k]] == 0:
+            raise IndexError(
+                f"{name}: dim {dims[k]} has size 0, so there is nothing to choose from")
+    return 0
+
+
+# ---- sums and products ---------------------------------------------------------------------------
+
+cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bint keepdim,
+                        object dtype):
+    """The sum or product, as `dtype` or (None) as the dtype that PyTorch gives."""
+    cdef int result, computed
+    if dtype is not None:
+        result = dtype_id(dtype)
+    else:
+        result = x.type if KIND[x.type] == FLOAT_KIND else INT64
+    computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
+    if dtype is not None:
+        x = cast(x, result)
+    return cast(fold(kind, cast(x, computed), n, dims, keepdim, computed), result)
+
+
+def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
+    cdef int dims[MAX_NDIM]
+    cdef int n = chosen_dims("sum", dim, input, dims)
+    return accumulated("sum", SUM, input, n, dims, keepdim, dtype)
+
+
+def count_nonzero(Tensor input, dim=None):
+    cdef Tensor out
+    if dim is None and input.packed:
+        out = new_tensor(INT64, 0, NULL)
+        (<int64_t*>out.data_pointer)[0] = count_in(input)
+        return out
+    return sum(cast(input, BOOL), dim)
+
+
+def prod(Tensor input, dim=None, bint keepdim=False, dtype=None):
+    cdef int dims[MAX_NDIM]
+    cdef int n = single_dim("prod", dim, input, dims)
+    return accumulated("prod", PROD, input, n, dims, keepdim, dtype)
+
+
+cdef int floating_result(str name, Tensor x, object dtype) except -1:
+    """The dtype of the result. Raises RuntimeError unless it is a floating one."""
+    cdef int result = x.type if dtype is None else dtype_id(dtype)
+    if KIND[result] != FLOAT_KIND:
+        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(result)}")
+    return result
+
+
+cdef Py_ssize_t elements(Tensor x, int n, const int* dims) noexcept:
+    """How many elements of `x` go into one result."""
+    cdef Py_ssize_t product = 1
+    cdef int k
+    for k in range(n):
+        product *= x.dims[dims[k]]
+    return product
+
+
+def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
+    cdef int dims[MAX_NDIM]
+    cdef int n = chosen_dims("mean", dim, input, dims)
+    cdef int result = floating_result("mean", input, dtype)
+    cdef Tensor x = cast(input, compute_dtype(result))
+    cdef Tensor out = fold(SUM, x, n, dims, keepdim, x.type)
+    divide(out, elements(x, n, dims))
+    return cast(out, result)
+
+
+cdef int divide(Tensor x, double by) except -1:
+    """x /= by, for a contiguous float32 or float64 tensor."""
+    if x.type == FLOAT32:
+        divide_run(<float*>x.data_pointer, by, x.numel_)
+    else:
+        divide_run(<double*>x.data_pointer, by, x.numel_)
+    return 0
+
+
+cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i] = <floating>(x[i] / by)
+
+
+def cumsum(Tensor input, dim, dtype=None):
+    cdef int along = wrap_dim("cumsum", dim, input.ndim_), d, result, computed
+    cdef Py_ssize_t sizes[3]
+    cdef Tensor out
+    result = input.type if KIND[input.type] == FLOAT_KIND else INT64
+    if dtype is not None:
+        result = dtype_id(dtype)
+    computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
+    out = packed_copy(input, computed)
+    sizes[0] = sizes[1] = sizes[2] = 1
+    for d in range(input.ndim_):
+        sizes[1 + (d > along) - (d < along)] *= input.dims[d]
+    if computed == INT64:
+        cumsum_run(<int64_t*>out.data_pointer, sizes[0], sizes[1], sizes[2])
+    elif computed == FLOAT32:
+        cumsum_run(<float*>out.data_pointer, sizes[0], sizes[1], sizes[2])
+    else:
+        cumsum_run(<double*>out.data_pointer, sizes[0], sizes[1], sizes[2])
+    return cast(out, result)
+
+
+cdef void cumsum_run(number* x, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    """x[o, i, j] := sum of x[o, :i + 1, j]"""
+    cdef Py_ssize_t o, i
+    cdef number total
+    for o in range(outer):
+        if inner == 1:                     # the sum stays in a register
+            total = 0
+            for i in range(n):
+                total += x[i]
+                x[i] = total
+        else:
+            for i in range(inner, n * inner):
+                x[i] += x[i - inner]
+        x += n * inner
+
+
+# ---- variance ------------------------------------------------------------------------------------
+
+cdef Tensor variance(str name, Tensor input, object dim, double correction, bint keepdim):
+    """The variance in the dtype that is computed in, in two passes: the mean first."""
+    cdef int dims[MAX_NDIM]
+    cdef Py_ssize_t sizes[3]
+    cdef int n = chosen_dims(name, dim, input, dims)
+    cdef int dtype = compute_dtype(floating_result(name, input, None)), status
+    cdef Tensor x = cast(input, dtype)
+    cdef Tensor source = arrange(x, n, dims, sizes)
+    cdef Tensor center = new_reduced(x, n, dims, keepdim, dtype)
+    cdef Tensor out = new_like(center, dtype)
+    cdef double freedom = sizes[1] - correction
+    if out.numel_:
+        check_status(reduce_run(SUM, dtype, source.data_pointer, center.data_pointer,
+                                sizes[0], sizes[1], sizes[2]), x)
+        divide(center, sizes[1])
+        with nogil:
+            status = squares_run(dtype, source.data_pointer, center.data_pointer, out.data_pointer,
+                                 sizes[0], sizes[1], sizes[2])
+        check_status(status, x)
+        divide(out, freedom if freedom > 0 else 0.0)
+    return out
+
+
+def var(Tensor input, dim, correction, bint keepdim):
+    return cast(variance("var", input, dim, correction, keepdim), input.type)
+
+
+def std(Tensor input, dim, correction, bint keepdim):
+    cdef Tensor out = variance("std", input, dim, correction, keepdim)
+    cdef Py_ssize_t i
+    for i in range(out.numel_):
+        if out.type == FLOAT32:
+            (<float*>out.data_pointer)[i] = <float>sqrt((<float*>out.data_pointer)[i])
+        else:
+            (<double*>out.data_pointer)[i] = sqrt((<double*>out.data_pointer)[i])
+    return cast(out, input.type)
+
+
+# ---- extremes ------------------------------------------------------------------------------------
+
+cdef Tensor extreme(str name, int kind, Tensor input, object dim, bint keepdim):
+    cdef int dims[MAX_NDIM]
+    cdef int n = chosen_dims(name, dim, input, dims)
+    cdef Tensor x = cast(input, compute_dtype(input.type))
+    refuse_empty(name, input, dim, n, dims, RuntimeError)
+    return cast(fold(kind, x, n, dims, keepdim, x.type), input.type)
+
+
+def amax(Tensor input, dim=None, bint keepdim=False):
+    return extreme("amax", MAX, input, dim, keepdim)
+
+
+def amin(Tensor input, dim=None, bint keepdim=False):
+    return extreme("amin", MIN, input, dim, keepdim)
+
+
+cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim):
+    """The extreme values and the first place of each, along one dim or among all elements."""
+    cdef int dims[MAX_NDIM]
+    cdef Py_ssize_t sizes[3]
+    cdef int n = single_dim(name, dim, input, dims), dtype = compute_dtype(input.type), status = 0
+    cdef Tensor x = cast(input, dtype), values, places
+    refuse_empty(name, input, dim, n, dims, IndexError)
+    if dim is None:                        # places count in row-major order
+        x = packed(x)
+        sizes[0], sizes[1], sizes[2] = 1, x.numel_, 1
+    else:
+        x = arrange(x, n, dims, sizes)
+    values = new_reduced(input, n, dims, keepdim, dtype)
+    places = new_like(values, INT64)
+    if values.numel_:
+        with nogil:
+            status = index_run(kind, dtype, x.data_pointer, values.data_pointer,
+                               <int64_t*>places.data_pointer, sizes[0], sizes[1], sizes[2])
+        check_status(status, x)
+    return cast(values, input.type), places
+
+
+def extreme_along(str name, Tensor input, dim, bint keepdim):
+    """The values and places of `max` or `min` along a dim."""
+    return extreme_at(name, ARGMAX if name == "max" else ARGMIN, input, dim, keepdim)
+
+
+cdef Tensor place(str name, int kind, Tensor input, object dim, bint keepdim):
+    if input.type == BOOL:
+        raise RuntimeError(f"{name}: does not take {input.dtype}")
+    return extreme_at(name, kind, input, dim, keepdim)[1]
+
+
+def argmax(Tensor input, dim=None, bint keepdim=False):
+    return place("argmax", ARGMAX, input, dim, keepdim)
+
+
+def argmin(Tensor input, dim=None, bint keepdim=False):
+    return place("argmin", ARGMIN, input, dim, keepdim)
+
+
+def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
+    """Zeros of `size` along `dim`, with the elements of `x` at `places`, of which each has one."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int along = wrap_dim("put_along", dim, x.ndim_), d
+    cdef Py_ssize_t outer = 1, inner = 1, o, j, width = ITEMSIZE[x.type]
+    cdef Tensor source = packed(x), where_to = packed(places), out
+    cdef const int64_t* at = <int64_t*>where_to.data_pointer
+    cdef const char* from_ = source.data_pointer
+    for d in range(x.ndim_):
+        dims[d] = size if d == along else x.dims[d]
+        if d < along:
+            outer *= x.dims[d]
+        elif d > along:
+            inner *= x.dims[d]
+    out = new_tensor(x.type, x.ndim_, dims)
+    zero(out)
+    for o in range(outer):
+        for j in range(inner):
+            memcpy(out.data_pointer + ((o * size + at[o * inner + j]) * inner + j) * width,
+                   from_ + (o * inner + j) * width, width)
+    return out
+
+
+# ---- any and all ---------------------------------------------------------------------------------
+
+cdef Tensor truth(str name, int kind, Tensor x, object dim, bint keepdim):
+    """uint8 gives uint8, and no dims leave the elements as they are: both as in PyTorch."""
+    cdef int dims[MAX_NDIM]
+    cdef int n = 0
+    if not (isinstance(dim, (tuple, list)) and len(dim) == 0):
+        n = chosen_dims(name, dim, x, dims)
+    return fold(kind, cast(x, BOOL), n, dims, keepdim, UINT8 if x.type == UINT8 else BOOL)
+
+
+def any(Tensor input, dim=None, bint keepdim=False):
+    return truth("any", ANY, input, dim, keepdim)
+
+
+def all(Tensor input, dim=None, bint keepdim=False):
+    return truth("all", ALL, input, dim, keepdim)
+
+
+# ---- softmax and its kin -------------------------------------------------------------------------
+
+def logsumexp(Tensor input, dim, bint keepdim=False):
+    cdef int dims[MAX_NDIM]
+    cdef Py_ssize_t sizes[3]
+    cdef int n = chosen_dims("logsumexp", dim, input, dims)
+    cdef int result = input.type if KIND[input.type] == FLOAT_KIND else default_float()
+    cdef Tensor x = cast(input, compute_dtype(result))
+    cdef Tensor source = rows_of(x, n, dims, sizes)
+    cdef Tensor out = new_reduced(x, n, dims, keepdim, x.type)
+    if out.numel_:
+        with nogil:
+            rows_run(LOGSUMEXP, source.type, source.data_pointer, out.data_pointer,
+                     sizes[0], sizes[1])
+    return cast(out, result)
+
+
+cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad, object dim,
+                    int result):
+    """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
+    cdef int along = wrap_dim(name, dim, input.ndim_), dtype = compute_dtype(result)
+    cdef Tensor x = cast(input, dtype), g = None, y
+    cdef Py_ssize_t n
+    if along < input.ndim_ - 1:
+        return cast(by_columns(kind, x, None if grad is None else cast(grad, dtype), along), result)
+    x = packed(x)
+    n = x.dims[along] if x.ndim_ else 1
+    y = new_like(x, dtype)
+    if y.numel_ and grad is None:
+        with nogil:
+            rows_run(kind, dtype, x.data_pointer, y.data_pointer, x.numel_ // n, n)
+    elif y.numel_:
+        g = packed(cast(grad, dtype))
+        with nogil:
+            rows_backward_run(back_kind, dtype, g.data_pointer, x.data_pointer, y.data_pointer,
+                              x.numel_ // n, n)
+    return cast(y, result)
+
+
+# Along other dims than the last the steps run one after the other, each over the whole: copies with
+# the dims exchanged, to have rows, took more than twice as long for 1000 x 1000 float32, and
+# programs of two steps half as long again for 256 x 256.
+cdef TileProgram difference = TileProgram(2, [("sub", (0, 1))])
+cdef TileProgram product = TileProgram(2, [("mul", (0, 1))])
+cdef TileProgram quotient = TileProgram(2, [("div", (0, 1))])
+cdef TileProgram exponential = TileProgram(1, [("exp", (0,))])
+cdef TileProgram logarithm = TileProgram(1, [("log", (0,))])
+
+
+cdef Tensor by_columns(int kind, Tensor x, Tensor g, int dim):
+    """What `by_rows` gives, along a dim that is not the last."""
+    cdef Tensor y = new_like(x, x.type), exps, total
+    if y.numel_ == 0:
+        return y
+    if g is not None:
+        if kind == SOFTMAX:
+            total = fold(SUM, apply(product, y, g, x), 1, &dim, True, x.type)
+            return apply(product, y, apply(difference, y, g, total), x)
+        total = fold(SUM, g, 1, &dim, True, x.type)
+        apply(product, y, apply(exponential, y, x, None), total)
+        return apply(difference, y, g, y)
+    apply(difference, y, x, fold(MAX, x, 1, &dim, True, x.type))
+    exps = y if kind == SOFTMAX else new_like(x, x.type)
+    total = fold(SUM, apply(exponential, exps, y, None), 1, &dim, True, x.type)
+    if kind == SOFTMAX:
+        return apply(quotient, y, y, total)
+    return apply(difference, y, y, apply(logarithm, total, total, None))
+
+
+cdef Tensor apply(TileProgram program, Tensor out, Tensor a, Tensor b):
+    """out := program(a, b), or program(a)."""
+    cdef PyObject* inputs[2]
+    inputs[0], inputs[1] = <PyObject*>a, <PyObject*>b
+    run_program(program.at(out.type), inputs, out)
+    return out
+
+
+def softmax(Tensor input, dim, dtype=None):
+    return by_rows("softmax", SOFTMAX, SOFTMAX_BACKWARD, input, None, dim,
+                   floating_result("softmax", input, dtype))
+
+
+def log_softmax(Tensor input, dim, dtype=None):
+    return by_rows("log_softmax", LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, input, None, dim,
+                   floating_result("log_softmax", input, dtype))
+
+
+def softmax_backward(Tensor grad, Tensor result, dim):
+    return by_rows("softmax", SOFTMAX, SOFTMAX_BACKWARD, result, grad, dim, result.type)
+
+
+def log_softmax_backward(Tensor grad, Tensor result, dim):
+    return by_rows("log_softmax", LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, result, grad, dim, result.type)
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+
+def spread(object g, input_shape, dim, bint keepdim):
+    """`g`, of the shape of a result, expanded to the shape that was reduced: as sum's gradient."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int reduced[MAX_NDIM]
+    cdef int ndim = len(input_shape), d, n
+    for d in range(ndim):
+        dims[d] = input_shape[d]
+    n = reduced_dims(dim, ndim, reduced)
+    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
+        return spread_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
+    for d in range(n):
+        dims[reduced[d]] = 1
+    if not keepdim:
+        g = g.reshape([dims[d] for d in range(ndim)])
+    return g.expand(input_shape)
+
+
+def grad_of_mean(g, input_shape, dim, bint keepdim):
+    """The gradient of sum, over the number of elements in each mean."""
+    cdef Py_ssize_t total = 1
+    for size in input_shape:
+        total *= size
+    return spread(g / (total // g.numel()), input_shape, dim, keepdim) if total else spread(
+        g, input_shape, dim, keepdim)

@@ -1,0 +1,263 @@
+"""Which loop reduces what, and how the work is cut for the pool.
+
+Cuts follow from the shape alone, so results do not depend on the number of threads. A large
+reduction is cut along outer or inner where these are long enough, which changes nothing in a
+result. A long reduction to few results is cut along n; the partial results are then reduced in
+their turn, in order.
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from tensorlib._core.base.pool cimport parallel_for
+
+from tensorlib import _kernels
+
+ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
+                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                         Py_ssize_t end) noexcept nogil
+ctypedef void (*index_fn)(void* tag, const char* x, char* y, int64_t* at, Py_ssize_t outer,
+                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                          Py_ssize_t end) noexcept nogil
+ctypedef void (*row_fn)(const char* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+ctypedef void (*row_backward_fn)(const char* g, const char* out, char* y, Py_ssize_t rows,
+                                 Py_ssize_t n) noexcept nogil
+
+cdef enum:
+    KINDS = 9
+    ROW_KINDS = 5
+    DTYPES = 10
+    # Elements in a piece of work. A sum of so many takes 4 us and more: enough to be worth a
+    # worker's while, which needs up to 5 us to wake.
+    PIECE = 1 << 17
+    # The same for loops with an exp for each element.
+    ROW_PIECE = 1 << 14
+    ENOUGH = 32      # outer slices or column tiles that keep all threads busy
+    TILE = 512       # columns in a piece; no fewer than a loop's lanes
+    LEAF = 32        # pieces of n are a multiple of this number of rows
+
+cdef void* loops[KINDS][DTYPES]
+cdef void* row_loops[ROW_KINDS][DTYPES]
+cdef Py_ssize_t[DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8]
+
+ctypedef struct Work:
+    void* loop
+    bint indices
+    const char* x
+    const char* c
+    char* y
+    int64_t* at
+    Py_ssize_t itemsize, outer, n, inner
+    Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
+
+
+cdef int reduce_run(int kind, int dtype, const char* x, char* y,
+                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    """y := x reduced over n; n may be 0 for SUM, PROD, ANY and ALL"""
+    cdef Work work
+    if n == 0:
+        fill_identity(kind, dtype, y, outer * inner)
+        return 0
+    return run(&work, kind, dtype, x, NULL, y, NULL, outer, n, inner)
+
+
+cdef int squares_run(int dtype, const char* x, const char* c, char* y,
+                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    """y := sum of (x - c)**2 over n; c has the shape of y"""
+    cdef Work work
+    if n == 0:
+        fill_identity(SQUARES, dtype, y, outer * inner)
+        return 0
+    return run(&work, SQUARES, dtype, x, c, y, NULL, outer, n, inner)
+
+
+cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
+                   Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    """y, at := extreme over n and its first index; kind is ARGMAX or ARGMIN, n is at least 1"""
+    cdef Work work
+    return run(&work, kind, dtype, x, NULL, y, at, outer, n, inner)
+
+
+cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char* y, int64_t* at,
+             Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    cdef Py_ssize_t slice_size = n * inner
+    work.loop = loops[kind][dtype]
+    if work.loop == NULL:
+        return NO_LOOP
+    work.indices = at != NULL
+    work.x = x
+    work.c = c
+    work.y = y
+    work.at = at
+    work.itemsize = itemsizes[dtype]
+    work.outer = outer
+    work.n = n
+    work.inner = inner
+    if outer * slice_size < 2 * PIECE:
+        run_outer(work, 0, outer)
+    elif outer >= ENOUGH:
+        parallel_for(run_outer, work, outer, 1 + PIECE // slice_size)
+    elif outer * (inner // TILE) >= ENOUGH:
+        work.pieces = inner // TILE
+        parallel_for(run_columns, work, outer * work.pieces, 1 + PIECE // (n * TILE))
+    else:
+        work.size = (PIECE // inner + LEAF) // LEAF * LEAF
+        work.pieces = (n + work.size - 1) // work.size
+        if work.pieces == 1:
+            parallel_for(run_outer, work, outer, 1)
+        else:
+            return run_long(work, loops[SUM if kind == SQUARES else kind][dtype])
+    return 0
+
+
+cdef void run_outer(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    call(work, work.loop, work.x, work.c, work.y, work.at, begin, end - begin, work.n,
+         0, work.inner)
+
+
+cdef void run_columns(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Tiles of columns; the last one of a slice takes the rest."""
+    cdef Work* work = <Work*>context
+    cdef Py_ssize_t piece, tile
+    for piece in range(begin, end):
+        tile = piece % work.pieces
+        call(work, work.loop, work.x, work.c, work.y, work.at, piece // work.pieces, 1, work.n,
+             tile * TILE, work.inner if tile == work.pieces - 1 else (tile + 1) * TILE)
+
+
+cdef inline void call(Work* work, void* loop, const char* x, const char* c, char* y, int64_t* at,
+                      Py_ssize_t first, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t begin,
+                      Py_ssize_t end) noexcept nogil:
+    """Run the loop on `outer` slices from slice `first` on."""
+    cdef Py_ssize_t results = first * work.inner
+    x += results * n * work.itemsize
+    y += results * work.itemsize
+    if work.indices:
+        (<index_fn>loop)(NULL, x, y, at + results, outer, n, work.inner, begin, end)
+    else:
+        (<fold_fn>loop)(NULL, x, c + results * work.itemsize if c != NULL else NULL, y, outer, n,
+                        work.inner, begin, end)
+
+
+cdef int run_long(Work* work, void* combine) noexcept nogil:
+    """Reduce pieces of n, then the partial results, with the loop `combine`."""
+    cdef Py_ssize_t results = work.outer * work.inner
+    cdef Py_ssize_t partials = results * work.pieces
+    cdef Py_ssize_t i, o, j, piece
+    cdef Work parts = work[0]
+    parts.y = <char*>malloc(partials * work.itemsize)
+    parts.at = <int64_t*>malloc(partials * sizeof(int64_t)) if work.indices else NULL
+    if parts.y == NULL or (work.indices and parts.at == NULL):
+        free(parts.y)
+        free(parts.at)
+        return NO_MEMORY
+    parallel_for(run_piece, &parts, work.outer * work.pieces, 1)
+    call(work, combine, parts.y, NULL, work.y, work.at, 0, work.outer, work.pieces,
+         0, work.inner)
+    if work.indices:
+        for i in range(results):
+            o = i // work.inner
+            j = i % work.inner
+            piece = work.at[i]
+            work.at[i] = (piece * work.size
+                          + parts.at[(o * work.pieces + piece) * work.inner + j])
+    free(parts.y)
+    free(parts.at)
+    return 0
+
+
+cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    cdef Py_ssize_t i, o, first
+    cdef const char* x
+    cdef const char* c = NULL
+    for i in range(begin, end):
+        o = i // work.pieces
+        first = i % work.pieces * work.size
+        x = work.x + (o * work.n + first) * work.inner * work.itemsize
+        if work.c != NULL:
+            c = work.c + o * work.inner * work.itemsize
+        call(work, work.loop, x, c, work.y + i * work.inner * work.itemsize,
+             work.at + i * work.inner if work.indices else NULL, 0, 1,
+             min(work.size, work.n - first), 0, work.inner)
+
+
+cdef void fill_identity(int kind, int dtype, char* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if kind == SUM or kind == SQUARES or kind == ANY:
+        memset(y, 0, n * itemsizes[dtype])
+    elif kind == ALL:
+        memset(y, 1, n)
+    elif kind == PROD:
+        for i in range(n):
+            if itemsizes[dtype] == 4:
+                (<float*>y)[i] = 1
+            elif loops[SQUARES][dtype] != NULL:
+                (<double*>y)[i] = 1
+            else:
+                (<int64_t*>y)[i] = 1
+
+
+ctypedef struct Rows:
+    void* loop
+    const char* g
+    const char* x
+    char* y
+    Py_ssize_t n, itemsize, y_row  # y_row: bytes of a row of y
+
+
+cdef int rows_run(int kind, int dtype, const char* x, char* y,
+                  Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """y := softmax, log_softmax (rows, n) or logsumexp (rows) of each row of x (rows, n)"""
+    return run_all_rows(kind, dtype, NULL, x, y, rows, n)
+
+
+cdef int rows_backward_run(int kind, int dtype, const char* g, const char* out, char* y,
+                           Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """y := gradient of softmax or log_softmax, from g and the result, all (rows, n)"""
+    return run_all_rows(kind, dtype, g, out, y, rows, n)
+
+
+cdef int run_all_rows(int kind, int dtype, const char* g, const char* x, char* y,
+                      Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    cdef Rows work
+    work.loop = row_loops[kind][dtype]
+    if work.loop == NULL:
+        return NO_LOOP
+    work.g = g
+    work.x = x
+    work.y = y
+    work.n = n
+    work.itemsize = itemsizes[dtype]
+    work.y_row = work.itemsize * (1 if kind == LOGSUMEXP else n)
+    parallel_for(run_rows, &work, rows, 1 + ROW_PIECE // max(1, n))
+    return 0
+
+
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Rows* work = <Rows*>context
+    cdef Py_ssize_t offset = begin * work.n * work.itemsize
+    cdef char* y = work.y + begin * work.y_row
+    if work.g != NULL:
+        (<row_backward_fn>work.loop)(work.g + offset, work.x + offset, y, end - begin, work.n)
+    else:
+        (<row_fn>work.loop)(work.x + offset, y, end - begin, work.n)
+
+
+def _fill_tables():
+    cdef size_t address
+    dtypes = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+              "float32", "float64")
+    kinds = {"sum": SUM, "prod": PROD, "squares": SQUARES, "any": ANY, "all": ALL, "max": MAX,
+             "min": MIN, "argmax": ARGMAX, "argmin": ARGMIN}
+    row_kinds = {"softmax": SOFTMAX, "log_softmax": LOG_SOFTMAX, "logsumexp": LOGSUMEXP,
+                 "softmax_backward": SOFTMAX_BACKWARD,
+                 "log_softmax_backward": LOG_SOFTMAX_BACKWARD}
+    for name, inputs, _, address in _kernels.load("reduce").table():
+        loops[<int>kinds[name]][<int>dtypes.index(inputs[0])] = <void*>address
+    for name, inputs, _, address in _kernels.load("softmax").table():
+        row_loops[<int>row_kinds[name]][<int>dtypes.index(inputs[0])] = <void*>address
+
+
+_fill_tables()

@@ -1,0 +1,96 @@
+"""Sums of gradients: of those that fan in, and of those that leaves accumulate.
+
+A buffer that nobody else can see is added to in place.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+from tensorlib._core.apply.elementwise cimport apply_binary
+from tensorlib._core.graph.node cimport Node
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, watch_tensor
+from tensorlib._core.tiles.copies cimport packed_copy
+from tensorlib._core.tiles.flat cimport run_loop
+from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
+
+from tensorlib._core.graph.op import find
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* value)
+
+cdef object ADD = None
+cdef int ADD_LOOP = loop_id("add")
+
+
+cdef inline bint only_ours(PyObject* g) noexcept:
+    """Whether a gradient held once here has a buffer that nobody else can see."""
+    cdef Tensor x = <Tensor>g
+    return (x.packed and x.storage.capacity != 0
+            and Py_REFCNT(<PyObject*>x.storage) == 1)
+
+
+cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
+    """Adds `g` to the gradient that waits at an output of a node."""
+    cdef object total
+    if (not create_graph and Py_REFCNT(place[0]) == 1 and only_ours(place[0])
+            and add_in_place(<PyObject*>place[0], g)):
+        return 0
+    total = apply_binary(<Op>ADD, <object>place[0], g)
+    Py_DECREF(<object>place[0])
+    Py_INCREF(total)
+    place[0] = <PyObject*>total
+    return 0
+
+
+cdef bint add_in_place(PyObject* total, Tensor g) except -1:
+    """total += g where both are plain buffers of one dtype; False where they are not."""
+    cdef Tensor x = <Tensor>total
+    cdef Loop* loop = find_loop(ADD_LOOP, x.type)
+    cdef char* inputs[2]
+    cdef bint is_scalar[2]
+    if loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g):
+        return False
+    inputs[0], inputs[1] = x.data_pointer, g.data_pointer
+    is_scalar[0] = is_scalar[1] = False
+    run_loop(loop, inputs, is_scalar, x.data_pointer, x.numel_)
+    x.storage.version += 1
+    return True
+
+
+cdef int accumulate(Node node, bint create_graph) except -1:
+    """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad."""
+    cdef Tensor leaf = <Tensor>node.saved[0].tensor
+    cdef PyObject* g = node.inline_grad
+    if g == NULL:
+        return 0
+    if leaf.gradient is None and Py_REFCNT(g) == 1 and only_ours(g):
+        leaf.gradient = <Tensor>g
+        if create_graph:
+            watch_tensor(leaf)
+        return 0
+    return add_gradient(leaf, <Tensor>g, create_graph)
+
+
+cdef bint add_to_grad(Tensor gradient, Tensor g) except -1:
+    """In place, so that whoever holds `.grad` sees it grow, as in PyTorch."""
+    if requires_grad(gradient) or not gradient.packed or not gradient.storage.writable:
+        return False
+    return add_in_place(<PyObject*>gradient, g)
+
+
+cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
+    """x.grad += g, where `g` may be shared with others."""
+    if create_graph:
+        watch_tensor(x)
+    if x.gradient is None:
+        x.gradient = g if create_graph else packed_copy(g, g.type)
+    elif create_graph or not add_to_grad(<Tensor>x.gradient, g):
+        x.gradient = apply_binary(<Op>ADD, x.gradient, g)
+    return 0
+
+
+def connect_sums():
+    """Finds the operation by which gradients are summed."""
+    global ADD
+    ADD = find("add")

@@ -1,0 +1,158 @@
+"""What a sweep does at a node beside its rules: hooks, and looking for anomalies.
+
+The hooks of a node are a dict of (kind, output, function) in the order of registration. They are
+called from a copy of its values, so that a hook may register and remove others: a hook that was
+removed during the sweep of its node still runs in it, as in PyTorch.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+
+import warnings
+
+from tensorlib._core.graph.node cimport (
+    ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,
+    gradient_edge, hook_node,
+)
+from tensorlib._core.graph.saved cimport recorded_at
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape, watch_tensor
+
+
+def add_hook(Tensor x, hook):
+    """Has `hook` called with the gradient of `x`; returns its handle."""
+    watch_tensor(x)
+    return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
+
+
+def add_accumulated_hook(Tensor leaf, hook):
+    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    watch_tensor(leaf)
+    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
+
+
+def add_retaining_hook(Tensor x, hook):
+    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
+    if not x.keeps_grad:
+        x.keeps_grad = True
+        hook_node(gradient_edge(x), RETAINS, x.slot, hook)
+
+
+# ---- running them --------------------------------------------------------------------------------
+
+cdef list hooks_of(object hooks, HookKind kind):
+    return [(slot, hook) for k, slot, hook in list(hooks.values()) if k == kind]
+
+
+cdef Tensor checked(object value, Tensor g, object hook):
+    """What a hook returned, which must look like the gradient `g` whose place it takes."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(value, Tensor):
+        raise TypeError(f"backward: hook {name!r}: expected a Tensor or None, but hook returned "
+                        f"{type(value).__name__}")
+    if g is not None and not same_shape(value, g):
+        raise RuntimeError(f"backward: hook {name!r} has changed the size of value: "
+                           f"{tuple(g.shape)} to {tuple(value.shape)}")
+    if g is not None and (<Tensor>value).type != g.type:
+        raise RuntimeError(f"backward: hook {name!r} has changed the type of value: {g.dtype} to "
+                           f"{value.dtype}")
+    return value
+
+
+cdef int put_grad(PyObject** place, object value) except -1:
+    Py_INCREF(value)
+    if place[0] != NULL:
+        Py_DECREF(<object>place[0])
+    place[0] = <PyObject*>value
+    return 0
+
+
+cdef int run_tensor_hooks(Node node) except -1:
+    """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
+    cdef PyObject** place
+    for kind in (ON_TENSOR, RETAINS):
+        for slot, hook in hooks_of(node.hooks, kind):
+            place = grad_place(node, slot)
+            if place[0] == NULL:
+                continue
+            changed = hook(<object>place[0])
+            if changed is not None:
+                put_grad(place, checked(changed, <Tensor>place[0], hook))
+    return 0
+
+
+cdef tuple as_many(object given, Py_ssize_t n, object hook):
+    """What a hook of a node returned, as one gradient for each that it was given."""
+    cdef tuple values = (given,) if isinstance(given, Tensor) else tuple(given)
+    if len(values) != n:
+        raise RuntimeError(
+            f"backward: hook {getattr(hook, '__name__', type(hook).__name__)!r} has returned an "
+            f"incorrect number of values: got {len(values)}, but expected {n}")
+    return values
+
+
+cdef int run_before_hooks(Node node) except -1:
+    """Calls the hooks that run before the node, with a gradient or None for each output."""
+    cdef PyObject** place
+    cdef int i
+    for _, hook in hooks_of(node.hooks, BEFORE):
+        grads = []
+        for i in range(node.n_outputs):
+            place = grad_place(node, i)
+            grads.append(None if place[0] == NULL else <object>place[0])
+        changed = hook(tuple(grads))
+        if changed is None:
+            continue
+        for i, value in enumerate(as_many(changed, node.n_outputs, hook)):
+            if value is not None and value is not grads[i]:
+                put_grad(grad_place(node, i), checked(value, grads[i], hook))
+    return 0
+
+
+cdef int run_accumulated_hooks(object hooks, object leaf) except -1:
+    """Calls the hooks of a leaf whose `.grad` was computed."""
+    for _, hook in hooks_of(hooks, ACCUMULATED):
+        hook(leaf)
+    return 0
+
+
+cdef list run_after_hooks(Node node, list grads, object g):
+    """The gradients of the inputs after the hooks that run after the node and may replace them."""
+    cdef tuple arrived = g if isinstance(g, tuple) else (g,)
+    for _, hook in hooks_of(node.hooks, AFTER):
+        changed = hook(tuple(grads), arrived)
+        if changed is not None:
+            grads = [value if value is None else checked(value, old, hook) for value, old in
+                     zip(as_many(changed, len(grads), hook), grads)]
+    return grads
+
+
+# ---- anomalies -----------------------------------------------------------------------------------
+
+cdef int check_nan(Node node, list grads) except -1:
+    """Raises if the gradient of an input has a NaN."""
+    for i, g in enumerate(grads):
+        if g is not None and bool((g != g).any()):
+            raise RuntimeError(
+                f"backward: Function {node.name()!r} returned nan values in its {i}th output"
+                f"{recorded_at(node)}")
+    return 0
+
+
+cdef int explain(Node node) except -1:
+    """Warns where the operation ran whose gradient raises, and which gradient it was part of."""
+    text = f"Error detected in {node.name()}. " + told(node, "caused the error")
+    while node.notes and "parent_" in node.notes:
+        node = node.notes["parent_"]
+        text += f"\nPrevious calculation was induced by {node.name()}. "
+        text += told(node, "induced the previous calculation")
+    warnings.warn(text, stacklevel=2)
+    return 0
+
+
+cdef str told(Node node, str role):
+    """The traceback of the operation that a node recorded, if it was noted."""
+    frames = node.notes.get("traceback_") if node.notes else None
+    if frames:
+        return f"Traceback of forward call that {role}:\n" + "".join(frames)
+    return ("No forward pass information is available: enable detect_anomaly during the forward "
+            "pass too.")

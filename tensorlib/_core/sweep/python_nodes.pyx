@@ -1,0 +1,182 @@
+"""Doors for operations whose gradient one Python function computes: `Function`, `ops.compose`.
+
+Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
+the edges the node keeps any number of tensors and a payload of Python's.
+"""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from tensorlib._core.apply.inplace cimport check_writable, rebase
+from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.graph.node cimport (
+    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge, watch,
+)
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.graph.recording cimport record
+from tensorlib._core.graph.saved cimport check_not_released, keep, saved_at
+from tensorlib._core.sweep.graph_reader cimport is_outside, new_mark, reached
+from tensorlib._core.sweep.sweep cimport retains_graph, run_backward
+from tensorlib._core.tensor.tensor cimport (
+    IN_FUNCTION, Tensor, alias, new_scalar, over_storage, set_base, watch_tensor,
+)
+
+from tensorlib._core.graph.node import _accumulate_op
+
+cdef object accumulate = _accumulate_op
+
+
+def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
+    """A node with an edge for each of the tensors `inputs`, which keeps the tensors `saved`."""
+    cdef Node node = new_node(op, len(inputs), len(saved), n_outputs)
+    cdef Tensor x
+    cdef int i
+    node.attributes = payload
+    for i, x in enumerate(inputs):
+        set_edge(node, i, x)
+    for x in saved:
+        keep(node, 0, x)
+    node.kept = 0                    # they are known by their order, not by a place
+    watch(node)                      # the payload is the user's, who may put anything into it
+    return node
+
+
+def set_history(Node node, int slot, Tensor out):
+    """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
+    if KIND[out.type] == FLOAT_KIND:
+        out.grad_node, out.slot = node, slot
+        watch_tensor(out)
+
+
+def rewrite_history(Node node, int slot, Tensor x):
+    """Makes output `slot` of a node what `x`, written in place, is now; so too for its views."""
+    cdef Tensor fresh = alias(x)
+    set_history(node, slot, fresh)
+    rebase(x, fresh)
+
+
+def view_of_input(Tensor x, Tensor source):
+    """The elements of `x` as a view of `source` that a `Function` made."""
+    cdef Tensor out = alias(x)
+    set_base(out, source)
+    out.origin = IN_FUNCTION
+    return out
+
+
+def mark_written(str name, Tensor x):
+    """Notes that a function has written into `x`. Raises for a leaf that requires grad."""
+    check_writable(name, x, mode().grad)
+    x.storage.version += 1
+
+
+def saved_tensors(Node node):
+    """What a custom node keeps, checked to be what it was."""
+    cdef int i
+    check_not_released(node)
+    return tuple([saved_at(node, i, -1) for i in range(node.n_saved)])
+
+
+def payload_of(Node node):
+    """What a custom node was given to keep beside tensors."""
+    return node.attributes
+
+
+def wanted_inputs(Node node):
+    """For each edge of a node that runs in a sweep, whether its gradient is wanted."""
+    cdef int i
+    return tuple([node.edges[i].target != NULL and (<Node>node.edges[i].target).needed
+                  for i in range(node.n_edges)])
+
+
+# ---- graphs inside a node ------------------------------------------------------------------------
+
+def runs_in_parts(values):
+    """Whether a composed operation must run, on `values`, as the operations that it is made of.
+
+    These alone have the rules that forward mode and stand-ins of tensors, such as batches, ask for.
+    """
+    return mode().complete or any([stands_in(x) for x in values])
+
+
+def linked_alias(Op op, Tensor x):
+    """The elements of `x` as a new tensor, which is linked to `x` by the operation `op`."""
+    cdef PyObject* args[1]
+    cdef Tensor out = alias(x)
+    args[0] = <PyObject*>x
+    record(op, args, 1, out, None)
+    return out
+
+
+def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
+    """The gradients of `inputs` by a sweep through the graph between them and `roots` alone.
+
+    It is recorded where the grad mode says so, and keeps saved values where they are `retained`.
+    """
+    return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
+
+
+def is_complete():
+    """Whether nodes recorded now keep what forward mode needs."""
+    return mode().complete
+
+
+def is_retained(Node node):
+    """Whether what a node keeps outlives the sweep that runs now: another may come by as well."""
+    return retains_graph() or mode().grad or node.displaced
+
+
+def captured(tuple outputs, tuple inputs, int64_t since):
+    """Tensors that stand for what a graph takes from outside beside `inputs`.
+
+    The graph is what leads to `outputs` and is no older than the sequence number `since`.
+    """
+    cdef list found = [], roots = [], borders = []
+    cdef set places = set()
+    cdef int64_t mark = new_mark()
+    cdef Node node
+    cdef Tensor x
+    cdef int i
+    for x in inputs:
+        gradient_edge(x).mark = mark
+    for x in outputs:
+        node = gradient_edge(x)
+        if node.mark == mark or not is_outside(node, since):
+            roots.append(node)
+        elif (node, x.slot) not in places:
+            places.add((node, x.slot))
+            found.append(x)
+    reached(roots, since, mark, borders)
+    for node, i in borders:
+        place = (<Node>node.edges[i].target, node.edges[i].slot)
+        if place not in places:
+            places.add(place)
+            found.append(stand_in(&node.edges[i]))
+    return tuple(found)
+
+
+cdef Tensor stand_in(Edge* edge):
+    """What `without_values` gives for the tensor that an edge goes to."""
+    cdef Node target = <Node>edge.target
+    if target.op is accumulate:
+        return <Tensor>target.saved[0].tensor
+    return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
+
+
+def without_values(Tensor x):
+    """A tensor with the shape, dtype and history of `x`, but not its memory; a leaf is itself."""
+    if x.grad_node is None:
+        return x
+    return valueless(x.type, x.ndim_, x.dims, x.grad_node, x.slot)
+
+
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor one = new_scalar(dtype), x
+    cdef int d
+    for d in range(ndim):
+        steps[d] = 0
+    x = over_storage(one.storage, one.data_pointer, dtype, ndim, dims, steps)
+    x.grad_node, x.slot = node, slot
+    return x

@@ -1,0 +1,237 @@
+"""Elements as Python numbers and back, one or a row at a time."""
+
+cimport numpy as cnp
+from cpython.float cimport (
+    PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact,
+)
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, default_float,
+    dtype_object, from_numpy_dtype,
+)
+from tensorlib._core.tensor.tensor cimport Tensor, late
+
+from tensorlib._core.tensor.tensor import attach
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    double PyFloat_Unpack2(const char* data, int little_endian) except? -1.0
+    long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
+
+
+class OutOfRangeError(OverflowError, RuntimeError, ValueError):
+    """A number that its dtype can't hold. Python and NumPy raise OverflowError here, PyTorch
+    RuntimeError or ValueError, depending on where it notices."""
+
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused integer:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+
+# ---- from Python -------------------------------------------------------------------------------
+
+cdef int scalar_dtype(object value) except -1:
+    """The dtype id of a leaf of a nested sequence."""
+    if PyFloat_CheckExact(value):
+        return default_float()
+    if value is True or value is False:
+        return BOOL
+    if PyLong_CheckExact(value):
+        return INT64
+    if isinstance(value, Tensor):
+        return (<Tensor>value).type
+    if cnp.PyArray_CheckScalar(value) or isinstance(value, cnp.ndarray):
+        return from_numpy_dtype(value.dtype.newbyteorder("="), "tensor")
+    if PyFloat_Check(value):
+        return default_float()
+    if PyLong_Check(value):
+        return INT64
+    if isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"tensor: expected numbers, got {type(value).__name__} {value!r:.40}")
+    raise RuntimeError(f"tensor: could not infer dtype of {type(value).__name__}")
+
+
+cdef object as_number(object value):
+    """The Python number of a leaf that is not exactly one already."""
+    if isinstance(value, Tensor):
+        return element(value)
+    if cnp.PyArray_CheckScalar(value):       # a NumPy scalar or a 0-d array
+        return value.item()
+    if PyFloat_Check(value) or PyLong_Check(value):
+        return value
+    raise TypeError(f"tensor: expected a number, got {type(value).__name__}")
+
+
+cdef double as_double(object value) except? -1.0:
+    if PyFloat_Check(value):
+        return PyFloat_AS_DOUBLE(value)
+    if PyLong_Check(value):
+        return PyLong_AsDouble(value)
+    if cnp.PyArray_CheckScalar(value):
+        return PyFloat_AsDouble(value)
+    return as_double(as_number(value))
+
+
+cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -1:
+    """A number cut to an integer. Raises OutOfRangeError beyond [low, high]."""
+    cdef int overflow = 0
+    cdef double real_value
+    cdef int64_t found
+    if PyFloat_Check(value):
+        real_value = PyFloat_AS_DOUBLE(value)
+        # 2**63 is a double, high itself may not be one; NaN fails every comparison
+        if not (real_value > <double>low - 1.0 or real_value == <double>low) \
+                or not real_value < <double>high + 1.0:
+            overflow = 1
+        else:
+            found = <int64_t>real_value
+    elif PyLong_Check(value):
+        found = PyLong_AsLongLongAndOverflow(value, &overflow)
+        overflow |= found < low or found > high
+    else:
+        return as_int64(as_number(value), id, low, high)
+    if overflow:
+        # an int of thousands of digits has no text
+        if PyLong_Check(value) and value.bit_length() > 64:
+            value = f"an int of {value.bit_length()} bits"
+        raise OutOfRangeError(
+            f"tensor: {value} does not fit in {dtype_object(id)}, which holds {low} to {high}")
+    return found
+
+cdef int write_reals(real* out, PyObject** values, Py_ssize_t n) except -1:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if PyFloat_CheckExact(<object>values[i]):
+            out[i] = <real>PyFloat_AS_DOUBLE(<object>values[i])
+        else:
+            out[i] = <real>as_double(<object>values[i])
+    return 0
+
+
+cdef int write_integers(integer* out, PyObject** values, Py_ssize_t n, int id) except -1:
+    cdef int64_t high = (<uint64_t>-1 >> (65 - 8 * sizeof(integer))), low = -high - 1
+    cdef Py_ssize_t i
+    if id == UINT8:
+        low, high = 0, 255
+    for i in range(n):
+        out[i] = <integer>as_int64(<object>values[i], id, low, high)
+    return 0
+
+
+cdef int write_bools(char* out, PyObject** values, Py_ssize_t n) except -1:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if <object>values[i] is True or <object>values[i] is False:
+            out[i] = <object>values[i] is True
+        else:
+            out[i] = bool(as_number(<object>values[i]))
+    return 0
+
+
+cdef int write_row(char* out, int id, PyObject** values, Py_ssize_t n) except -1:
+    """Writes n leaves as elements of a dtype that is no half type."""
+    if id == FLOAT32:
+        return write_reals(<float*>out, values, n)
+    if id == FLOAT64:
+        return write_reals(<double*>out, values, n)
+    if id == INT64:
+        return write_integers(<int64_t*>out, values, n, id)
+    if id == BOOL:
+        return write_bools(out, values, n)
+    if id == INT32:
+        return write_integers(<int32_t*>out, values, n, id)
+    if id == INT16:
+        return write_integers(<int16_t*>out, values, n, id)
+    if id == INT8:
+        return write_integers(<int8_t*>out, values, n, id)
+    return write_integers(<uint8_t*>out, values, n, id)
+
+
+# ---- to Python --------------------------------------------------------------------------------
+
+cdef double read_bfloat16(const char* data) noexcept:
+    cdef uint32_t bits = <uint32_t>(<const uint16_t*>data)[0] << 16
+    cdef float value
+    memcpy(&value, &bits, sizeof(float))
+    return value
+
+
+cdef object read(int id, const char* data):
+    """One element as a Python number."""
+    if id == FLOAT32:
+        return (<const float*>data)[0]
+    if id == FLOAT64:
+        return (<const double*>data)[0]
+    if id == INT64:
+        return (<const int64_t*>data)[0]
+    if id == BOOL:
+        return data[0] != 0
+    if id == INT32:
+        return (<const int32_t*>data)[0]
+    if id == UINT8:
+        return (<const uint8_t*>data)[0]
+    if id == INT8:
+        return (<const int8_t*>data)[0]
+    if id == INT16:
+        return (<const int16_t*>data)[0]
+    if id == FLOAT16:
+        return PyFloat_Unpack2(data, True)
+    return read_bfloat16(data)
+
+
+cdef list read_list(Tensor x, int dim, const char* data):
+    cdef Py_ssize_t i, size = x.dims[dim], step = x.steps[dim] * ITEMSIZE[x.type]
+    cdef list out = PyList_New(size)
+    cdef object value
+    for i in range(size):
+        value = (read(x.type, data) if dim == x.ndim_ - 1 else read_list(x, dim + 1, data))
+        Py_INCREF(value)
+        PyList_SET_ITEM(out, i, value)
+        data += step
+    return out
+
+
+cdef object element(Tensor x):
+    """The one element as a Python number. Raises RuntimeError."""
+    if x.numel_ != 1:
+        raise RuntimeError(
+            f"item: a Tensor with {x.numel_} elements cannot be converted to Scalar")
+    return read(x.type, x.data_pointer)
+
+
+def item(Tensor self):
+    """The one element as a Python number. Raises: RuntimeError if there are more or none."""
+    return element(self)
+
+
+def tolist(Tensor self):
+    """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    return read_list(self, 0, self.data_pointer) if self.ndim_ else element(self)
+
+
+def __complex__(Tensor self):
+    """The one element as a Python complex."""
+    return complex(float(self))
+
+
+late.item = element
+attach("item", item)
+attach("tolist", tolist)
+attach("__complex__", __complex__)

@@ -1,0 +1,154 @@
+"""What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
+
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
+from tensorlib._core.base.storage cimport Storage, borrow, untracked
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, alias, replace, requires_grad as requires, watch_tensor,
+)
+
+from tensorlib._core.base.device import CPU
+from tensorlib._core.tensor.tensor import attach
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+def nelement(Tensor self):
+    """The number of elements."""
+    return self.numel_
+
+
+def element_size(Tensor self):
+    """Bytes of one element."""
+    return ITEMSIZE[self.type]
+
+
+def itemsize(Tensor self):
+    """Bytes of one element."""
+    return ITEMSIZE[self.type]
+
+
+def nbytes(Tensor self):
+    """Bytes of all elements."""
+    return self.numel_ * ITEMSIZE[self.type]
+
+
+def is_contiguous(Tensor self):
+    """Whether the elements lie in row-major order without gaps."""
+    return self.packed
+
+
+def data_ptr(Tensor self):
+    """Address of the first element."""
+    return <size_t>self.data_pointer
+
+
+def storage_offset(Tensor self):
+    """Elements between the start of the storage and the first element."""
+    return (self.data_pointer - self.storage.data) // ITEMSIZE[self.type]
+
+
+def device(Tensor self):
+    """Where the elements are: `device("cpu")`."""
+    return CPU
+
+
+def is_cuda(Tensor self):
+    """False: the elements are in the memory of the CPU."""
+    return False
+
+
+def is_floating_point(Tensor self):
+    """Whether the dtype is a floating one."""
+    return KIND[self.type] == FLOAT_KIND
+
+
+def is_complex(Tensor self):
+    """False: no dtype is complex."""
+    return False
+
+
+# ---- place in the graph --------------------------------------------------------------------------
+
+def requires_grad_(Tensor self, bint requires_grad=True):
+    """This tensor, after its `requires_grad` is set. Raises: RuntimeError for integer dtypes."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def is_inference(Tensor self):
+    """Whether this tensor was made in inference mode."""
+    return untracked(self.storage)
+
+
+def grad_fn(Tensor self):
+    """The node of the operation that made this tensor, or None for a leaf."""
+    watch_tensor(self)               # who has the node may give it a hook that has the tensor
+    return self.grad_node
+
+
+def output_nr(Tensor self):
+    """Which output of its `grad_fn` this is."""
+    return self.slot
+
+
+def retains_grad(Tensor self):
+    """Whether `backward` stores the gradient here though this is no leaf: see `retain_grad`."""
+    return self.keeps_grad
+
+
+def detach_(Tensor self):
+    """This tensor, cut from its graph. Raises: RuntimeError for a view."""
+    if self.base_ is not None:
+        raise RuntimeError("detach_: can't detach views in-place; use detach() instead")
+    self.grad_node = None
+    self.slot = 0
+    self.wants_grad = False
+    self.keeps_grad = False
+    return self
+
+
+def _version(Tensor self):
+    """How often the storage was written in place. Raises: RuntimeError for inference tensors."""
+    if untracked(self.storage):
+        raise RuntimeError("_version: inference tensors do not track version counter")
+    return self.storage.version
+
+
+def _base(Tensor self):
+    """For a view, the tensor whose storage it looks at; else None."""
+    return self.base_
+
+
+def name(Tensor self):
+    """A name of the user's, or None: `no_grad_set` knows leaves by it."""
+    return self.label
+
+
+def set_name(Tensor self, str value):
+    """Names the tensor."""
+    self.label = value
+
+
+def data(Tensor self):
+    """A view of the same elements, outside the graph, whose writes no version counts."""
+    cdef Tensor x = alias(self)
+    cdef Storage storage = self.storage
+    x.storage = borrow(storage.data, storage.nbytes, storage.writable, storage)
+    return x
+
+
+def set_data(Tensor self, Tensor value not None):
+    """Makes the tensor show the elements of `value`; its place in the graph stays."""
+    if value.type != self.type and requires(self):
+        raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")
+    replace(self, value)
+
+
+for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
+               is_complex, requires_grad_, is_inference, detach_):
+    attach(method.__name__, method)
+for getter in (itemsize, nbytes, device, is_cuda, grad_fn, output_nr, retains_grad, _version,
+               _base):
+    attach(getter.__name__, property(getter, doc=getter.__doc__))
+for getter, setter in ((name, set_name), (data, set_data)):
+    attach(getter.__name__, property(getter, setter, doc=getter.__doc__))

@@ -1,0 +1,138 @@
+from cpython.buffer cimport Py_buffer
+from cpython.object cimport PyObject
+
+from tensorlib._core.base.storage cimport Storage
+
+cdef extern from "Python.h":
+    void PyObject_GC_Track(object value)
+    bint PyObject_GC_IsTracked(object value)
+
+cdef enum:
+    INLINE_NDIM = 5
+
+# What an operator slot of Tensor stands for; the ops floor fills the table `late`.
+cdef enum Operator:
+    ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT
+    LT, LE, EQ, NE, GT, GE
+    NEG, ABS, INVERT
+    N_OPERATORS
+
+ctypedef object (*binary_slot)(Operator which, object a, object b)
+ctypedef object (*unary_slot)(Operator which, object a)
+ctypedef object (*getitem_slot)(Tensor x, object key)
+ctypedef int (*setitem_slot)(Tensor x, object key, object value) except -1
+ctypedef Tensor (*from_data_slot)(object data, int dtype_or_minus1)
+ctypedef object (*item_slot)(Tensor x)
+ctypedef int (*buffer_slot)(Tensor x, Py_buffer* buffer, int flags) except -1
+
+cdef struct Late:
+    binary_slot binary
+    binary_slot inplace
+    unary_slot unary
+    getitem_slot getitem
+    setitem_slot setitem
+    from_data_slot from_data
+    item_slot item
+    buffer_slot fill_buffer
+
+cdef Late* late
+
+# How a view was made. A write in place into one that was not made alone is refused, as in PyTorch.
+cdef enum Origin:
+    ALONE
+    UNRECORDED                      # while operations were not recorded
+    AMONG_OTHERS                    # by an operation that gives several views
+    IN_FUNCTION                     # by a `Function`, whose backward a new history would override
+
+cdef class Tensor:
+    cdef char* data_pointer
+    cdef Py_ssize_t* dims           # sizes
+    cdef Py_ssize_t* steps          # strides in elements
+    cdef Py_ssize_t numel_
+    cdef int ndim_
+    cdef int type                   # dtype id
+    cdef int slot                   # which output of grad_fn this is
+    cdef bint packed                # row-major without gaps
+    cdef bint wants_grad            # a leaf that requires grad
+    cdef bint keeps_grad            # retain_grad was called
+    cdef bint is_scalar             # stands for a Python number in promotion
+    cdef Origin origin              # of a view: what a write in place into it must know
+    cdef Py_ssize_t inline_dims[2 * INLINE_NDIM]
+    cdef Storage storage
+    cdef object grad_node           # Node or None
+    cdef void* accumulator          # the AccumulateGrad node of a leaf, borrowed
+    cdef object gradient            # Tensor or None
+    cdef object base_               # for a view: the tensor whose storage it looks at, or None
+    # the live views of a tensor: a linked list
+    cdef PyObject* first_view
+    cdef PyObject* next_view
+    cdef PyObject** view_link       # what points to this view in the list
+    cdef object hooks
+    cdef object label               # a name that the user gave, or None
+    cdef object __weakref__
+
+cdef inline bint requires_grad(Tensor x) noexcept:
+    return x.wants_grad or x.grad_node is not None
+
+# The garbage collector looks after a tensor only once it can be part of a cycle: with hooks, with a
+# node that the collector looks after, with a gradient that has a graph. Measured why: half of the
+# time to record 100,000 operations went into the collector's visits to what they kept.
+
+cdef inline void watch_tensor(Tensor x) noexcept:
+    """Shows a tensor, and the one it is a view of, to the garbage collector."""
+    if not PyObject_GC_IsTracked(x):
+        PyObject_GC_Track(x)
+    if x.base_ is not None and not PyObject_GC_IsTracked(x.base_):
+        PyObject_GC_Track(x.base_)
+
+# The live views of a tensor are a linked list, so that a write in place can tell each of them that
+# its history has changed. Inline, since every view enters it as it is made, and leaves it as it
+# dies.
+
+cdef inline void set_base(Tensor view, Tensor x) noexcept:
+    """Notes that `view` looks at `x`, or at what `x` itself is a view of."""
+    cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
+    view.base_ = base
+    view.origin = x.origin
+    view.next_view = base.first_view
+    view.view_link = &base.first_view
+    if view.next_view != NULL:
+        (<Tensor>view.next_view).view_link = &view.next_view
+    base.first_view = <PyObject*>view
+
+
+cdef inline void unlink_view(Tensor view) noexcept:
+    """Takes a view off the list of its base."""
+    view.view_link[0] = view.next_view
+    if view.next_view != NULL:
+        (<Tensor>view.next_view).view_link = view.view_link
+    view.view_link = NULL
+
+
+cdef inline void forget_views(Tensor base) noexcept:
+    """Empties the list of a dying tensor, whose views can outlive it when a cycle is collected."""
+    cdef PyObject* view = base.first_view
+    while view != NULL:
+        (<Tensor>view).view_link = NULL
+        view = (<Tensor>view).next_view
+    base.first_view = NULL
+
+
+cdef inline bint same_shape(Tensor a, Tensor b) noexcept:
+    cdef int d
+    if a.ndim_ != b.ndim_:
+        return False
+    for d in range(a.ndim_):
+        if a.dims[d] != b.dims[d]:
+            return False
+    return True
+
+cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims)
+cdef Tensor new_like(Tensor x, int dtype)
+cdef Tensor new_scalar(int dtype)
+cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                     char* data)
+cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
+                         const Py_ssize_t* dims, const Py_ssize_t* steps)
+cdef Tensor alias(Tensor x)
+cdef void replace(Tensor x, Tensor other)

@@ -1,0 +1,489 @@
+"""Tensor: a typed, strided view of a storage, with its place in the graph.
+
+The type's body holds what must be fast or must be a slot: layout, properties and operators. The
+operators call through the table `late`, which the ops floor fills when it is imported; the other
+methods are compiled functions that are attached to the type, by `properties.pyx` and by the floors
+above.
+"""
+
+cimport cython
+from cpython.buffer cimport Py_buffer
+from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+from cpython.type cimport PyType_Modified
+from libc.stdlib cimport free, malloc
+
+from tensorlib._core.base.dtypes cimport (
+    FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
+)
+from tensorlib._core.base.shape cimport is_packed, make_size, row_major, wrap_dim
+from tensorlib._core.base.storage cimport Storage, allocate, first_version, untracked
+
+from tensorlib._core.base.storage import OutOfMemoryError
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(object value)
+    int PyDict_SetItem(PyObject* d, object key, object value) except -1
+    struct TypeWithDict "_typeobject":
+        PyObject* tp_dict
+
+cdef Py_ssize_t MAX_NUMEL = <Py_ssize_t>1 << 59      # the bytes of so many elements can be counted
+
+cdef Late late_table
+late = &late_table
+
+
+@cython.freelist(65536)
+cdef class Tensor:
+    """An n-dimensional array of one dtype whose operations can be differentiated.
+
+    `Tensor(data, dtype=None, requires_grad=False)` copies scalars, nested sequences, NumPy arrays
+    and tensors; Python floats become the default dtype.
+
+    >>> x = Tensor([[1., 2.]], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([[2., 4.]])
+    """
+
+    # NumPy's operators leave mixed expressions to ours
+    __array_priority__ = 1000
+
+    def __init__(self, data=(), *, dtype=None, bint requires_grad=False):
+        replace(self, late.from_data(data, -1 if dtype is None else dtype_id(dtype)))
+        if requires_grad:
+            set_requires_grad(self, True)
+
+    def __dealloc__(self):
+        if self.view_link != NULL:
+            unlink_view(self)
+        if self.first_view != NULL:
+            forget_views(self)
+        if self.dims != NULL and self.dims != self.inline_dims:
+            free(self.dims)
+
+    # ---- layout ---------------------------------------------------------------------------
+
+    @property
+    def shape(self):
+        """The sizes as a `Size`."""
+        return make_size(self.ndim_, self.dims)
+
+    def size(self, dim=None):
+        """The sizes as a `Size`, or the size of one dim. Raises: IndexError."""
+        if dim is None:
+            return make_size(self.ndim_, self.dims)
+        if self.ndim_ == 0:
+            raise IndexError("size: a 0-d tensor has no dims")
+        return self.dims[wrap_dim("size", dim, self.ndim_)]
+
+    def stride(self, dim=None):
+        """The steps between elements along each dim, in elements, or the step of one dim."""
+        cdef int d
+        if dim is None:
+            return tuple([self.steps[d] for d in range(self.ndim_)])
+        return self.steps[wrap_dim("stride", dim, self.ndim_)]
+
+    def dim(self):
+        """The number of dims."""
+        return self.ndim_
+
+    @property
+    def ndim(self):
+        """The number of dims."""
+        return self.ndim_
+
+    def numel(self):
+        """The number of elements."""
+        return self.numel_
+
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return dtype_object(self.type)
+
+    # ---- place in the graph -----------------------------------------------------------------
+
+    @property
+    def requires_grad(self):
+        """Whether gradients are computed for this tensor."""
+        return requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, bint value):
+        set_requires_grad(self, value)
+
+    @property
+    def is_leaf(self):
+        """Whether no recorded operation made this tensor."""
+        return self.grad_node is None
+
+    @property
+    def grad(self):
+        """The gradient that `backward` accumulated here, or None."""
+        return self.gradient
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("grad: a tensor can't be its own gradient")
+            if (<Tensor>value).type != self.type:
+                raise RuntimeError(
+                    f"grad: expected dtype {self.dtype}, got {(<Tensor>value).dtype}")
+            if not same_shape(self, value):
+                raise RuntimeError(
+                    f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
+        self.gradient = value
+
+    @grad.deleter
+    def grad(self):
+        self.gradient = None
+
+    def detach(self):
+        """A view of the same elements, outside the graph."""
+        return alias(self)
+
+    # ---- operators --------------------------------------------------------------------------
+
+    def __add__(self, other):
+        return late.binary(ADD, self, other)
+
+    def __radd__(self, other):
+        return late.binary(ADD, other, self)
+
+    def __iadd__(self, other):
+        return late.inplace(ADD, self, other)
+
+    def __sub__(self, other):
+        return late.binary(SUB, self, other)
+
+    def __rsub__(self, other):
+        return late.binary(SUB, other, self)
+
+    def __isub__(self, other):
+        return late.inplace(SUB, self, other)
+
+    def __mul__(self, other):
+        return late.binary(MUL, self, other)
+
+    def __rmul__(self, other):
+        return late.binary(MUL, other, self)
+
+    def __imul__(self, other):
+        return late.inplace(MUL, self, other)
+
+    def __truediv__(self, other):
+        return late.binary(TRUEDIV, self, other)
+
+    def __rtruediv__(self, other):
+        return late.binary(TRUEDIV, other, self)
+
+    def __itruediv__(self, other):
+        return late.inplace(TRUEDIV, self, other)
+
+    def __floordiv__(self, other):
+        return late.binary(FLOORDIV, self, other)
+
+    def __rfloordiv__(self, other):
+        return late.binary(FLOORDIV, other, self)
+
+    def __ifloordiv__(self, other):
+        return late.inplace(FLOORDIV, self, other)
+
+    def __mod__(self, other):
+        return late.binary(MOD, self, other)
+
+    def __rmod__(self, other):
+        return late.binary(MOD, other, self)
+
+    def __imod__(self, other):
+        return late.inplace(MOD, self, other)
+
+    def __pow__(self, other, modulo):
+        return late.binary(POW, self, other)
+
+    def __rpow__(self, other, modulo):
+        return late.binary(POW, other, self)
+
+    def __ipow__(self, other):
+        return late.inplace(POW, self, other)
+
+    def __matmul__(self, other):
+        return late.binary(MATMUL, self, other)
+
+    def __rmatmul__(self, other):
+        return late.binary(MATMUL, other, self)
+
+    def __and__(self, other):
+        return late.binary(AND, self, other)
+
+    def __rand__(self, other):
+        return late.binary(AND, other, self)
+
+    def __iand__(self, other):
+        return late.inplace(AND, self, other)
+
+    def __or__(self, other):
+        return late.binary(OR, self, other)
+
+    def __ror__(self, other):
+        return late.binary(OR, other, self)
+
+    def __ior__(self, other):
+        return late.inplace(OR, self, other)
+
+    def __xor__(self, other):
+        return late.binary(XOR, self, other)
+
+    def __rxor__(self, other):
+        return late.binary(XOR, other, self)
+
+    def __ixor__(self, other):
+        return late.inplace(XOR, self, other)
+
+    def __lshift__(self, other):
+        return late.binary(LSHIFT, self, other)
+
+    def __rlshift__(self, other):
+        return late.binary(LSHIFT, other, self)
+
+    def __ilshift__(self, other):
+        return late.inplace(LSHIFT, self, other)
+
+    def __rshift__(self, other):
+        return late.binary(RSHIFT, self, other)
+
+    def __rrshift__(self, other):
+        return late.binary(RSHIFT, other, self)
+
+    def __irshift__(self, other):
+        return late.inplace(RSHIFT, self, other)
+
+    def __neg__(self):
+        return late.unary(NEG, self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return late.unary(ABS, self)
+
+    def __invert__(self):
+        return late.unary(INVERT, self)
+
+    def __richcmp__(self, other, int op):
+        if op == Py_EQ:
+            return late.binary(EQ, self, other)
+        if op == Py_NE:
+            return late.binary(NE, self, other)
+        if op == Py_LT:
+            return late.binary(LT, self, other)
+        if op == Py_LE:
+            return late.binary(LE, self, other)
+        if op == Py_GT:
+            return late.binary(GT, self, other)
+        return late.binary(GE, self, other)
+
+    def __hash__(self):
+        return <Py_hash_t>(<size_t><PyObject*>self >> 4)
+
+    def __getitem__(self, key):
+        return late.getitem(self, key)
+
+    def __setitem__(self, key, value):
+        late.setitem(self, key, value)
+
+    def __len__(self):
+        if self.ndim_ == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.dims[0]
+
+    def __iter__(self):
+        if self.ndim_ == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return map(self.__getitem__, range(self.dims[0]))
+
+    # ---- as Python's own kinds ----------------------------------------------------------------
+
+    def __bool__(self):
+        if self.numel_ != 1:
+            how_many = "more than one value" if self.numel_ else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {how_many} is ambiguous")
+        return bool(late.item(self))
+
+    def __int__(self):
+        return int(single(self))
+
+    def __float__(self):
+        return float(single(self))
+
+    def __index__(self):
+        if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
+            raise TypeError(
+                "only integer tensors of a single element can be converted to an index")
+        return int(late.item(self))
+
+    def __repr__(self):
+        return self._text()
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        late.fill_buffer(self, buffer, flags)
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        free(buffer.internal)
+
+
+cdef object single(Tensor x):
+    """The one element as a Python number."""
+    if x.numel_ != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars, "
+            f"got shape {tuple(x.shape)}")
+    return late.item(x)
+
+
+cdef int set_requires_grad(Tensor x, bint value) except -1:
+    if value and KIND[x.type] != FLOAT_KIND:
+        raise RuntimeError(
+            f"requires_grad: only floating-point tensors can require gradients, got {x.dtype}")
+    if value and untracked(x.storage) and first_version()[0] == 0:
+        raise RuntimeError(
+            "requires_grad: setting requires_grad=True on inference tensor outside InferenceMode "
+            "is not allowed; clone() it first")
+    if not value and x.grad_node is not None:
+        raise RuntimeError(
+            "requires_grad: can't be turned off on a tensor that an operation made; "
+            "use x.detach() for one outside the graph")
+    if x.grad_node is None:
+        x.wants_grad = value
+    return 0
+
+
+# ---- making tensors ---------------------------------------------------------------------------
+
+cdef inline int set_layout_room(Tensor x, int ndim) except -1:
+    """Points dims and steps at room for `ndim` of each."""
+    x.ndim_ = ndim
+    if ndim <= INLINE_NDIM:
+        x.dims = x.inline_dims
+        x.steps = x.inline_dims + INLINE_NDIM
+        return 0
+    x.dims = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
+    if x.dims == NULL:
+        raise MemoryError()
+    x.steps = x.dims + ndim
+    return 0
+
+
+cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
+    """An uninitialised contiguous tensor. The sizes are known to be valid."""
+    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Py_ssize_t numel = 1
+    cdef int d
+    PyObject_GC_UnTrack(x)
+    set_layout_room(x, ndim)
+    for d in range(ndim - 1, -1, -1):
+        x.dims[d] = dims[d]
+        x.steps[d] = numel
+        numel *= dims[d]
+    if numel == 0:
+        row_major(ndim, dims, x.steps)
+    x.type = dtype
+    x.numel_ = numel
+    x.packed = True
+    if numel > MAX_NUMEL:
+        raise OutOfMemoryError(f"cannot allocate {numel:,} elements")
+    x.storage = allocate(numel * ITEMSIZE[dtype])
+    x.data_pointer = x.storage.data
+    return x
+
+
+cdef Tensor new_like(Tensor x, int dtype):
+    return new_tensor(dtype, x.ndim_, x.dims)
+
+
+cdef Tensor new_scalar(int dtype):
+    """An uninitialised 0-d tensor."""
+    return new_tensor(dtype, 0, NULL)
+
+
+cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
+                         const Py_ssize_t* dims, const Py_ssize_t* steps):
+    """A tensor over memory of `storage` whose layout is known to lie inside it."""
+    cdef Tensor x = Tensor.__new__(Tensor)
+    cdef int d
+    PyObject_GC_UnTrack(x)
+    set_layout_room(x, ndim)
+    x.numel_ = 1
+    for d in range(ndim):
+        x.dims[d] = dims[d]
+        x.steps[d] = steps[d]
+        x.numel_ *= dims[d]
+    x.type = dtype
+    x.packed = is_packed(ndim, dims, steps)
+    x.storage = storage
+    x.data_pointer = data
+    return x
+
+
+cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                     char* data):
+    """A tensor that shares the storage of `x`, outside the graph."""
+    return over_storage(x.storage, data, x.type, ndim, dims, steps)
+
+
+cdef Tensor alias(Tensor x):
+    """The same elements as a new tensor outside the graph."""
+    return over_storage(x.storage, x.data_pointer, x.type, x.ndim_, x.dims, x.steps)
+
+
+cdef void replace(Tensor x, Tensor other):
+    """Makes `x` show the elements of `other`; the graph of `x` stays."""
+    cdef int d
+    if x.dims != x.inline_dims:
+        free(x.dims)
+        x.dims = NULL
+    set_layout_room(x, other.ndim_)
+    for d in range(other.ndim_):
+        x.dims[d] = other.dims[d]
+        x.steps[d] = other.steps[d]
+    x.numel_ = other.numel_
+    x.type = other.type
+    x.packed = other.packed
+    x.storage = other.storage
+    x.data_pointer = other.data_pointer
+
+
+# `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
+# an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
+
+ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
+
+cdef extern from "Python.h":
+    struct TypeWithNew "_typeobject":
+        newfunc tp_new
+
+cdef newfunc new_uninitialised = (<TypeWithNew*><PyObject*>Tensor).tp_new
+
+
+cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
+    cdef PyObject* made = new_uninitialised(type, args, kwargs)
+    cdef Tensor x = <Tensor>made
+    set_layout_room(x, 1)
+    x.dims[0], x.steps[0] = 0, 1
+    x.type = default_float()
+    x.packed = True
+    x.storage = allocate(0)
+    x.data_pointer = x.storage.data
+    return made
+
+
+(<TypeWithNew*><PyObject*>Tensor).tp_new = new_empty
+
+
+def attach(str name, object function):
+    """Adds a method or property to the Tensor type: how the floors above give it theirs."""
+    PyDict_SetItem((<TypeWithDict*><PyObject*>Tensor).tp_dict, name, function)
+    PyType_Modified(Tensor)

@@ -1,0 +1,1 @@
+"""Element-wise work: contiguous loops, and the programs that run them tile by tile."""

@@ -1,0 +1,8 @@
+from tensorlib._core.tensor.tensor cimport Tensor
+
+cdef int copy_into(Tensor target, Tensor source) except -1
+cdef Tensor packed_copy(Tensor x, int dtype)
+cdef Tensor packed(Tensor x)
+cdef Tensor cast(Tensor x, int dtype)
+cdef int zero(Tensor x) except -1
+cdef bint may_overlap(Tensor a, Tensor b) noexcept

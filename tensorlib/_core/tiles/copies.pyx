@@ -1,0 +1,77 @@
+"""Copies of tensors, cast and laid out anew, and whether two tensors share memory."""
+
+from cpython.object cimport PyObject
+from libc.string cimport memset
+
+from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
+from tensorlib._core.tiles.tile cimport TileProgram, run_program
+
+cdef TileProgram copying = TileProgram(1, ())
+
+
+cdef int copy_into(Tensor target, Tensor source) except -1:
+    """target := source, cast and broadcast. They do not overlap, unless they are the same."""
+    cdef PyObject* inputs[1]
+    inputs[0] = <PyObject*>source
+    return run_program(copying.at(target.type), inputs, target)
+
+
+cdef Tensor packed_copy(Tensor x, int dtype):
+    """A new contiguous tensor with the elements of `x` as `dtype`, outside the graph."""
+    cdef Tensor result = new_like(x, dtype)
+    copy_into(result, x)
+    return result
+
+
+cdef Tensor packed(Tensor x):
+    """`x` itself if it is contiguous, else a contiguous copy."""
+    return x if x.packed else packed_copy(x, x.type)
+
+
+cdef Tensor cast(Tensor x, int dtype):
+    """`x` itself if it has this dtype, else a contiguous copy."""
+    return x if x.type == dtype else packed_copy(x, dtype)
+
+
+cdef int zero(Tensor x) except -1:
+    """Sets every element of a contiguous tensor to zero."""
+    cdef Py_ssize_t nbytes = x.numel_ * ITEMSIZE[x.type]
+    memset(x.data_pointer, 0, nbytes)
+    return 0
+
+
+# ---- shared memory -------------------------------------------------------------------------------
+
+cdef bint may_overlap(Tensor a, Tensor b) noexcept:
+    """Whether the memory that two tensors span meets, other than element by element."""
+    cdef char* low_a
+    cdef char* low_b
+    cdef char* high_a
+    cdef char* high_b
+    cdef int d
+    cdef bint alike
+    if a.numel_ == 0 or b.numel_ == 0:
+        return False
+    alike = a.data_pointer == b.data_pointer and a.type == b.type and same_shape(a, b)
+    if alike:
+        for d in range(a.ndim_):
+            alike = alike and (a.steps[d] == b.steps[d] or a.dims[d] == 1)
+        if alike:
+            return False
+    extent(a, &low_a, &high_a)
+    extent(b, &low_b, &high_b)
+    return low_a < high_b and low_b < high_a
+
+
+cdef void extent(Tensor x, char** low, char** high) noexcept:
+    cdef Py_ssize_t size = ITEMSIZE[x.type], reach
+    cdef int d
+    low[0] = x.data_pointer
+    high[0] = x.data_pointer + size
+    for d in range(x.ndim_):
+        reach = (x.dims[d] - 1) * x.steps[d] * size
+        if reach > 0:
+            high[0] += reach
+        else:
+            low[0] += reach

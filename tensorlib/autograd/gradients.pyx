@@ -1,0 +1,211 @@
+"""backward() and grad(): the doors of the backward sweep."""
+
+from tensorlib._core.arrays.operands cimport scalar_tensor
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.graph.node cimport Node
+from tensorlib._core.sweep.sweep cimport run_backward
+from tensorlib._core.tensor.tensor cimport Tensor, new_scalar, requires_grad, same_shape
+from tensorlib._core.tiles.copies cimport cast
+
+from tensorlib._core.graph.node import _accumulate_op
+from tensorlib.autograd.graph import GradientEdge
+
+cdef object accumulate = _accumulate_op
+
+
+cdef int check_root(Tensor x, int i) except -1:
+    if not requires_grad(x):
+        raise RuntimeError(
+            f"backward: element {i} of tensors does not require grad and does not have a grad_fn")
+    return 0
+
+
+cdef Tensor first_gradient(Tensor root, object gradient, int i):
+    """The gradient that a sweep begins with: 1 for a tensor of one element, or what was given."""
+    cdef Tensor g
+    if gradient is None:
+        if root.numel_ != 1:
+            raise RuntimeError(
+                "backward: grad can be implicitly created only for scalar outputs; "
+                f"the tensor has shape {tuple(root.shape)}, so pass its gradient")
+        g = scalar_tensor(1.0, root.type)
+        return g if root.ndim_ == 0 else g.reshape(root.shape)
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"backward: gradients can be either Tensors or None, but got "
+                        f"{type(gradient).__name__}")
+    g = <Tensor>gradient
+    if not same_shape(root, g):
+        raise RuntimeError(
+            f"backward: Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.shape)} and "
+            f"output[{i}] has a shape of {tuple(root.shape)}")
+    return cast(g, root.type)
+
+
+def backward(self, gradient=None, retain_graph=None, bint create_graph=False, inputs=None, *,
+             no_grad_set=None):
+    """Computes the gradients of this tensor and accumulates them into `.grad` of the leaves.
+
+    gradient: that of something with respect to this tensor; 1 by default, for one element.
+    retain_graph: keeps the saved values for another sweep (by default as `create_graph`).
+    create_graph: records the sweep itself, for derivatives of higher order.
+    inputs: accumulates into these tensors only; as by `retain_grad` into those that are no leaves.
+    no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
+    them is not run.
+
+    Raises: RuntimeError for a tensor without a graph, a missing gradient, a second sweep through
+    released values, a saved value that was overwritten.
+    """
+    cdef Tensor x = self
+    check_root(x, 0)
+    run_backward((x,), (first_gradient(x, gradient, 0),),
+                 create_graph if retain_graph is None else retain_graph, create_graph,
+                 None if inputs is None else as_kept(inputs), True,
+                 as_cut("backward", no_grad_set))
+
+
+cdef tuple as_tensors(str name, object given):
+    cdef tuple tensors = (given,) if isinstance(given, Tensor) else tuple(given)
+    for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: expected Tensors, got {type(x).__name__}")
+    return tensors
+
+
+cdef Tensor at_edge(str name, object edge):
+    """What stands for the input whose gradient is computed at `edge`: the leaf, or a mere mark."""
+    cdef Node node = edge.node
+    cdef Tensor x
+    if not 0 <= edge.output_nr < node.n_outputs:
+        raise RuntimeError(f"{name}: the GradientEdge names output {edge.output_nr} of "
+                           f"{node.name()}, which has {node.n_outputs}")
+    if node.op is accumulate:
+        return node.variable
+    if name == "backward":
+        raise RuntimeError("backward: inputs has a GradientEdge of a result, which has no .grad to "
+                           "accumulate into; use autograd.grad")
+    x = new_scalar(FLOAT32)
+    x.grad_node, x.slot = node, edge.output_nr
+    return x
+
+
+cdef tuple as_inputs(str name, object given):
+    cdef tuple tensors
+    if isinstance(given, GradientEdge):
+        given = (given,)
+    if not isinstance(given, Tensor):
+        given = [at_edge(name, x) if isinstance(x, GradientEdge) else x for x in given]
+    tensors = as_tensors(name, given)
+    if not tensors:
+        raise RuntimeError(f"{name}: inputs argument cannot be empty")
+    for i, x in enumerate(tensors):
+        if not requires_grad(<Tensor>x):
+            raise RuntimeError(f"{name}: one of the differentiated Tensors (number {i}) does not "
+                               "require grad")
+    return tensors
+
+
+cdef tuple as_kept(object given):
+    """The inputs of backward; those that are no leaves keep their gradients from now on."""
+    cdef tuple tensors = as_inputs("backward", given)
+    for x in tensors:
+        x.retain_grad()
+    return tensors
+
+
+cdef tuple as_cut(str name, object given):
+    """The tensors and names whose gradients are taken as zero."""
+    cdef tuple cut
+    if given is None:
+        return None
+    cut = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
+    for x in cut:
+        if not isinstance(x, (Tensor, str)):
+            raise TypeError(f"{name}: no_grad_set takes Tensors and names of leaves, got "
+                            f"{type(x).__name__}")
+    return cut
+
+
+cdef tuple as_gradients(str name, tuple roots, object given):
+    cdef tuple gradients
+    cdef int i
+    if given is None:
+        gradients = (None,) * len(roots)
+    else:
+        gradients = (given,) if isinstance(given, Tensor) else tuple(given)
+    if len(gradients) != len(roots):
+        raise RuntimeError(f"{name}: got {len(roots)} tensors and {len(gradients)} gradients")
+    for i in range(len(roots)):
+        check_root(roots[i], i)
+    return tuple([first_gradient(roots[i], gradients[i], i) for i in range(len(roots))])
+
+
+def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_graph=False,
+                 *, inputs=None, no_grad_set=None):
+    """Computes the gradients of several tensors in one sweep; as `Tensor.backward` for each.
+
+    Raises: RuntimeError as `Tensor.backward`.
+    """
+    cdef tuple roots = as_tensors("backward", tensors)
+    run_backward(roots, as_gradients("backward", roots, grad_tensors),
+                 create_graph if retain_graph is None else retain_graph, create_graph,
+                 None if inputs is None else as_kept(inputs), True,
+                 as_cut("backward", no_grad_set))
+
+
+cdef bint has_none(tuple found) noexcept:
+    """Whether one of the gradients is None: `None in found` would compare the tensors with it."""
+    for g in found:
+        if g is None:
+            return True
+    return False
+
+
+cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
+    """The gradients, zeros for inputs in the `no_grad_set`."""
+    tensors = [id(x) for x in cut if isinstance(x, Tensor)]
+    return tuple([x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in cut) else g
+                  for x, g in zip(wanted, found)])
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
+         only_inputs=True, allow_unused=None, bint is_grads_batched=False,
+         bint materialize_grads=False, *, no_grad_set=None):
+    """The gradients of the sum of `outputs` (weighted by `grad_outputs`) for each of `inputs`.
+
+    A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
+    error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
+    `no_grad_set`, tensors or names of leaves, are taken as zero. An input may be a `GradientEdge`.
+    `only_inputs` is taken for PyTorch's sake and changes nothing.
+
+    >>> x = tensorlib.tensor(3., requires_grad=True)
+    >>> tensorlib.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    cdef tuple roots, wanted, found, cut = as_cut("grad", no_grad_set)
+    if is_grads_batched:
+        raise RuntimeError("grad: is_grads_batched is not supported; call grad for each gradient")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("grad: expected allow_unused to be True or not passed when "
+                         "materialize_grads=True, but got: allow_unused=False")
+    inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
+    roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
+    found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
+                         create_graph if retain_graph is None else retain_graph, create_graph,
+                         wanted, False, cut)
+    if not has_none(found):
+        return found
+    if cut:
+        found = zeros_where_cut(found, wanted, cut)
+        if not has_none(found):
+            return found
+    if materialize_grads:
+        if any(g is None and isinstance(x, GradientEdge) for x, g in zip(inputs, found)):
+            raise RuntimeError("grad: materialize_grads cannot be used when the given input is a "
+                               "GradientEdge: its shape is not known")
+        return tuple([x.new_zeros(x.shape) if g is None else g for x, g in zip(wanted, found)])
+    if not allow_unused:
+        raise RuntimeError(
+            "grad: one of the differentiated Tensors (number "
+            f"{[g is None for g in found].index(True)}) appears to not have been used in the "
+            "graph; set allow_unused=True if this is the desired behavior")
+    return found

@@ -1,0 +1,107 @@
+"""One run of a function that is differentiated: what every functional transform begins with."""
+
+import itertools
+
+from tensorlib._core.layout.views import zeros_like
+from tensorlib._core.sweep import graph_reader
+from tensorlib.autograd.forward import Path
+from tensorlib.autograd.gradients import grad
+from tensorlib.autograd.modes import is_grad_enabled
+from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
+from tensorlib.batch import Batched
+
+
+class Trace:
+    """A function's inputs as fresh tensors, its recorded run, and the derivative in both modes.
+
+    `with Trace(tensors) as trace:` the function is run on `trace.inputs`, which share the memory of
+    the tensors given. They are linked to the graph of these where there is one and the caller
+    records, so that transforms can be nested. `complete` has forward mode's needs recorded too.
+    """
+
+    def __init__(self, tensors, complete=False):
+        self.recording = is_grad_enabled()
+        self.complete = complete
+        self.since = graph_reader.sequence()
+        self.linked = self.recording and True in [x.requires_grad for x in tensors]
+        self.inputs = [
+            x.view(x.shape) if self.recording and x.requires_grad else x.detach().requires_grad_()
+            for x in tensors]
+        self.nodes = [graph_reader.gradient_place(x)[0] for x in self.inputs]    # kept alive
+
+    def __enter__(self):
+        self.before = graph_reader.enter_transform(self.complete)
+        return self
+
+    def __exit__(self, *error):
+        graph_reader.leave_transform(self.before)
+
+    def finish(self, outputs, beside=()):
+        """Notes the outputs and returns them, outside of the graph unless the caller needs it.
+
+        The caller does where it records and they depend on something that requires a gradient: on
+        inputs, or on tensors captured by the function. So it does where those `beside` the outputs
+        depend on such.
+        """
+        self.outputs, self.backwards = outputs, None
+        roots = [graph_reader.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
+        self.linked = self.recording and (
+            self.linked or graph_reader.leads_outside(roots, self.nodes, self.since))
+        return list(outputs) if self.linked else [x.detach() for x in outputs]
+
+    def pull(self, gradients, retain_graph):
+        """The gradients of the inputs from those of the outputs; zeros where there is none."""
+        found = self.gradients(gradients, retain_graph)
+        return [zeros_like(x) if g is None else g for x, g in zip(self.inputs, found)]
+
+    def gradients(self, gradients, retain_graph):
+        """The gradients of the inputs from those of the outputs; None where there is none."""
+        if Batched in map(type, gradients):
+            return self.batch_pulled(gradients)
+        outputs = self.outputs
+        reached = [x.requires_grad and g is not None for x, g in zip(outputs, gradients)]
+        create_graph = self.needs_graph(gradients)
+        if False in reached:
+            outputs = list(itertools.compress(outputs, reached))
+            gradients = list(itertools.compress(gradients, reached))
+        if not outputs:
+            return [None] * len(self.inputs)
+        return grad(outputs, self.inputs, gradients, retain_graph or create_graph, create_graph,
+                    allow_unused=True)
+
+    def pullback(self):
+        """The graph between inputs and outputs, for gradients of which there are many."""
+        if self.backwards is None:
+            self.backwards = Pullback(self.inputs, self.outputs, self.since)
+        return self.backwards
+
+    def batch_pulled(self, gradients):
+        """What `gradients` gives for batches of them, one by one where a rule takes no batch."""
+        pullback = self.pullback()
+        if pullback.takes_batches:
+            return pullback.pull(gradients, self.needs_graph(gradients))
+        return each("vjp", lambda given: self.gradients(given, True), gradients)
+
+    def path(self):
+        """The graph between inputs and outputs, for `push`."""
+        return Path([graph_reader.gradient_place(x) for x in self.inputs], self.outputs, self.since)
+
+    def push(self, path, tangents):
+        """The tangents of the outputs from those of the inputs; zeros where they depend on none."""
+        if Batched in map(type, tangents) and not path_takes_batches(path):
+            found = each("jvp", lambda given: self.push(path, given), tangents)
+        else:
+            found = path.push(tangents, self.needs_graph(tangents))
+        return [zeros_like(x) if t is None else t for x, t in zip(self.outputs, found)]
+
+    def depends(self, x, place):
+        """Whether tensor `x` was computed in this run from the input at `place`."""
+        if not x.requires_grad:
+            return False
+        start, root = self.nodes[place], graph_reader.gradient_place(x)[0]
+        return root is start or bool(graph_reader.nodes_between([start], [root], self.since))
+
+    def needs_graph(self, directions):
+        """Whether derivatives in these directions will themselves be differentiated."""
+        return is_grad_enabled() and (
+            self.linked or True in [x is not None and x.requires_grad for x in directions])
