@@ -53,6 +53,13 @@ def test_workers_take_part_and_surplus_ones_leave():
     assert chunks_of(12, 1)[1] == {threading.get_ident()}
 
 
+def test_a_worker_that_is_awake_misses_no_job():
+    """One that saw the number of a job which was still being written used to take it for done."""
+    pool.set_num_threads(2)
+    jobs = [len(chunks_of(4, 1, pause=0.001)[1]) for _ in range(100)]
+    assert jobs.count(2) > 80
+
+
 def test_many_small_jobs_in_a_row():
     pool.set_num_threads(4)
     total = 0
