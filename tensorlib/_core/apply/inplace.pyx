@@ -16,7 +16,7 @@ from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, requires_grad,
 )
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
-from tensorlib._core.tiles.plan cimport MAX_INPUTS
+from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.graph.op import find
 

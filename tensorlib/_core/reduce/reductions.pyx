@@ -24,7 +24,8 @@ from tensorlib._core.reduce.schedule cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
-from tensorlib._core.tiles.tile cimport TileProgram, run_program
+from tensorlib._core.tiles.program cimport TileProgram
+from tensorlib._core.tiles.run cimport run_program
 
 ctypedef fused number:
     int64_t

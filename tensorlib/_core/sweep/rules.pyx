@@ -17,9 +17,8 @@ from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport reduced_dims, spread_over, sum_to
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, zero
-from tensorlib._core.tiles.flat cimport run_loop
-from tensorlib._core.tiles.plan cimport MAX_INPUTS, Program
-from tensorlib._core.tiles.tile cimport run_program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.graph.op import find
 
