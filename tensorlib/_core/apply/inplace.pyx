@@ -185,7 +185,7 @@ cdef object view_scatter = None, as_strided = None
 cdef int rebase(Tensor x, Tensor fresh) except -1:
     """Gives `x` the history of `fresh`, the value just written into its memory.
 
-    If `x` is a view, the base becomes itself with that value put in, and every live view of the
+    If `x` is a view, the base becomes itself with that value written in, and every live view of the
     base becomes a view of that.
     """
     global view_scatter, as_strided

@@ -325,7 +325,7 @@ cdef bint needs_no_tiles(const Plan* plan) noexcept nogil:
     """One loop (or a copy) over operands that it can read and write where they are."""
     cdef const Program* program = plan.program
     cdef int i, inner = plan.ndim - 1
-    if program.n_steps > 1 or program.n_constants:       # constants are spread over tiles
+    if program.n_steps > 1 or program.n_constants:       # constants are repeated over tiles
         return False
     for i in range(program.n_inputs):
         if (plan.operands[i].dtype != program.dtypes[i]
