@@ -215,10 +215,10 @@ cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
 
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim):
-    """`g`, of the shape of a reduction's result, expanded to the shape that was reduced: the gradient of a
-    sum.
+    """`g`, of the shape of a reduction's result, expanded to the shape that was reduced.
 
-    A view, or a buffer where few elements all have one value: what comes next is faster on that.
+    This is the gradient of a sum. A view, or a buffer where few elements all have one
+    value: what comes next is faster on that.
     """
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t numel = 1

@@ -430,7 +430,7 @@ def log_softmax_backward(Tensor grad, Tensor result, dim):
 # ---- gradients -----------------------------------------------------------------------------------
 
 def expand_reduced(object g, input_shape, dim, bint keepdim):
-    """`g`, of the shape of a result, expanded to the shape that was reduced, as in a sum's gradient."""
+    """`g`, of the shape of a result, expanded to the shape that was reduced: a sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
     cdef int ndim = len(input_shape), d, n
