@@ -1,6 +1,6 @@
 """Forward mode over a recorded graph: tangents go from inputs to outputs, oldest node first.
 
-The graph is recorded once, by a `Trace` (trace.py) that has nodes keep what forward-mode rules
+The graph is recorded once, by a `Trace` (transform.py) that has nodes keep what forward-mode rules
 need, and tangents can be pushed through it any number of times.
 """
 

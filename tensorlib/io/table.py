@@ -4,8 +4,15 @@ COUNTERPARTS = {}
 
 
 def counterpart(*functions):
-    """Makes a function the counterpart of NumPy's, whose names of arguments it keeps."""
+    """Makes a function the counterpart of NumPy's, whose names of arguments it keeps.
+
+    Raises: ValueError where one has a counterpart already, as a ufunc has that an element-wise
+    operation names as its reference.
+    """
     def decorate(function):
-        COUNTERPARTS.update(dict.fromkeys(functions, function))
+        for numpys in functions:
+            if numpys in COUNTERPARTS:
+                raise ValueError(f"numpy.{numpys.__name__}: has a counterpart already")
+            COUNTERPARTS[numpys] = function
         return function
     return decorate

@@ -6,27 +6,21 @@ import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.node import is_grad_enabled
+from tensorlib._core.graph.op import registry
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, tensor_of
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.ops.declare import FUNCTIONS
 
-# those that have the same name here and there
-SAME = """
-    absolute add arccos arcsin arctan arctan2 bitwise_and bitwise_or bitwise_xor ceil cos cosh
-    divide exp exp2 expm1 floor floor_divide fmod greater greater_equal isfinite isinf isnan less
-    less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum
-    multiply negative not_equal reciprocal remainder sign sin sinh sqrt square subtract tan tanh
-    trunc
-""".split()
-
-RENAMED = {
-    "bitwise_not": "bitwise_not", "equal": "eq", "fabs": "abs", "left_shift": "bitwise_left_shift",
-    "power": "pow", "right_shift": "bitwise_right_shift", "rint": "round",
-}
-
-COUNTERPARTS.update((getattr(np, name), FUNCTIONS[name]) for name in SAME)
-COUNTERPARTS.update((getattr(np, name), FUNCTIONS[ours]) for name, ours in RENAMED.items())
+# An element-wise operation whose reference is a ufunc is its counterpart, without another word. The
+# others have a reference that differs in some dtype or for NaN.
+COUNTERPARTS.update(
+    (op.testing["reference"], FUNCTIONS[name]) for name, op in registry.items()
+    if op.elementwise and isinstance(op.testing["reference"], np.ufunc))
+for _ufunc, _name in {
+    np.fabs: "abs", np.reciprocal: "reciprocal", np.rint: "round", np.sign: "sign",
+}.items():
+    counterpart(_ufunc)(FUNCTIONS[_name])
 
 REDUCTIONS = {
     np.add: "sum", np.multiply: "prod", np.maximum: "amax", np.minimum: "amin",

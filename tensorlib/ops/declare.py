@@ -21,6 +21,7 @@ from tensorlib._core.apply.operators import (
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib._core.tiles.loops import fill_from_ufuncs
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.outside import outside_graph
 
@@ -109,10 +110,13 @@ def _parameters(function):
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float=False, boolean=(),
-                refuses=None, differentiable=True, public=True, method=True, inplace=True,
-                **testing):
+def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(), to_float=False,
+                boolean=(), refuses=None, differentiable=True, public=True, method=True,
+                inplace=True, **testing):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
+
+    Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
+    ufunc, else from `ufuncs`.
 
     to_float: integers are computed as the default float. boolean: arguments that are bool. refuses:
     "zero" or "negative", integers that are an error in the last argument.
@@ -128,6 +132,9 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             testing={"reference": reference, "samples": samples, "edges": edges,
                      "refuses": refuses, **testing})
+        if kernel is None:
+            fill_from_ufuncs(name, len(arguments), (reference, *ufuncs),
+                             "bool" in testing.get("takes", "bool"))
         made = _MAKERS.get(len(arguments), make_nary)(record)
         publish(name, made, function.__doc__, method, public)
         made.__signature__ = _signature(record.arguments, "out")

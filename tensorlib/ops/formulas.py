@@ -5,7 +5,7 @@ graph of the gradient is wanted; here it runs once on symbols, which note each s
 ends with `zmul`: the gradient times the derivative, zero where the gradient is exactly zero.
 """
 
-from tensorlib._core.tiles.tile import TileProgram
+from tensorlib._core.tiles.program import TileProgram
 
 GRADIENT = ("input", 0)
 

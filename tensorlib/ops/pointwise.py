@@ -37,7 +37,7 @@ def abs_deriv(input):
 
 
 @elementwise(reference=lambda x: x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x)),
-             samples=reals(0.1, 3), edges=EDGES)
+             ufuncs=(np.sign, np.trunc), samples=reals(0.1, 3), edges=EDGES)
 def sign(input):
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
@@ -249,7 +249,7 @@ def atan_deriv(input):
     return 1 / (input * input + 1)
 
 
-# ---- hyperbolic functions and their kin ----------------------------------------------------------
+# ---- hyperbolic functions, activations, error functions ------------------------------------------
 
 @elementwise(reference=np.sinh, samples=reals(-3, 3), edges=EDGES, to_float=True)
 def sinh(input):
@@ -348,8 +348,8 @@ def ceil(input):
     """
 
 
-@elementwise(reference=lambda x: np.rint(x).astype(x.dtype), samples=reals(0.1, 0.4),
-             edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating")
+@elementwise(reference=lambda x: np.rint(x).astype(x.dtype), ufuncs=[np.trunc],
+             samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating")
 def round(input):
     """The nearest whole number to each element, halves to even.
 

@@ -9,7 +9,7 @@ from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layout import views
 from tensorlib._core.reduce import reductions
-from tensorlib._core.reduce.reductions import spread
+from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, in_place, op, publish
@@ -69,7 +69,7 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """
 
 
-sum.op.add_rule("input", spread, spreads=True)
+sum.op.add_rule("input", expand_reduced, spreads=True)
 
 
 @op(linear=True, kernel=reductions.mean, maker=make_reduction, reference=over(np.mean),
@@ -99,7 +99,7 @@ def others(x, out, dim, keepdim):
     No element is zero where the product `out` is a normal number.
     """
     if bool((out.abs() > (1e-4 if x.itemsize == 2 else 1e-30)).logical_and(out.isfinite()).all()):
-        return spread(out, x.shape, dim, keepdim) / x
+        return expand_reduced(out, x.shape, dim, keepdim) / x
     if dim is None or x.ndim == 0:
         return others_in_row(x.reshape(-1)).reshape(x.shape)
     return others_in_row(x.transpose(dim, -1)).transpose(dim, -1)
@@ -120,7 +120,7 @@ def others_in_row(x):
 
 @prod.vjp("input")
 def prod_vjp(g, input, out, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
+    return expand_reduced(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
 
 
 @prod.jvp
@@ -184,7 +184,7 @@ def amin(input: Tensor, dim=None, keepdim=False):
 
 def share(input, out, dim, keepdim):
     """1 over the number of ties where an element is the extreme `out`, else 0."""
-    reached = input == spread(out.detach(), input.shape, dim, keepdim)
+    reached = input == expand_reduced(out.detach(), input.shape, dim, keepdim)
     ties = reached.logical_or(input.isnan()).to(input.dtype)
     return ties / ties.sum(dim, True)
 
@@ -192,7 +192,7 @@ def share(input, out, dim, keepdim):
 @amax.vjp("input")
 @amin.vjp("input")
 def extreme_vjp(g, input, out, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * share(input, out, dim, keepdim)
+    return expand_reduced(g, input.shape, dim, keepdim) * share(input, out, dim, keepdim)
 
 
 @amax.jvp
@@ -374,7 +374,7 @@ def half_inverse(g, out):
 
 @variance.vjp("input")
 def var_vjp(g, input, dim, correction, keepdim):
-    return spread(g, input.shape, dim, keepdim) * var_slope(input, dim, correction)
+    return expand_reduced(g, input.shape, dim, keepdim) * var_slope(input, dim, correction)
 
 
 @variance.jvp

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorlib._core.reduce import reductions
-from tensorlib._core.reduce.reductions import spread
+from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op
 from tensorlib.ops.samples import given, given_pairs
@@ -40,12 +40,12 @@ def logsumexp(input: Tensor, dim, keepdim=False):
 def weights(input, out, dim, keepdim):
     """The softmax over several dims from the logsumexp."""
     shift = out.where(out != -inf, 0)
-    return (input - spread(shift, input.shape, dim, keepdim)).exp()
+    return (input - expand_reduced(shift, input.shape, dim, keepdim)).exp()
 
 
 @logsumexp.vjp("input")
 def logsumexp_vjp(g, input, out, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
+    return expand_reduced(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
 
 
 @logsumexp.jvp

@@ -52,7 +52,7 @@ def test_overlapping_elements_agree_with_contiguous(op):
 @operations("layouts", elementwise)
 @pytest.mark.parametrize("shape", [(3, 700), (40, 40), (2, 130, 9)], ids=str)
 def test_several_tiles_agree_with_single_elements(op, shape):
-    """Long rows, short rows and mixed layouts go through the walker by different ways."""
+    """Long rows, short rows and mixed layouts go through the executor by different ways."""
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
     ways = [np.copy, transposed, strided, reversed_dims]
     for dtype in numpy_dtypes(op):

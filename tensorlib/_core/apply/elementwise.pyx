@@ -17,10 +17,9 @@ from tensorlib._core.graph.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
-from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop
-from tensorlib._core.tiles.plan cimport MAX_INPUTS, Program
-from tensorlib._core.tiles.tile cimport run_program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
 

@@ -16,7 +16,7 @@ from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, requires_grad,
 )
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
-from tensorlib._core.tiles.plan cimport MAX_INPUTS
+from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.graph.op import find
 
@@ -185,7 +185,7 @@ cdef object view_scatter = None, as_strided = None
 cdef int rebase(Tensor x, Tensor fresh) except -1:
     """Gives `x` the history of `fresh`, the value just written into its memory.
 
-    If `x` is a view, the base becomes itself with that value put in, and every live view of the
+    If `x` is a view, the base becomes itself with that value written in, and every live view of the
     base becomes a view of that.
     """
     global view_scatter, as_strided

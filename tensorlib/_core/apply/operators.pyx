@@ -22,7 +22,7 @@ from tensorlib._core.products.product cimport apply_product, product
 from tensorlib._core.tensor.tensor cimport (
     MATMUL, N_OPERATORS, Operator, Tensor, late, requires_grad,
 )
-from tensorlib._core.tiles.plan cimport MAX_INPUTS
+from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.base.error_names import name_errors

@@ -11,7 +11,7 @@ from tensorlib._core.graph.node cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, replace, requires_grad
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
-from tensorlib._core.tiles.plan cimport MAX_INPUTS
+from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 cdef object apply_out(Op op, tuple args, object out):
     """out := op(*args) for an element-wise operation."""

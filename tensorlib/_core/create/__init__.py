@@ -1,1 +1,1 @@
-"""New tensors: constant, evenly spaced, random."""
+"""New values: tensors constant, evenly spaced or random, and writes over the old in place."""

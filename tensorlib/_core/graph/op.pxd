@@ -1,5 +1,5 @@
 
-from tensorlib._core.tiles.tile cimport TileProgram
+from tensorlib._core.tiles.program cimport TileProgram
 
 cdef enum:
     MAX_WANTS = 16

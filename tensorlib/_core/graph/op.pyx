@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from tensorlib._core.graph.node cimport OUTPUT, mode
 from tensorlib._core.tiles.loops cimport loop_id
-from tensorlib._core.tiles.tile cimport TileProgram
+from tensorlib._core.tiles.program cimport TileProgram
 
 
 # ---- records -------------------------------------------------------------------------------------

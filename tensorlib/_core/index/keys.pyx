@@ -2,8 +2,9 @@
 
 A key has a basic part, which gives a view (ints, slices, None, ...), and an advanced part, which
 gives positions in dims of that view (masks, integer tensors, arrays and lists). `basic_view` is the
-short path of basic keys. `parse` understands every key once; `take` and `put` then apply it, also
-to another tensor of the same shape, as a gradient does.
+short path of basic keys. `parse` understands every key once; `take` (which reads) and `put` (which
+writes or adds, as PyTorch's index_put) then apply it, also to another tensor of the same shape, as
+a gradient does.
 
 Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in PyTorch; a list is
 always one array of positions or a mask, as in NumPy and as PyTorch announces; slices may step

@@ -1,6 +1,6 @@
 """Moves of elements between strided memory of one dtype: copies, gathers and scatters.
 
-There is one walker. It visits positions in x (given by indices, by a mask, or in order) and for
+`move` does them all. It visits positions in x (given by indices, by a mask, or in order) and for
 each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
 is told has been checked before: it never raises.
 """
@@ -98,7 +98,7 @@ cdef mover pick(Move kind, Py_ssize_t run, int dtype) noexcept:
     return <mover>add_runs[double]
 
 
-# ---- the walker -------------------------------------------------------------------------------
+# ---- the walk over positions and dims ---------------------------------------------------------
 
 cdef void start(Walk* walk, char* x, char* y) noexcept:
     """A walk with one position and no dims yet."""

@@ -1,4 +1,7 @@
-"""Views: the same memory under other sizes and strides. Raw, outside the graph."""
+"""Views: the same memory under other sizes and strides; and copies that keep the order of dims.
+
+All of it is raw, outside the graph.
+"""
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
@@ -212,7 +215,7 @@ def squeeze(Tensor x, drop):
 
 
 def unsqueeze(Tensor x, int dim):
-    """`x` with a dim of size 1 put in before `dim` (wrapped), as a view."""
+    """`x` with a dim of size 1 inserted before `dim` (wrapped), as a view."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef int d
@@ -330,7 +333,7 @@ def spread_view(Tensor g, shape, place):
 
 
 def scatter_view(Tensor x, Tensor value, place):
-    """`x`, a copy of a base, with `value` put where a view lies."""
+    """`x`, a copy of a base, with `value` written where a view lies."""
     sizes, strides, offset, base_strides, base_offset = place
     buffer, first = buffer_for(x, x.shape, base_strides, base_offset)
     whole = strided_part(buffer, first, x.shape, base_strides, base_offset)

@@ -1,4 +1,5 @@
-"""Reductions of tensors: any layout and any dims become (outer, n, inner), reduced over n."""
+"""How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
+the kernels reduce over n."""
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims
@@ -200,7 +201,7 @@ cdef Tensor contiguous_as(Tensor x, int ndim, const Py_ssize_t* dims):
     return new_view(x, ndim, dims, steps, x.data_pointer)
 
 
-# ---- the transpose of a sum ----------------------------------------------------------------------
+# ---- from a result back to the shape that was reduced --------------------------------------------
 
 cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
     """Writes the dims that a reduction over `dim` went over (None: all); returns their number."""
@@ -212,11 +213,12 @@ cdef int reduced_dims(object dim, int ndim, int* reduced) except -1:
     return ndim
 
 
-cdef Tensor spread_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
+cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim):
-    """`g`, of the shape of a reduction's result, repeated over the shape that was reduced.
+    """`g`, of the shape of a reduction's result, expanded to the shape that was reduced.
 
-    A view, or a buffer where few elements all have one value: what comes next is faster on that.
+    This is the gradient of a sum. A view, or a buffer where few elements all have one
+    value: what comes next is faster on that.
     """
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t numel = 1

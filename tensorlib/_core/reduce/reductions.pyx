@@ -1,4 +1,6 @@
-"""Reductions of tensors, raw: which dims, in which dtype, and what an empty one gives.
+"""The reductions of tensors: over which dims, in which dtype, and what an empty one gives.
+
+All of it is raw, outside the graph.
 
 Half types are computed in float32. Integers are summed and multiplied in int64, as in PyTorch.
 """
@@ -15,7 +17,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, wrap_dim
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, fold, new_reduced, reduced_dims, rows_of, spread_over,
+    arrange, check_status, expand_over, fold, new_reduced, reduced_dims, rows_of,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
@@ -24,7 +26,8 @@ from tensorlib._core.reduce.schedule cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
-from tensorlib._core.tiles.tile cimport TileProgram, run_program
+from tensorlib._core.tiles.program cimport TileProgram
+from tensorlib._core.tiles.run cimport run_program
 
 ctypedef fused number:
     int64_t
@@ -329,7 +332,7 @@ def all(Tensor input, dim=None, bint keepdim=False):
     return truth("all", ALL, input, dim, keepdim)
 
 
-# ---- softmax and its kin -------------------------------------------------------------------------
+# ---- softmax, log_softmax and logsumexp ----------------------------------------------------------
 
 def logsumexp(Tensor input, dim, bint keepdim=False):
     cdef int dims[MAX_NDIM]
@@ -426,8 +429,8 @@ def log_softmax_backward(Tensor grad, Tensor result, dim):
 
 # ---- gradients -----------------------------------------------------------------------------------
 
-def spread(object g, input_shape, dim, bint keepdim):
-    """`g`, of the shape of a result, expanded to the shape that was reduced: as sum's gradient."""
+def expand_reduced(object g, input_shape, dim, bint keepdim):
+    """`g`, of the shape of a result, expanded to the shape that was reduced: a sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
     cdef int ndim = len(input_shape), d, n
@@ -435,7 +438,7 @@ def spread(object g, input_shape, dim, bint keepdim):
         dims[d] = input_shape[d]
     n = reduced_dims(dim, ndim, reduced)
     if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
-        return spread_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
+        return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
     for d in range(n):
         dims[reduced[d]] = 1
     if not keepdim:
@@ -448,5 +451,4 @@ def grad_of_mean(g, input_shape, dim, bint keepdim):
     cdef Py_ssize_t total = 1
     for size in input_shape:
         total *= size
-    return spread(g / (total // g.numel()), input_shape, dim, keepdim) if total else spread(
-        g, input_shape, dim, keepdim)
+    return expand_reduced(g / (total // g.numel()) if total else g, input_shape, dim, keepdim)

@@ -1,4 +1,4 @@
-"""Which loop reduces what, and how the work is cut for the pool.
+"""The schedule of reductions: which loop reduces what, and how the work is cut for the pool.
 
 Cuts follow from the shape alone, so results do not depend on the number of threads. A large
 reduction is cut along outer or inner where these are long enough, which changes nothing in a

@@ -14,12 +14,11 @@ from tensorlib._core.graph.op cimport (
 )
 from tensorlib._core.graph.saved cimport saved_value
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.reduce.arrange cimport reduced_dims, spread_over, sum_to
+from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, zero
-from tensorlib._core.tiles.flat cimport run_loop
-from tensorlib._core.tiles.plan cimport MAX_INPUTS, Program
-from tensorlib._core.tiles.tile cimport run_program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.graph.op import find
 
@@ -116,7 +115,7 @@ cdef Tensor spread_back(Node node, Edge* edge, Tensor g):
     cdef int reduced[MAX_NDIM]
     cdef dict attributes = node.attributes
     cdef int n = reduced_dims(attributes["dim"], edge.ndim, reduced)
-    return spread_over(g, edge.ndim, edge_dims(edge), n, reduced, attributes["keepdim"])
+    return expand_over(g, edge.ndim, edge_dims(edge), n, reduced, attributes["keepdim"])
 
 
 cdef Tensor run_tiles(Node node, Rule rule, Tensor g):

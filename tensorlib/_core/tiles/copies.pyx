@@ -5,7 +5,8 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
-from tensorlib._core.tiles.tile cimport TileProgram, run_program
+from tensorlib._core.tiles.program cimport TileProgram
+from tensorlib._core.tiles.run cimport run_program
 
 cdef TileProgram copying = TileProgram(1, ())
 

@@ -1,7 +1,7 @@
 """The table of element-wise loops, `[operation][dtype]`.
 
-It starts from the inner loops of NumPy's ufuncs, so that every dtype works at SIMD speed; the
-kernels of the chosen instruction set replace those that they do faster or more exactly.
+The kernels of the chosen instruction set fill it when this module is imported. What they leave out,
+a declaration fills from the inner loops of NumPy's ufuncs, so that every dtype works at SIMD speed.
 """
 
 from cpython.object cimport PyObject
@@ -27,22 +27,12 @@ cdef scatter_loop SCATTERS[N_DTYPES]
 cdef transpose_loop TRANSPOSES[N_DTYPES]
 cdef dict IDS = {}
 
-# NumPy's name where it differs from ours
-FROM_NUMPY = {
-    "neg": np.negative, "abs": np.absolute, "sign": np.sign, "square": np.square,
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
-    "pow": np.power, "maximum": np.maximum, "minimum": np.minimum,
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-    "gt": np.greater, "ge": np.greater_equal,
-    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
-    "logical_not": np.logical_not,
-    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
-    "bitwise_not": np.invert,
-    "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
-    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-    "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
-}
-NOT_FOR_BOOL = ("abs", "floor", "ceil", "round", "trunc")       # as in PyTorch
+# Our dtype ids by NumPy's type numbers, -1 where there is none. Half types compute in float32.
+cdef int IDS_OF_NUMPY[128]
+for _number in range(128):
+    IDS_OF_NUMPY[_number] = -1
+for _code in "?Bbhilqfd":
+    IDS_OF_NUMPY[<int>np.dtype(_code).num] = from_numpy_dtype(_code)
 
 
 cdef int loop_id(str name) except -1:
@@ -125,21 +115,32 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     return 0
 
 
-def fill_from_ufunc(str name, object ufunc):
-    """Takes the loops whose inputs share one of our dtypes. Half types compute in float32."""
-    cdef PyUFuncObject* u = <PyUFuncObject*><PyObject*>ufunc
+def fill_from_ufuncs(str name, int arity, ufuncs, bint bools):
+    """Takes NumPy's loops for the dtypes that have none yet, from the first ufunc that has them.
+
+    They are those of this arity whose inputs share one dtype, bool only with `bools`. What is no
+    ufunc gives none.
+    """
+    cdef PyUFuncObject* u
+    cdef Loop* loops = &TABLE[loop_id(name)][0]
+    cdef const char* types
     cdef int row, i, dtype, result
-    cdef list ids
-    for row in range(u.ntypes):
-        ids = [CODES.get(u.types[row * u.nargs + i]) for i in range(u.nargs)]
-        if None in ids or len(set(ids[:u.nin])) != 1:
+    for ufunc in ufuncs:
+        if not isinstance(ufunc, np.ufunc):
             continue
-        dtype, result = ids[0], ids[u.nin]
-        if dtype == BOOL and name in NOT_FOR_BOOL:
+        u = <PyUFuncObject*><PyObject*>ufunc
+        if u.nin != arity or u.nout != 1:
             continue
-        if find_loop(loop_id(name), dtype).run == NULL:
+        for row in range(u.ntypes):
+            types = u.types + row * u.nargs
+            dtype, result = IDS_OF_NUMPY[<int>types[0]], IDS_OF_NUMPY[<int>types[arity]]
+            for i in range(1, arity):
+                if types[i] != types[0]:
+                    dtype = -1
+            if dtype < 0 or result < 0 or loops[dtype].run != NULL or (dtype == BOOL and not bools):
+                continue
             set_loop(name, dtype, <void*>u.functions[row],
-                     u.data[row] if u.data != NULL else NULL, u.nin, result, True)
+                     u.data[row] if u.data != NULL else NULL, arity, result, True)
 
 
 cdef int fill_from_kernels(object rows) except -1:
@@ -167,10 +168,6 @@ cdef int fill_from_kernels(object rows) except -1:
     return 0
 
 
-# by type number
-cdef dict CODES = {np.dtype(code).num: from_numpy_dtype(code) for code in "?Bbhilqfd"}
-
-
 def loop_dtypes(name):
     """Names of the dtypes for which the loop `name` exists, with the dtype of its result."""
     cdef int dtype
@@ -183,9 +180,5 @@ def loop_dtypes(name):
     return found
 
 
-for _name, _ufunc in FROM_NUMPY.items():
-    fill_from_ufunc(_name, _ufunc)
-fill_from_ufunc("round", np.trunc)       # the rows of integers, which rint does not have
-fill_from_ufunc("sign", np.trunc)        # the row of bool
 for _name in _kernels.ELEMENTWISE:
     fill_from_kernels(_kernels.load(_name).table())

@@ -1,0 +1,38 @@
+from tensorlib._core.base.dtypes cimport N_DTYPES
+from tensorlib._core.tiles.loops cimport Loop
+
+cdef enum:
+    MAX_INPUTS = 5
+    MAX_CONSTANTS = 5
+    MAX_STEPS = 14
+    MAX_SLOTS = MAX_INPUTS + MAX_CONSTANTS + MAX_STEPS
+
+# One loop over a tile: slots are numbered inputs first, then constants, then results of the steps.
+cdef struct Step:
+    Loop loop
+    int inputs[3]
+
+# The loops of one dtype, in the order in which they run on each tile.
+cdef struct Program:
+    int n_inputs
+    int n_constants
+    int n_steps
+    int dtypes[MAX_SLOTS]              # of each slot
+    double constants[MAX_CONSTANTS]
+    Step steps[MAX_STEPS]
+
+cdef class TileProgram:
+    cdef readonly int n_inputs
+    cdef readonly tuple steps          # (loop name, slots) of each step
+    cdef readonly tuple constants
+    cdef readonly tuple boolean_inputs # slots of inputs that are bool whatever the dtype
+    cdef bint ready[N_DTYPES]
+    cdef Program compiled[N_DTYPES]
+    cdef const Program* at(self, int dtype) except NULL
+    cdef int compile(self, int dtype) except -1
+
+
+cdef inline int result_dtype(const Program* program) noexcept nogil:
+    if program.n_steps == 0:
+        return program.dtypes[0]
+    return program.dtypes[program.n_inputs + program.n_constants + program.n_steps - 1]

@@ -1,0 +1,48 @@
+"""Tile programs: lists of loops, as they are declared and as they are compiled for a dtype."""
+
+from tensorlib._core.base.dtypes cimport BOOL, dtype_object
+from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
+
+
+cdef class TileProgram:
+    """Loops to run in order on each tile, compiled for a dtype when first used.
+
+    `steps` holds (loop name, input slots); slots count the inputs, then the constants, then the
+    steps. With no steps the program copies and casts its input.
+    """
+
+    def __init__(self, int n_inputs, steps, constants=(), boolean_inputs=()):
+        if n_inputs > MAX_INPUTS or len(constants) > MAX_CONSTANTS or len(steps) > MAX_STEPS:
+            raise ValueError(f"TileProgram: too long: {steps}")
+        self.n_inputs = n_inputs
+        self.steps = tuple(steps)
+        self.constants = tuple(constants)
+        self.boolean_inputs = tuple(boolean_inputs)
+
+    cdef const Program* at(self, int dtype) except NULL:
+        """The program for inputs of `dtype`. Raises RuntimeError where a loop is missing."""
+        if not self.ready[dtype]:
+            self.compile(dtype)
+        return &self.compiled[dtype]
+
+    cdef int compile(self, int dtype) except -1:
+        cdef Program* program = &self.compiled[dtype]
+        cdef Loop* loop
+        cdef int i, slot, n_slots = self.n_inputs + len(self.constants)
+        program.n_inputs = self.n_inputs
+        program.n_constants = len(self.constants)
+        program.n_steps = len(self.steps)
+        for i in range(n_slots):
+            program.dtypes[i] = BOOL if i in self.boolean_inputs else dtype
+        for i in range(program.n_constants):
+            program.constants[i] = self.constants[i]
+        for i, (name, slots) in enumerate(self.steps):
+            loop = find_loop(loop_id(name), program.dtypes[slots[-1]])
+            if loop.run == NULL:
+                raise RuntimeError(f"{name}: not implemented for {dtype_object(dtype)}")
+            program.steps[i].loop = loop[0]
+            for slot in range(len(slots)):
+                program.steps[i].inputs[slot] = slots[slot]
+            program.dtypes[n_slots + i] = loop.result
+        self.ready[dtype] = True
+        return 0

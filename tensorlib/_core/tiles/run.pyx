@@ -1,0 +1,493 @@
+"""The executor of element-wise work: contiguous loops over operands of any shapes and strides.
+
+`run_loop` is for one loop over operands that lie contiguously. `run_program` does everything else:
+it cuts the output into tiles that stay in the L1 cache; for each tile it gathers (and casts) what
+is not contiguous, runs the loops of the program, and scatters the result. One loop over whole rows
+needs no tiles. So casting, broadcasting, strides and threads are dealt with here and nowhere else,
+and a loop sees one contiguous run.
+"""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from tensorlib._core.base.blocks cimport copy_blocks
+from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.loops cimport (
+    Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
+    takes_number,
+)
+from tensorlib._core.tiles.plan cimport Operand, Plan, advance, make_plan, place
+from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
+
+cdef enum:
+    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
+    WIDE_TILE = 16384        # bytes; three of them fit in the scratch memory of a tile
+    SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
+    GRAIN = 32768            # elements of one parallel chunk
+    RELEASE_GIL = 16384      # elements from which on the GIL is released
+    ROWS = 16                # of a transposition in one chunk, at least
+
+
+# ---- one loop over contiguous operands -----------------------------------------------------------
+
+cdef struct Flat:
+    const Loop* loop
+    char* inputs[3]
+    char* output
+    bint is_scalar[3]
+    bint has_scalar
+    int number               # the place of an input that the loop takes as a number, or -1
+
+
+cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
+                  Py_ssize_t n) except -1:
+    """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
+    cdef Flat flat
+    cdef int i
+    flat.loop = loop
+    flat.output = output
+    flat.has_scalar = False
+    for i in range(loop.arity):
+        flat.inputs[i] = inputs[i]
+        flat.is_scalar[i] = is_scalar[i]
+        flat.has_scalar |= is_scalar[i]
+    flat.number = -1
+    if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
+        if takes_number(loop, is_scalar[1]):
+            flat.number = is_scalar[1]
+    if n < RELEASE_GIL:
+        run_flat(&flat, 0, n)
+    else:
+        with nogil:
+            parallel_for(run_flat, &flat, n, GRAIN)
+    return 0
+
+
+cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Flat* flat = <Flat*>context
+    cdef const Loop* loop = flat.loop
+    cdef char splats[3 * TILE * 8]
+    cdef char* pointers[3]
+    cdef Py_ssize_t count = end - begin
+    cdef int i
+    for i in range(loop.arity):
+        pointers[i] = flat.inputs[i] + (0 if flat.is_scalar[i] else begin * loop.input_size)
+    if flat.number >= 0:
+        call_with_number(loop, flat.number, pointers, flat.output + begin * loop.output_size, count)
+        return
+    if flat.has_scalar:
+        count = min(count, <Py_ssize_t>TILE)
+        for i in range(loop.arity):
+            if flat.is_scalar[i]:
+                pointers[i] = splats + i * TILE * 8
+                find_gather(loop.input_dtype)(flat.inputs[i], 0, pointers[i], count)
+    while begin < end:
+        count = min(count, end - begin)
+        call_loop(loop, pointers, flat.output + begin * loop.output_size, count)
+        for i in range(loop.arity):
+            if not flat.is_scalar[i]:
+                pointers[i] += count * loop.input_size
+        begin += count
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1:
+    """out := program(inputs), each input broadcast to the shape of `out`.
+
+    An input either lies exactly where `out` lies or does not overlap it.
+    """
+    cdef Plan plan
+    cdef Py_ssize_t numel = out.numel_
+    if numel == 0:
+        return 0
+    plan.program = program
+    make_plan(&plan, inputs, out)
+    if numel < RELEASE_GIL:
+        run_range(&plan, 0, numel)
+    elif is_transposition(&plan):
+        with nogil:
+            parallel_for(transpose_rows, &plan, plan.dims[0], max(GRAIN // plan.dims[1], ROWS))
+    else:
+        with nogil:
+            parallel_for(run_range, &plan, numel, GRAIN)
+    return 0
+
+
+cdef bint is_transposition(const Plan* plan) noexcept:
+    """A copy of a matrix whose columns are contiguous to one whose rows are."""
+    cdef Py_ssize_t size = ITEMSIZE[plan.operands[1].dtype]
+    return (plan.program.n_steps == 0 and plan.ndim == 2
+            and plan.operands[0].dtype == plan.operands[1].dtype
+            and plan.operands[0].steps[0] == size and plan.operands[1].steps[1] == size)
+
+
+cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Rows [begin, end) of a transposition."""
+    cdef Plan* plan = <Plan*>context
+    cdef Operand* x = &plan.operands[0]
+    cdef Operand* y = &plan.operands[1]
+    find_transpose(x.dtype)(x.data + begin * x.steps[0], x.steps[1], y.data + begin * y.steps[0],
+                            y.steps[0], end - begin, plan.dims[1])
+
+
+cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Runs the elements [begin, end) of the plan's order."""
+    cdef Plan* plan = <Plan*>context
+    cdef char scratch[(MAX_SLOTS + 2) * TILE * 8]
+    cdef Py_ssize_t filled[MAX_INPUTS]
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef int ndim = plan.ndim, inner = plan.ndim - 1, n = plan.program.n_inputs, d, i
+    cdef Py_ssize_t row = plan.dims[inner], room, count, rest
+    cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
+    for i in range(n):
+        filled[i] = 0
+    for i in range(plan.program.n_constants):
+        splat(plan.program.constants[i], plan.program.dtypes[n + i], scratch + (n + i) * TILE * 8,
+              min(end - begin, <Py_ssize_t>TILE))
+    rest = begin
+    for d in range(ndim - 1, -1, -1):
+        index[d] = rest % plan.dims[d]
+        rest //= plan.dims[d]
+    while begin < end:
+        if by_rows and index[inner] == 0 and end - begin >= row:
+            count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
+            run_whole_rows(plan, index, scratch, count)
+            index[inner - 1] += count - 1
+            advance(plan, index, row)
+            count *= row
+        elif row >= SHORT_ROW or ndim == 1:
+            room = row - index[inner]
+            count = min(room, end - begin)
+            if not direct:
+                count = min(count, TILE)
+            for i in range(n + 1):
+                pointers[i] = place(&plan.operands[i], ndim, index)
+                steps[i] = plan.operands[i].steps[inner]
+            run_tile(plan, pointers, steps, filled, scratch, count)
+            advance(plan, index, count)
+        else:
+            count = min(<Py_ssize_t>TILE, end - begin)
+            if by_rows:                          # the next row is whole again
+                count = min(count, row - index[inner])
+            run_short_rows(plan, index, begin, filled, scratch, count)
+        begin += count
+
+
+# ---- whole rows ----------------------------------------------------------------------------------
+#
+# The rows of an operand lie in runs of its dtype, or are one element each; where they begin is of
+# no importance. So nothing is gathered but single elements, for loops that do not take numbers.
+
+cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
+    """One loop over rows that each operand has in one run, or as one element for a row; or a copy
+    of such runs."""
+    cdef const Program* program = plan.program
+    cdef int inner = plan.ndim - 1, n = program.n_inputs, i
+    cdef bint copies = program.n_steps == 0
+    cdef const Operand* operand
+    if program.n_steps > 1 or program.n_constants or inner == 0:
+        return False
+    if plan.dims[inner] < SHORT_ROW and not copies:
+        return False
+    for i in range(n + 1):
+        operand = &plan.operands[i]
+        if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)):
+            return False
+        if operand.steps[inner] != ITEMSIZE[operand.dtype] and (
+                i == n or copies or operand.steps[inner]):
+            return False
+    return True
+
+
+cdef void run_whole_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
+                         Py_ssize_t rows) noexcept nogil:
+    """Rows from `index` on, of the two inner dims of a plan that goes by rows."""
+    if plan.program.n_steps == 0:
+        copy_rows(plan, index, rows)
+    elif repeats_rows(plan):
+        run_repeated_rows(plan, index, scratch, rows)
+    else:
+        run_each_row(plan, index, scratch, rows)
+
+
+cdef void copy_rows(const Plan* plan, const Py_ssize_t* index, Py_ssize_t rows) noexcept nogil:
+    """Copies whole rows from `index` on, of the two inner dims."""
+    cdef const Operand* x = &plan.operands[0]
+    cdef const Operand* y = &plan.operands[1]
+    cdef int inner = plan.ndim - 1
+    copy_blocks(place(x, plan.ndim, index), x.steps[inner - 1], place(y, plan.ndim, index),
+                y.steps[inner - 1], rows, plan.dims[inner] * ITEMSIZE[y.dtype])
+
+
+cdef bint repeats_rows(const Plan* plan) noexcept nogil:
+    """Whether an operand is one row over and over, and the others go on from row to row."""
+    cdef int inner = plan.ndim - 1, n = plan.program.n_inputs, found = 0, i
+    cdef const Operand* operand
+    if plan.dims[inner] * 2 > WIDE_TILE // 8:
+        return False
+    for i in range(n + 1):
+        operand = &plan.operands[i]
+        if operand.steps[inner] and operand.steps[inner - 1] == 0 and i < n:
+            found += 1
+        elif (operand.steps[inner] == 0
+              or operand.steps[inner - 1] != plan.dims[inner] * operand.steps[inner]):
+            return False
+    return found > 0
+
+
+cdef void run_repeated_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
+                            Py_ssize_t rows) noexcept nogil:
+    """The same where an operand is one row over and over: on several rows at once.
+
+    This is the sum with a bias: one call per row of 256 float32 takes half as long again.
+    """
+    cdef const Step* step = &plan.program.steps[0]
+    cdef const Operand* operand
+    cdef int inner = plan.ndim - 1, k
+    cdef char* inputs[3]
+    cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
+    cdef Py_ssize_t moves[3]
+    cdef Py_ssize_t row = plan.dims[inner], together = min(rows, WIDE_TILE // (8 * row)), done = 0
+    for k in range(step.loop.arity):
+        operand = &plan.operands[step.inputs[k]]
+        inputs[k] = place(operand, plan.ndim, index)
+        moves[k] = operand.steps[inner - 1]
+        if moves[k] == 0:
+            copy_blocks(inputs[k], 0, scratch + k * WIDE_TILE, row * operand.steps[inner],
+                        together, row * operand.steps[inner])
+            inputs[k] = scratch + k * WIDE_TILE
+    while done < rows:
+        together = min(together, rows - done)
+        call_loop(&step.loop, inputs, output, together * row)
+        for k in range(step.loop.arity):
+            inputs[k] += together * moves[k]
+        output += together * plan.operands[plan.program.n_inputs].steps[inner - 1]
+        done += together
+
+
+cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
+                       Py_ssize_t rows) noexcept nogil:
+    """Runs the loop on whole rows from `index` on, of the two inner dims.
+
+    This is the sum with a bias or a column: for rows of 256 float32 what a tile costs beside its
+    arithmetic was two thirds of the time.
+    """
+    cdef const Step* step = &plan.program.steps[0]
+    cdef const Loop* loop = &step.loop
+    cdef const Operand* operand
+    cdef int inner = plan.ndim - 1, number = -1, runs = 0, k
+    cdef char* inputs[3]
+    cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
+    cdef char* sources[3]
+    cdef Py_ssize_t moves[3]
+    cdef Py_ssize_t row = plan.dims[inner], piece = row, done, count, r
+    for k in range(loop.arity):
+        operand = &plan.operands[step.inputs[k]]
+        sources[k] = place(operand, plan.ndim, index)
+        moves[k] = operand.steps[inner]
+        runs += moves[k] != 0
+        if moves[k] == 0 and takes_number(loop, k):
+            number = k
+    if runs < loop.arity and not (number >= 0 and runs == 1):
+        piece, number = min(row, <Py_ssize_t>TILE), -1
+    for r in range(rows):
+        for k in range(loop.arity):
+            operand = &plan.operands[step.inputs[k]]
+            inputs[k] = sources[k]
+            if moves[k] == 0 and number < 0:
+                inputs[k] = scratch + k * TILE * 8
+                if r == 0 or operand.steps[inner - 1]:
+                    find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
+            sources[k] += operand.steps[inner - 1]
+        if number >= 0:
+            call_with_number(loop, number, inputs, output, row)
+        else:
+            done = 0
+            while done < row:
+                count = min(piece, row - done)
+                call_loop(loop, inputs, output + done * loop.output_size, count)
+                done += count
+                for k in range(loop.arity):
+                    inputs[k] += count * moves[k]
+        output += plan.operands[plan.program.n_inputs].steps[inner - 1]
+
+
+# ---- tiles ---------------------------------------------------------------------------------------
+
+cdef bint needs_no_tiles(const Plan* plan) noexcept nogil:
+    """One loop (or a copy) over operands that it can read and write where they are."""
+    cdef const Program* program = plan.program
+    cdef int i, inner = plan.ndim - 1
+    if program.n_steps > 1 or program.n_constants:       # constants are repeated over tiles
+        return False
+    for i in range(program.n_inputs):
+        if (plan.operands[i].dtype != program.dtypes[i]
+                or plan.operands[i].steps[inner] != ITEMSIZE[plan.operands[i].dtype]):
+            return False
+    return (plan.operands[program.n_inputs].dtype == result_dtype(program)
+            and plan.operands[program.n_inputs].steps[inner] == ITEMSIZE[result_dtype(program)])
+
+
+cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssize_t* filled,
+                         char* scratch, Py_ssize_t count) noexcept nogil:
+    """One tile of several rows: gathers each operand's pieces, runs, scatters the pieces back."""
+    cdef int n = plan.program.n_inputs, inner = plan.ndim - 1, i
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef Py_ssize_t at[MAX_NDIM]
+    cdef char* pieces
+    cdef Py_ssize_t size
+    cdef char gathered[(MAX_INPUTS + 1) * TILE * 8]
+    cdef Operand* operand
+    for i in range(n + 1):
+        operand = &plan.operands[i]
+        size = ITEMSIZE[operand.dtype]
+        pointers[i] = operand.data + (begin * size if operand.linear else 0)
+        steps[i] = 0 if operand.scalar else size
+        if operand.linear or operand.scalar:
+            continue
+        pieces = gathered + i * TILE * 8
+        pointers[i] = pieces
+        if i < n:
+            move_rows(plan, operand, index, at, pieces, count, False)
+    run_tile(plan, pointers, steps, filled, scratch, count)
+    operand = &plan.operands[n]
+    if not operand.linear:
+        move_rows(plan, operand, index, at, pointers[n], count, True)
+    while count:
+        size = min(count, plan.dims[inner] - index[inner])
+        advance(plan, index, size)
+        count -= size
+
+
+cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* index,
+                    Py_ssize_t* at, char* pieces, Py_ssize_t count, bint back) noexcept nogil:
+    """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
+    cdef int inner = plan.ndim - 1, d
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length
+    for d in range(plan.ndim):
+        at[d] = index[d]
+    if plan.ndim == 2 and operand.steps[0] == 0 and not back:
+        repeat_row(operand, at[1], plan.dims[1], pieces, count)
+        return
+    while count:
+        length = min(count, plan.dims[inner] - at[inner])
+        if back:
+            find_scatter(operand.dtype)(
+                pieces, place(operand, plan.ndim, at), operand.steps[inner], length)
+        else:
+            find_gather(operand.dtype)(
+                place(operand, plan.ndim, at), operand.steps[inner], pieces, length)
+        pieces += length * size
+        count -= length
+        advance(plan, at, length)
+
+
+cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, char* pieces,
+                     Py_ssize_t count) noexcept nogil:
+    """One row over and over, from its element `first` on, by copies that double in length."""
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], done = min(row - first, count), length
+    find_gather(operand.dtype)(
+        operand.data + first * operand.steps[1], operand.steps[1], pieces, done)
+    if done < count:
+        length = min(first, count - done)
+        find_gather(operand.dtype)(operand.data, operand.steps[1], pieces + done * size, length)
+        done += length
+    while done < count:                      # what is there is a whole number of rows
+        length = min(done, count - done)
+        memcpy(pieces + done * size, pieces, length * size)
+        done += length
+
+
+cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, Py_ssize_t* filled,
+                   char* scratch, Py_ssize_t n) noexcept nogil:
+    """Runs the program on n elements; operand i starts at pointers[i] and advances by steps[i]."""
+    cdef const Program* program = plan.program
+    cdef const Step* step
+    cdef char* slots[MAX_SLOTS]
+    cdef char* inputs[3]
+    cdef char* result
+    cdef int i, k, first = program.n_inputs + program.n_constants
+    cdef int dtype = result_dtype(program)
+    cdef const Operand* out = &plan.operands[program.n_inputs]
+    cdef char* target = pointers[program.n_inputs]
+    cdef Py_ssize_t out_step = steps[program.n_inputs]
+    cdef bint direct = out.dtype == dtype and out_step == ITEMSIZE[dtype]
+    if program.n_steps == 0 and direct:
+        convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target, scratch, n)
+        return
+    for i in range(program.n_inputs):
+        slots[i] = fetch(plan, i, pointers[i], steps[i], filled, scratch, n)
+    for i in range(program.n_constants):
+        slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * TILE * 8
+    if program.n_steps == 0:
+        result = slots[0]
+    else:
+        for i in range(program.n_steps):
+            step = &program.steps[i]
+            for k in range(step.loop.arity):
+                inputs[k] = slots[step.inputs[k]]
+            slots[first + i] = (
+                target if direct and i == program.n_steps - 1
+                else scratch + (first + i) * TILE * 8)
+            call_loop(&step.loop, inputs, slots[first + i], n)
+        result = slots[first + program.n_steps - 1]
+    if direct:
+        return
+    if out.dtype != dtype:
+        if out_step == ITEMSIZE[out.dtype]:
+            find_cast(dtype, out.dtype)(result, target, n)
+            return
+        find_cast(dtype, out.dtype)(result, scratch + MAX_SLOTS * TILE * 8, n)
+        result = scratch + MAX_SLOTS * TILE * 8
+    find_scatter(out.dtype)(result, target, out_step, n)
+
+
+cdef char* fetch(const Plan* plan, int i, char* pointer, Py_ssize_t step, Py_ssize_t* filled,
+                 char* scratch, Py_ssize_t n) noexcept nogil:
+    """The n elements of input i as a contiguous run of the slot's dtype."""
+    cdef int have = plan.operands[i].dtype, want = plan.program.dtypes[i]
+    cdef char* room = scratch + i * TILE * 8
+    if step == ITEMSIZE[have] and have == want:
+        return pointer
+    if plan.operands[i].scalar:
+        if filled[i] >= n:
+            return room
+        filled[i] = n
+    convert(have, want, pointer, step, room, scratch, n)
+    return room
+
+
+cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* scratch,
+                  Py_ssize_t n) noexcept nogil:
+    """target := n elements of dtype `have` at `step` bytes, as a contiguous run of dtype `want`.
+
+    n is at most TILE unless the elements can be copied or cast from where they are.
+    """
+    cdef char* aside = scratch + (MAX_SLOTS + 1) * TILE * 8
+    if have == want:
+        find_gather(have)(pointer, step, target, n)
+    elif step == ITEMSIZE[have]:
+        find_cast(have, want)(pointer, target, n)
+    else:
+        find_gather(have)(pointer, step, aside, n)
+        find_cast(have, want)(aside, target, n)
+
+
+cdef void splat(double value, int dtype, char* room, Py_ssize_t n) noexcept nogil:
+    cdef int64_t whole
+    if dtype == INT64:
+        whole = <int64_t>value
+        find_gather(INT64)(<char*>&whole, 0, room, n)
+    elif dtype == FLOAT64:
+        find_gather(FLOAT64)(<char*>&value, 0, room, n)
+    else:
+        find_cast(FLOAT64, dtype)(<char*>&value, room, 1)
+        find_gather(dtype)(room, 0, room, n)
