@@ -1,9 +1,6 @@
 """Differentiation: gradients of recorded operations, and whether they are recorded."""
 
-from tensorlib import ops  # the sweep runs registered operations
-from tensorlib._core.graph.op import connect_tangents
-from tensorlib._core.sweep.rules import connect_rules
-from tensorlib._core.sweep.accumulate import connect_sums
+from tensorlib._core.apply.fill_upcalls import fill_upcalls
 from tensorlib._core.tensor.tensor import attach
 from tensorlib.autograd import anomaly as anomaly_mode
 from tensorlib.autograd import forward_ad, function, functional, graph, hooks
@@ -25,10 +22,9 @@ from tensorlib.autograd.modes import (
     set_multithreading_enabled,
 )
 from tensorlib.autograd.recompute import checkpoint
+from tensorlib.ops.calls import gradient_of, needs_of
 
-connect_rules()
-connect_sums()
-connect_tangents(rule_of)
+fill_upcalls(needs_of=needs_of, gradient_of=gradient_of, tangent_of=rule_of)
 attach("backward", _backward)
 
 __all__ = ["Function", "anomaly_mode", "backward", "checkpoint", "detect_anomaly", "enable_grad",

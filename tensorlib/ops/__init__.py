@@ -1,8 +1,6 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
 from tensorlib._core.graph.op import Op, registry
-from tensorlib._core.apply.operators import connect_operators
-from tensorlib._core.apply.getitem import connect_subscripts
 from tensorlib.ops import (
     pointwise,
     arithmetic,
@@ -25,8 +23,6 @@ from tensorlib.ops.declare import FUNCTIONS, Tensors, check_tensors, composite, 
 from tensorlib.ops.primitive import defjvp, defvjp, primitive
 
 check_tensors()
-connect_operators()
-connect_subscripts()
 
 __all__ = [
     "Call",

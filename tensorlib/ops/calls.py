@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlib._core.graph.node import _set_grad_enabled
-from tensorlib._core.graph.op import Op, connect_gradients, find
+from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.compose import ARGUMENT
@@ -221,6 +221,3 @@ def inner_input(x):
     if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
         return x
     return linked_alias(ARGUMENT, x) if x.requires_grad else x.detach().requires_grad_()
-
-
-connect_gradients(needs_of, gradient_of)

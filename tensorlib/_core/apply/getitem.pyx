@@ -5,16 +5,13 @@ from cpython.object cimport PyObject
 from tensorlib._core.apply.inplace cimport check_writable, rebase
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
+from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.index.keys cimport Index, basic_view, parse, put, take
-from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, late, requires_grad, set_base
+from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
-
-from tensorlib._core.graph.op import find
-
-cdef Op GETITEM = None, INDEX_PUT = None
 
 
 cdef object getitem(Tensor x, object key):
@@ -30,14 +27,16 @@ cdef object getitem(Tensor x, object key):
         try:
             index = parse(x, key)
         except (IndexError, TypeError):
-            done = stand_in(GETITEM, (x, key), None)
+            done = stand_in(<Op>registered(GETITEM), (x, key), None)
             if done is NotImplemented:
                 raise
             return done
         out = take(x, index)
     if grad and requires_grad(x):
         args[0] = <PyObject*>x
-        record(GETITEM, args, 1, out, {"index": parse(x, key) if index is None else index})
+        if index is None:
+            index = parse(x, key)
+        record(<Op>registered(GETITEM), args, 1, out, {"index": index})
     return out
 
 
@@ -67,13 +66,5 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     x.storage.version += 1
     fresh = alias(x)
     args[0], args[1] = <PyObject*>old, <PyObject*>values
-    record(INDEX_PUT, args, 2, fresh, {"index": index})
+    record(<Op>registered(INDEX_PUT), args, 2, fresh, {"index": index})
     return rebase(x, fresh)
-
-
-def connect_subscripts():
-    """Points the subscript slots of Tensor at the registered operations."""
-    global GETITEM, INDEX_PUT
-    GETITEM, INDEX_PUT = find("getitem"), find("index_put")
-    late.getitem = getitem
-    late.setitem = setitem

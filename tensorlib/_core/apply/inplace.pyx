@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from tensorlib._core.apply.elementwise cimport apply_into
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport first_version, untracked
+from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
 from tensorlib._core.graph.node cimport gradient_edge, mode, set_history
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.recording cimport record
@@ -17,8 +18,6 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
-
-from tensorlib._core.graph.op import find
 
 cdef int check_writable(str name, Tensor x, bint recorded) except -1:
     """Raises RuntimeError unless `x` may be written in place by operation `name`."""
@@ -80,9 +79,6 @@ cdef int check_origin(str name, Tensor x) except -1:
     return 0
 
 
-cdef object COPY = None              # the operation, found when it is first needed
-
-
 cdef int forget(Tensor x) except -1:
     """Notes that what `x` holds does not depend on what it was: that gets a gradient of zero."""
     cdef Tensor fresh = alias(x)
@@ -91,14 +87,11 @@ cdef int forget(Tensor x) except -1:
 
 cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1:
     """Notes that `fresh`, the new value of `x`, is a copy of `source`."""
-    global COPY
     cdef PyObject* args[2]
     cdef Tensor old = alias(x)
-    if COPY is None:
-        COPY = find("copy")
     old.grad_node, old.slot = x.grad_node, x.slot
     args[0], args[1] = <PyObject*>old, <PyObject*>source
-    record(<Op>COPY, args, 2, fresh, None)
+    record(<Op>registered(COPY), args, 2, fresh, None)
     return rebase(x, fresh)
 
 
@@ -179,16 +172,12 @@ cdef bint value_is_kept(Op op, PyObject** args):
     return mask & own
 
 
-cdef object view_scatter = None, as_strided = None
-
-
 cdef int rebase(Tensor x, Tensor fresh) except -1:
     """Gives `x` the history of `fresh`, the value just written into its memory.
 
     If `x` is a view, the base becomes itself with that value written in, and every live view of the
     base becomes a view of that.
     """
-    global view_scatter, as_strided
     cdef Tensor base, view, scattered, seen
     cdef PyObject* link
     cdef list views = []
@@ -196,8 +185,6 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
         base = x
         set_history(base, fresh.grad_node, fresh.slot)
     else:
-        if view_scatter is None:
-            view_scatter, as_strided = find("view_scatter"), find("as_strided")
         base = <Tensor>x.base_
         scattered = view_scatter_record(base, x, fresh)
         set_history(base, scattered.grad_node, 0)
@@ -205,8 +192,6 @@ cdef int rebase(Tensor x, Tensor fresh) except -1:
     while link != NULL:
         views.append(<object>link)
         link = (<Tensor>link).next_view
-    if views and as_strided is None:
-        as_strided = find("as_strided")
     for view in views:
         seen = stale_record(base, view) if view.origin == IN_FUNCTION else (
             strided_record(base, view))
@@ -220,7 +205,7 @@ cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
     cdef Tensor old = alias(base), new = alias(base)
     old.grad_node, old.slot = base.grad_node, base.slot
     args[0], args[1] = <PyObject*>old, <PyObject*>value
-    record(<Op>view_scatter, args, 2, new, {"place": place_in(base, view)})
+    record(<Op>registered(VIEW_SCATTER), args, 2, new, {"place": place_in(base, view)})
     return new
 
 
@@ -228,7 +213,7 @@ cdef Tensor strided_record(Tensor base, Tensor view):
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
     args[0] = <PyObject*>base
-    record(<Op>as_strided, args, 1, new, {"place": place_in(base, view)})
+    record(<Op>registered(AS_STRIDED), args, 1, new, {"place": place_in(base, view)})
     return new
 
 

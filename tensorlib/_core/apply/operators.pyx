@@ -6,7 +6,6 @@ hot operation runs no Python frame.
 
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 
 from tensorlib._core.apply.elementwise cimport apply_binary, apply_elementwise, apply_unary
 from tensorlib._core.apply.inplace cimport apply_inplace
@@ -15,40 +14,31 @@ from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
     refuse_shared_write, refused, stand_in, stands_in, tuple_of,
 )
+from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport apply_general, record
 from tensorlib._core.products.product cimport apply_product, product
-from tensorlib._core.tensor.tensor cimport (
-    MATMUL, N_OPERATORS, Operator, Tensor, late, requires_grad,
-)
+from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.base.error_names import name_errors
-from tensorlib._core.graph.op import find
 
 
 # ---- operator slots ------------------------------------------------------------------------------
 
-# In the order of the enum `Operator`.
-OPERATORS = ("add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "matmul",
-             "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
-             "bitwise_right_shift", "lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "bitwise_not")
-cdef PyObject* operators[N_OPERATORS]      # Op records, owned for ever
-
-
-cdef object binary_operator(Operator which, object a, object b):
-    cdef Op op = <Op>operators[<int>which]
+cdef object binary_operator(OpSlot which, object a, object b):
+    cdef Op op = <Op>upcalls.operations[<int>which]
     return apply_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
 
 
-cdef object unary_operator(Operator which, object a):
-    return apply_unary(<Op>operators[<int>which], a)
+cdef object unary_operator(OpSlot which, object a):
+    return apply_unary(<Op>upcalls.operations[<int>which], a)
 
 
-cdef object inplace_operator(Operator which, object a, object b):
-    cdef Op op = <Op>operators[<int>which]
+cdef object inplace_operator(OpSlot which, object a, object b):
+    cdef Op op = <Op>upcalls.operations[<int>which]
     if not op.elementwise:
         return NotImplemented              # x @= y becomes x = x @ y
     cdef Tensor x = operand(op, b, a)
@@ -56,19 +46,6 @@ cdef object inplace_operator(Operator which, object a, object b):
         refuse_shared_write(op.name, (b,))
         return NotImplemented
     return apply_inplace(op, a, (x,))
-
-
-def connect_operators():
-    """Points the operator slots of Tensor at the registered operations."""
-    cdef Op op
-    cdef int i
-    for i, name in enumerate(OPERATORS):
-        op = find(name)
-        Py_INCREF(op)
-        operators[i] = <PyObject*>op
-    late.binary = binary_operator
-    late.unary = unary_operator
-    late.inplace = inplace_operator
 
 
 # ---- compiled functions --------------------------------------------------------------------------

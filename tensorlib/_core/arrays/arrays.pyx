@@ -16,7 +16,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport borrow
 from tensorlib._core.graph.node cimport mode
-from tensorlib._core.tensor.tensor cimport Tensor, late, over_storage, requires_grad
+from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad
 
 from tensorlib._core.tensor.tensor import attach
 
@@ -262,6 +262,5 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     return 0
 
 
-late.fill_buffer = fill_buffer
 attach("numpy", numpy)
 attach("__array__", __array__)

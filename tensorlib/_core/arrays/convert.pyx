@@ -21,7 +21,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
-from tensorlib._core.tensor.tensor cimport Tensor, alias, late, new_scalar, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, new_scalar, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.base.device import device as device_type
@@ -345,6 +345,3 @@ def as_tensor(data, dtype=None, device=None):
         require_cpu(device)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)
-
-
-late.from_data = from_data

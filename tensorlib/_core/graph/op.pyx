@@ -4,6 +4,7 @@ cimport cython
 
 from types import MappingProxyType
 
+from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.graph.node cimport OUTPUT, mode
 from tensorlib._core.tiles.loops cimport loop_id
 from tensorlib._core.tiles.program cimport TileProgram
@@ -173,7 +174,7 @@ cdef class Op:
     @property
     def needs(self):
         """What its gradient needs: names of inputs and outputs, `grad_OUTPUT` for each output."""
-        return needed(self)
+        return (<object>upcalls.needs_of)(self)
 
     @property
     def gradient(self):
@@ -183,7 +184,7 @@ cdef class Op:
         inputs, and gives a tuple: the gradient of each input.
         """
         if self.backward is None and self.differentiable:
-            self.backward = make_gradient(self)
+            self.backward = (<object>upcalls.gradient_of)(self)
         return self.backward
 
     @property
@@ -193,7 +194,7 @@ cdef class Op:
         None where the operation has none. `args` are as in a call, `tangents` a tensor or None for
         each of its tensors.
         """
-        return make_tangent(self)
+        return (<object>upcalls.tangent_of)(self)
 
     def __repr__(self):
         return f"<Op {self.name}({', '.join(self.arguments + self.attributes)})>"
@@ -205,20 +206,3 @@ cdef class Op:
 def find(name):
     """The operation of this name. Raises KeyError with the nearest names."""
     return OPS[name]
-
-
-# ---- what the floors above fill in ---------------------------------------------------------------
-
-cdef object needed = None, make_gradient = None, make_tangent = None
-
-
-def connect_gradients(needs, gradient):
-    """Takes the functions of an operation that give what its gradient needs, and its gradient."""
-    global needed, make_gradient
-    needed, make_gradient = needs, gradient
-
-
-def connect_tangents(tangent):
-    """Takes the function of an operation that gives its forward-mode rule."""
-    global make_tangent
-    make_tangent = tangent

@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from tensorlib._core.apply.elementwise cimport apply_binary
+from tensorlib._core.base.upcalls cimport ADD, registered
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, watch_tensor
@@ -14,12 +15,9 @@ from tensorlib._core.tiles.copies cimport packed_copy
 from tensorlib._core.tiles.run cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
 
-from tensorlib._core.graph.op import find
-
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject* value)
 
-cdef object ADD = None
 cdef int ADD_LOOP = loop_id("add")
 
 
@@ -36,7 +34,7 @@ cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
     if (not create_graph and Py_REFCNT(place[0]) == 1 and only_ours(place[0])
             and add_in_place(<PyObject*>place[0], g)):
         return 0
-    total = apply_binary(<Op>ADD, <object>place[0], g)
+    total = apply_binary(<Op>registered(ADD), <object>place[0], g)
     Py_DECREF(<object>place[0])
     Py_INCREF(total)
     place[0] = <PyObject*>total
@@ -86,11 +84,5 @@ cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
     if x.gradient is None:
         x.gradient = g if create_graph else packed_copy(g, g.type)
     elif create_graph or not add_to_grad(<Tensor>x.gradient, g):
-        x.gradient = apply_binary(<Op>ADD, x.gradient, g)
+        x.gradient = apply_binary(<Op>registered(ADD), x.gradient, g)
     return 0
-
-
-def connect_sums():
-    """Finds the operation by which gradients are summed."""
-    global ADD
-    ADD = find("add")

@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport next_epoch
+from tensorlib._core.base.upcalls cimport ZMUL, registered
 from tensorlib._core.graph.node cimport (
     OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, sequence_now,
 )
@@ -20,7 +21,6 @@ from tensorlib._core.sweep.rules cimport (
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.graph.node import _accumulate_op
-from tensorlib._core.graph.op import find
 
 cdef object accumulate = _accumulate_op
 cdef int64_t last_mark = 0
@@ -264,7 +264,7 @@ cdef object of_formula(Node node, Op op, int i, Rule rule, object g, bint record
     cdef bint whole = "g" in rule.names
     cdef object slope = call_rule(
         op, i, rule, rule_arguments(rule, node, g if whole else None, recorded))
-    return slope if whole else find("zmul").function(g, slope)
+    return slope if whole else registered(ZMUL)(g, slope)
 
 
 cdef object fitted(Edge* edge, object grad):

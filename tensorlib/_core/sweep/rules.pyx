@@ -7,6 +7,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from tensorlib._core.apply.elementwise cimport apply_binary
 from tensorlib._core.base.dtypes cimport compute_dtype, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
+from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
 from tensorlib._core.graph.node cimport Edge, Node, edge_dims
 from tensorlib._core.graph.op cimport (
     ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want,
@@ -19,10 +20,6 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_sh
 from tensorlib._core.tiles.copies cimport cast, zero
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
 from tensorlib._core.tiles.run cimport run_loop, run_program
-
-from tensorlib._core.graph.op import find
-
-cdef object ZMUL = None, SUM_TO_SIZE = None, TO = None
 
 
 cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded):
@@ -83,7 +80,7 @@ cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
         return call_rule(op, i, rule, rule_arguments(rule, node, g, True))
     if recorded:
         slope = call_rule(op, i, rule, rule_arguments(rule, node, None, True))
-        return apply_binary(<Op>ZMUL, g, slope)
+        return apply_binary(<Op>registered(ZMUL), g, slope)
     return run_tiles(node, rule, <Tensor>g)
 
 
@@ -164,11 +161,11 @@ cdef object fit(Node node, int i, object grad, bint recorded):
     if not matches(edge, g):
         check_reduces(node, i, g)
         if recorded:
-            g = SUM_TO_SIZE(g, make_size(edge.ndim, edge_dims(edge)))
+            g = registered(SUM_TO_SIZE)(g, make_size(edge.ndim, edge_dims(edge)))
         else:
             g = sum_to(node.op.name, g, edge.ndim, edge_dims(edge))
     if g.type != edge.dtype:
-        g = TO(g, dtype_object(edge.dtype)) if recorded else cast(g, edge.dtype)
+        g = registered(TO)(g, dtype_object(edge.dtype)) if recorded else cast(g, edge.dtype)
     return g
 
 
@@ -212,10 +209,3 @@ cdef object run_joint(Node node, Op op, object g, bint recorded):
         raise WrongGradient(f"backward: the gradient rule of {op.name} returned {got}; it has "
                             f"{node.n_edges} inputs and takes a tuple of as many")
     return grads
-
-
-def connect_rules():
-    """Finds the operations that rules end with."""
-    global ZMUL, SUM_TO_SIZE, TO
-    ZMUL = find("zmul")
-    SUM_TO_SIZE, TO = find("sum_to_size").function, find("to").function

@@ -17,7 +17,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, default_float,
     dtype_object, from_numpy_dtype,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, late
+from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.tensor.tensor import attach
 
@@ -231,7 +231,6 @@ def __complex__(Tensor self):
     return complex(float(self))
 
 
-late.item = element
 attach("item", item)
 attach("tolist", tolist)
 attach("__complex__", __complex__)

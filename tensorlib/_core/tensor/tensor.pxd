@@ -1,4 +1,3 @@
-from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.storage cimport Storage
@@ -9,33 +8,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     INLINE_NDIM = 5
-
-# What an operator slot of Tensor stands for; the ops floor fills the table `late`.
-cdef enum Operator:
-    ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT
-    LT, LE, EQ, NE, GT, GE
-    NEG, ABS, INVERT
-    N_OPERATORS
-
-ctypedef object (*binary_slot)(Operator which, object a, object b)
-ctypedef object (*unary_slot)(Operator which, object a)
-ctypedef object (*getitem_slot)(Tensor x, object key)
-ctypedef int (*setitem_slot)(Tensor x, object key, object value) except -1
-ctypedef Tensor (*from_data_slot)(object data, int dtype_or_minus1)
-ctypedef object (*item_slot)(Tensor x)
-ctypedef int (*buffer_slot)(Tensor x, Py_buffer* buffer, int flags) except -1
-
-cdef struct Late:
-    binary_slot binary
-    binary_slot inplace
-    unary_slot unary
-    getitem_slot getitem
-    setitem_slot setitem
-    from_data_slot from_data
-    item_slot item
-    buffer_slot fill_buffer
-
-cdef Late* late
 
 # How a view was made. A write in place into one that was not made alone is refused, as in PyTorch.
 cdef enum Origin:

@@ -1,9 +1,8 @@
 """Tensor: a typed, strided view of a storage, with its place in the graph.
 
 The type's body holds what must be fast or must be a slot: layout, properties and operators. The
-operators call through the table `late`, which the ops floor fills when it is imported; the other
-methods are compiled functions that are attached to the type, by `properties.pyx` and by the floors
-above.
+operators call through the table of upcalls (`_core/base/upcalls.pxd`); the other methods are put
+on the type by `attach`.
 """
 
 cimport cython
@@ -17,6 +16,10 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport is_packed, make_size, row_major, wrap_dim
 from tensorlib._core.base.storage cimport Storage, allocate, first_version, untracked
+from tensorlib._core.base.upcalls cimport (
+    ABS, ADD, AND, EQ, FLOORDIV, GE, GT, INVERT, LE, LSHIFT, LT, MATMUL, MOD, MUL, NE, NEG, OR, POW,
+    RSHIFT, SUB, TRUEDIV, XOR, upcalls,
+)
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
@@ -27,9 +30,6 @@ cdef extern from "Python.h":
         PyObject* tp_dict
 
 cdef Py_ssize_t MAX_NUMEL = <Py_ssize_t>1 << 59      # the bytes of so many elements can be counted
-
-cdef Late late_table
-late = &late_table
 
 
 @cython.freelist(65536)
@@ -49,7 +49,8 @@ cdef class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, data=(), *, dtype=None, bint requires_grad=False):
-        replace(self, late.from_data(data, -1 if dtype is None else dtype_id(dtype)))
+        replace(self, <Tensor>upcalls.from_data(
+            data, -1 if dtype is None else dtype_id(dtype)))
         if requires_grad:
             set_requires_grad(self, True)
 
@@ -148,152 +149,152 @@ cdef class Tensor:
     # ---- operators --------------------------------------------------------------------------
 
     def __add__(self, other):
-        return late.binary(ADD, self, other)
+        return upcalls.binary(ADD, self, other)
 
     def __radd__(self, other):
-        return late.binary(ADD, other, self)
+        return upcalls.binary(ADD, other, self)
 
     def __iadd__(self, other):
-        return late.inplace(ADD, self, other)
+        return upcalls.inplace(ADD, self, other)
 
     def __sub__(self, other):
-        return late.binary(SUB, self, other)
+        return upcalls.binary(SUB, self, other)
 
     def __rsub__(self, other):
-        return late.binary(SUB, other, self)
+        return upcalls.binary(SUB, other, self)
 
     def __isub__(self, other):
-        return late.inplace(SUB, self, other)
+        return upcalls.inplace(SUB, self, other)
 
     def __mul__(self, other):
-        return late.binary(MUL, self, other)
+        return upcalls.binary(MUL, self, other)
 
     def __rmul__(self, other):
-        return late.binary(MUL, other, self)
+        return upcalls.binary(MUL, other, self)
 
     def __imul__(self, other):
-        return late.inplace(MUL, self, other)
+        return upcalls.inplace(MUL, self, other)
 
     def __truediv__(self, other):
-        return late.binary(TRUEDIV, self, other)
+        return upcalls.binary(TRUEDIV, self, other)
 
     def __rtruediv__(self, other):
-        return late.binary(TRUEDIV, other, self)
+        return upcalls.binary(TRUEDIV, other, self)
 
     def __itruediv__(self, other):
-        return late.inplace(TRUEDIV, self, other)
+        return upcalls.inplace(TRUEDIV, self, other)
 
     def __floordiv__(self, other):
-        return late.binary(FLOORDIV, self, other)
+        return upcalls.binary(FLOORDIV, self, other)
 
     def __rfloordiv__(self, other):
-        return late.binary(FLOORDIV, other, self)
+        return upcalls.binary(FLOORDIV, other, self)
 
     def __ifloordiv__(self, other):
-        return late.inplace(FLOORDIV, self, other)
+        return upcalls.inplace(FLOORDIV, self, other)
 
     def __mod__(self, other):
-        return late.binary(MOD, self, other)
+        return upcalls.binary(MOD, self, other)
 
     def __rmod__(self, other):
-        return late.binary(MOD, other, self)
+        return upcalls.binary(MOD, other, self)
 
     def __imod__(self, other):
-        return late.inplace(MOD, self, other)
+        return upcalls.inplace(MOD, self, other)
 
     def __pow__(self, other, modulo):
-        return late.binary(POW, self, other)
+        return upcalls.binary(POW, self, other)
 
     def __rpow__(self, other, modulo):
-        return late.binary(POW, other, self)
+        return upcalls.binary(POW, other, self)
 
     def __ipow__(self, other):
-        return late.inplace(POW, self, other)
+        return upcalls.inplace(POW, self, other)
 
     def __matmul__(self, other):
-        return late.binary(MATMUL, self, other)
+        return upcalls.binary(MATMUL, self, other)
 
     def __rmatmul__(self, other):
-        return late.binary(MATMUL, other, self)
+        return upcalls.binary(MATMUL, other, self)
 
     def __and__(self, other):
-        return late.binary(AND, self, other)
+        return upcalls.binary(AND, self, other)
 
     def __rand__(self, other):
-        return late.binary(AND, other, self)
+        return upcalls.binary(AND, other, self)
 
     def __iand__(self, other):
-        return late.inplace(AND, self, other)
+        return upcalls.inplace(AND, self, other)
 
     def __or__(self, other):
-        return late.binary(OR, self, other)
+        return upcalls.binary(OR, self, other)
 
     def __ror__(self, other):
-        return late.binary(OR, other, self)
+        return upcalls.binary(OR, other, self)
 
     def __ior__(self, other):
-        return late.inplace(OR, self, other)
+        return upcalls.inplace(OR, self, other)
 
     def __xor__(self, other):
-        return late.binary(XOR, self, other)
+        return upcalls.binary(XOR, self, other)
 
     def __rxor__(self, other):
-        return late.binary(XOR, other, self)
+        return upcalls.binary(XOR, other, self)
 
     def __ixor__(self, other):
-        return late.inplace(XOR, self, other)
+        return upcalls.inplace(XOR, self, other)
 
     def __lshift__(self, other):
-        return late.binary(LSHIFT, self, other)
+        return upcalls.binary(LSHIFT, self, other)
 
     def __rlshift__(self, other):
-        return late.binary(LSHIFT, other, self)
+        return upcalls.binary(LSHIFT, other, self)
 
     def __ilshift__(self, other):
-        return late.inplace(LSHIFT, self, other)
+        return upcalls.inplace(LSHIFT, self, other)
 
     def __rshift__(self, other):
-        return late.binary(RSHIFT, self, other)
+        return upcalls.binary(RSHIFT, self, other)
 
     def __rrshift__(self, other):
-        return late.binary(RSHIFT, other, self)
+        return upcalls.binary(RSHIFT, other, self)
 
     def __irshift__(self, other):
-        return late.inplace(RSHIFT, self, other)
+        return upcalls.inplace(RSHIFT, self, other)
 
     def __neg__(self):
-        return late.unary(NEG, self)
+        return upcalls.unary(NEG, self)
 
     def __pos__(self):
         return self
 
     def __abs__(self):
-        return late.unary(ABS, self)
+        return upcalls.unary(ABS, self)
 
     def __invert__(self):
-        return late.unary(INVERT, self)
+        return upcalls.unary(INVERT, self)
 
     def __richcmp__(self, other, int op):
         if op == Py_EQ:
-            return late.binary(EQ, self, other)
+            return upcalls.binary(EQ, self, other)
         if op == Py_NE:
-            return late.binary(NE, self, other)
+            return upcalls.binary(NE, self, other)
         if op == Py_LT:
-            return late.binary(LT, self, other)
+            return upcalls.binary(LT, self, other)
         if op == Py_LE:
-            return late.binary(LE, self, other)
+            return upcalls.binary(LE, self, other)
         if op == Py_GT:
-            return late.binary(GT, self, other)
-        return late.binary(GE, self, other)
+            return upcalls.binary(GT, self, other)
+        return upcalls.binary(GE, self, other)
 
     def __hash__(self):
         return <Py_hash_t>(<size_t><PyObject*>self >> 4)
 
     def __getitem__(self, key):
-        return late.getitem(self, key)
+        return upcalls.getitem(self, key)
 
     def __setitem__(self, key, value):
-        late.setitem(self, key, value)
+        upcalls.setitem(self, key, value)
 
     def __len__(self):
         if self.ndim_ == 0:
@@ -311,7 +312,7 @@ cdef class Tensor:
         if self.numel_ != 1:
             how_many = "more than one value" if self.numel_ else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {how_many} is ambiguous")
-        return bool(late.item(self))
+        return bool(upcalls.item(self))
 
     def __int__(self):
         return int(single(self))
@@ -323,13 +324,13 @@ cdef class Tensor:
         if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index")
-        return int(late.item(self))
+        return int(upcalls.item(self))
 
     def __repr__(self):
         return self._text()
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        late.fill_buffer(self, buffer, flags)
+        upcalls.fill_buffer(self, buffer, flags)
 
     def __releasebuffer__(self, Py_buffer* buffer):
         free(buffer.internal)
@@ -341,7 +342,7 @@ cdef object single(Tensor x):
         raise ValueError(
             "only one element tensors can be converted to Python scalars, "
             f"got shape {tuple(x.shape)}")
-    return late.item(x)
+    return upcalls.item(x)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:
@@ -484,6 +485,13 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
 
 
 def attach(str name, object function):
-    """Adds a method or property to the Tensor type: how the floors above give it theirs."""
+    """Adds a method or property to the Tensor type.
+
+    This is how every method is published that is not in the type's body: the rooms of the core add
+    theirs at the end of their modules, `ops.declare.publish` those of operations, `autograd` and
+    `io` theirs when they are imported. The type's dict has them, so that they cost what methods in
+    the body cost. Nothing in the core calls them; what it calls above itself is in the table of
+    upcalls.
+    """
     PyDict_SetItem((<TypeWithDict*><PyObject*>Tensor).tp_dict, name, function)
     PyType_Modified(Tensor)

@@ -1,0 +1,44 @@
+"""Where the table of what low floors call above themselves is filled, all of it."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from tensorlib._core.apply.getitem cimport getitem, setitem
+from tensorlib._core.apply.operators cimport binary_operator, inplace_operator, unary_operator
+from tensorlib._core.arrays.arrays cimport fill_buffer
+from tensorlib._core.arrays.convert cimport from_data
+from tensorlib._core.base.upcalls cimport (
+    buffer_function, from_data_function, getitem_function, item_function, setitem_function, upcalls,
+)
+from tensorlib._core.tensor.numbers cimport element
+
+from tensorlib._core.base.upcalls import OPERATIONS
+from tensorlib._core.graph.op import find
+
+
+def fill_upcalls(*, needs_of, gradient_of, tangent_of):
+    """Fills the table in `_core/base/upcalls.pxd`, once all operations are registered.
+
+    The arguments are functions of an `Op`: what its gradient needs, its backward operation, its
+    forward-mode rule. Raises: KeyError for an operation that is not registered.
+    """
+    for i, name in enumerate(OPERATIONS):
+        upcalls.operations[<int>i] = owned(find(name))
+    upcalls.needs_of = owned(needs_of)
+    upcalls.gradient_of = owned(gradient_of)
+    upcalls.tangent_of = owned(tangent_of)
+    upcalls.binary = binary_operator
+    upcalls.inplace = inplace_operator
+    upcalls.unary = unary_operator
+    # the casts let a function that takes a Tensor stand where the table says `object`
+    upcalls.getitem = <getitem_function>getitem
+    upcalls.setitem = <setitem_function>setitem
+    upcalls.from_data = <from_data_function>from_data
+    upcalls.item = <item_function>element
+    upcalls.fill_buffer = <buffer_function>fill_buffer
+
+
+cdef PyObject* owned(object value):
+    """A reference that the table holds for ever."""
+    Py_INCREF(value)
+    return <PyObject*>value

@@ -1,0 +1,57 @@
+"""The one way from low floors to high ones: a table of what the core calls above itself.
+
+Imports run downwards only, but `Tensor.__add__` runs the registered operation `add`, and a sweep
+that is recorded sums gradients by it. Whatever of this kind there is has a place here. All places
+are filled at once, by `fill_upcalls` in `_core/apply/fill_upcalls.pyx`, when `autograd` is
+imported; a call through one that is not filled yet raises RuntimeError.
+"""
+
+from cpython.buffer cimport Py_buffer
+from cpython.object cimport PyObject
+
+# The operations that the core calls, in the order of OPERATIONS in upcalls.pyx: those of Python's
+# operators, those that subscripts and writes in place record, those that end a gradient rule.
+cdef enum OpSlot:
+    ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT
+    LT, LE, EQ, NE, GT, GE
+    NEG, ABS, INVERT
+    GETITEM, INDEX_PUT, COPY, VIEW_SCATTER, AS_STRIDED
+    ZMUL, SUM_TO_SIZE, TO
+    N_OP_SLOTS
+
+# A tensor is an `object` here, since the table lies below its type.
+ctypedef object (*binary_function)(OpSlot which, object a, object b)
+ctypedef object (*unary_function)(OpSlot which, object a)
+ctypedef object (*getitem_function)(object x, object key)
+ctypedef int (*setitem_function)(object x, object key, object value) except -1
+ctypedef object (*from_data_function)(object data, int dtype_or_minus1)
+ctypedef object (*item_function)(object x)
+ctypedef int (*buffer_function)(object x, Py_buffer* buffer, int flags) except -1
+
+cdef struct Upcalls:
+    # what the slots of the Tensor type call
+    binary_function binary
+    binary_function inplace
+    unary_function unary
+    getitem_function getitem
+    setitem_function setitem
+    from_data_function from_data
+    item_function item
+    buffer_function fill_buffer
+    # records of operations, each an `Op`
+    PyObject* operations[N_OP_SLOTS]
+    # functions of an `Op`: what its gradient needs, its backward operation, its forward-mode rule
+    PyObject* needs_of
+    PyObject* gradient_of
+    PyObject* tangent_of
+
+cdef Upcalls upcalls
+
+cdef int raise_unfilled(str what) except -1
+cdef str slot_name(OpSlot which)
+
+cdef inline object registered(OpSlot which):
+    """The record of an operation, an `Op`. Raises RuntimeError before the table is filled."""
+    if upcalls.operations[<int>which] == NULL:
+        raise_unfilled(slot_name(which))
+    return <object>upcalls.operations[<int>which]

@@ -1,0 +1,68 @@
+"""The table of upcalls (see upcalls.pxd) before it is filled: every place in it raises."""
+
+# The names of the operations, in the order of the enum `OpSlot`.
+OPERATIONS = (
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "matmul", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+    "lt", "le", "eq", "ne", "gt", "ge",
+    "neg", "abs", "bitwise_not",
+    "getitem", "index_put", "copy", "view_scatter", "as_strided",
+    "zmul", "sum_to_size", "to")
+
+
+cdef int raise_unfilled(str what) except -1:
+    raise RuntimeError(
+        f"{what}: called before tensorlib.ops and tensorlib.autograd were imported, which fill the "
+        "table of upcalls")
+
+
+cdef str slot_name(OpSlot which):
+    return OPERATIONS[<int>which]
+
+
+cdef object no_binary(OpSlot which, object a, object b):
+    raise_unfilled(slot_name(which))
+
+
+cdef object no_inplace(OpSlot which, object a, object b):
+    raise_unfilled(f"{slot_name(which)}_")
+
+
+cdef object no_unary(OpSlot which, object a):
+    raise_unfilled(slot_name(which))
+
+
+cdef object no_getitem(object x, object key):
+    raise_unfilled("getitem")
+
+
+cdef int no_setitem(object x, object key, object value) except -1:
+    raise_unfilled("setitem")
+
+
+cdef object no_from_data(object data, int dtype_or_minus1):
+    raise_unfilled("tensor")
+
+
+cdef object no_item(object x):
+    raise_unfilled("item")
+
+
+cdef int no_buffer(object x, Py_buffer* buffer, int flags) except -1:
+    raise_unfilled("memoryview")
+
+
+def no_function(op):
+    """Raises RuntimeError, in the place of a function of operations."""
+    raise_unfilled(op.name)
+
+
+upcalls.binary = no_binary
+upcalls.inplace = no_inplace
+upcalls.unary = no_unary
+upcalls.getitem = no_getitem
+upcalls.setitem = no_setitem
+upcalls.from_data = no_from_data
+upcalls.item = no_item
+upcalls.fill_buffer = no_buffer
+upcalls.needs_of = upcalls.gradient_of = upcalls.tangent_of = <PyObject*>no_function
