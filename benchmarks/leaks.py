@@ -1,6 +1,6 @@
-"""Resident memory over many training steps, which must stay flat.
+"""Looks for leaks: resident memory over many training steps must stay flat.
 
-    python -m benchmarks.memory [--steps 100000] [--library tensorlib]
+    python -m benchmarks.leaks [--steps 100000] [--library tensorlib]
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
     grown = sizes[-1] - sizes[0]
     print(f"{args.library}: grew by {grown / 1024:,.0f} KB after the first tenth")
     if grown > ALLOWED:
-        sys.exit(f"memory: grew by more than {ALLOWED / 1024:,.0f} KB")
+        sys.exit(f"leaks: grew by more than {ALLOWED / 1024:,.0f} KB")
 
 
 if __name__ == "__main__":

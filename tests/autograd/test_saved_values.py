@@ -1,4 +1,4 @@
-"""What graphs keep alive, and when they let go of it: docs/memory.md, held to the allocator."""
+"""What graphs keep, and when they let go of it: docs/saved_values.md, held to the allocator."""
 
 import functools
 import gc
