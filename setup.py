@@ -21,6 +21,7 @@ import Cython
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("tensorlib")
@@ -108,6 +109,10 @@ class BuildTranslated(build_ext):
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or JOBS
+        if self.editable_mode:    # `pip install -e` compiles in a temporary folder, all over again
+            usual = build(self.distribution)
+            usual.finalize_options()
+            self.build_lib, self.build_temp = usual.build_lib, usual.build_temp
 
     def build_extensions(self):
         record = GENERATED / "settings.txt"

@@ -34,6 +34,20 @@ REFERENCES = {
 SLOW_REFERENCES = {"erf": mpmath.erf, "erfc": mpmath.erfc}
 DENSE = 8_000_003  # bit patterns of the default sample, a prime: all digits take all values
 CHUNK = 1 << 21
+INTRODUCTION = """\
+# Accuracy
+
+This page says how far the mathematical functions are from the exact result at worst. The first row,
+for instance, says that `{name}` of {dtype} is off by at most {worst:.3f} ulp, and the last column
+has the input at which that was found. An ulp, a unit in the last place, is the distance between the
+two neighbours of the exact result in the dtype; a result that is rounded correctly is off by at
+most 0.5.
+
+The page is written by `python benchmarks/accuracy.py`; the figures are of the kernels of level
+{level}. float32 was measured on {sample},
+against the float64 loop. float64 was measured on random and on hard numbers, against long double;
+`erf` and `erfc` against mpmath.
+"""
 
 
 def loops(level):
@@ -149,11 +163,8 @@ def measure(name, dtype, table, exhaustive):
 
 def markdown(rows, exhaustive, level):
     sample = "all bit patterns" if exhaustive else f"{DENSE:,} of the bit patterns"
-    yield "# Accuracy\n"
-    yield ("The largest error found, in ulp, made by `python benchmarks/accuracy.py` on level "
-           f"{level}. float32: {sample} against the float64 loop; float64: random and hard numbers "
-           "against long double, `erf` and `erfc` against mpmath. 0.5 is a correctly rounded "
-           "result.\n")
+    name, dtype, worst, _ = rows[0]
+    yield INTRODUCTION.format(name=name, dtype=dtype, worst=worst, level=level, sample=sample)
     yield "| function | dtype | ulp | at |"
     yield "|---|---|---|---|"
     for name, dtype, worst, where in rows:

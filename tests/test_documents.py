@@ -15,7 +15,8 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 
 # In a process of its own, as an example may register an operation.
 RUN = """
-import doctest, sys
+import doctest, os, sys
+os.chdir(sys.argv[3])               # where the paths in examples begin
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE     # lines may be broken for the reader
 test = doctest.DocTestParser().get_doctest(sys.argv[2], {}, sys.argv[1], sys.argv[1], 0)
 failed, attempted = doctest.DocTestRunner(optionflags=FLAGS).run(
@@ -37,7 +38,7 @@ def name_of(path):
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if session(path)], ids=name_of)
 def test_the_examples_run(path):
-    run_python(RUN, name_of(path), session(path))
+    run_python(RUN, name_of(path), session(path), str(ROOT))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

@@ -45,7 +45,7 @@ The column *gradient* says where the derivative of a function comes from:
 - `linear`, `multilinear`: the function is a linear map, or linear in each of its tensors. The
   gradient has a rule, and forward mode needs none: tangents are mapped as the inputs are.
 - `rule`: the gradient has a rule, and forward mode has another.
-- `parts`: the function calls other operations of this table, and its gradient is made of theirs.
+- `parts`: the function calls other operations, and its gradient is made of theirs.
 - `none`: the result has no gradient, as that of a comparison.
 
 The column is empty where there is nothing to differentiate, as for functions that make new tensors.
