@@ -4,9 +4,10 @@
     python -m benchmarks.operations --only softmax --all        # every figure of some operations
     python -m benchmarks.operations --quick --no-peer           # a smoke run of tensorlib alone
 
-A case is a row of ROWS on matrices of one size, dtype and layout: "softmax 65,536 float32 plain
-forward". Results are compared before they are timed. What a library refuses (softmax of integers)
-is left out and counted. `--json PATH` keeps all ratios, `--below 1.2` prints more of them.
+A case is a row of `benchmarks.rows` on matrices of one size, dtype and layout: "softmax:
+x.softmax(1); 65,536 float32 plain forward". Results are compared before they are timed. What a
+library refuses (softmax of integers) is left out and counted. `--json PATH` keeps all ratios,
+`--below 1.2` prints more of them.
 """
 
 import argparse
@@ -14,316 +15,14 @@ import json
 import math
 import statistics
 import sys
-from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
-from benchmarks.case import Case, Timed
 from benchmarks.report import quantity
 from benchmarks.run import Effort, WorkerError, start_workers, time_in_turn
-
-# The operation, a space, an expression of it. Names in it:
-#   x y z    matrices        a b    their first rows        c    a column of x
-#   p q      bools           o      a bool for each row     u    the rows of x in groups of four
-#   i j      positions of rows, (n,) and (n, n)             n    the number of rows
-ROWS = """
-neg -x
-abs x.abs()
-sign x.sign()
-sqrt x.sqrt()
-rsqrt x.rsqrt()
-square x.square()
-reciprocal x.reciprocal()
-exp x.exp()
-expm1 x.expm1()
-exp2 x.exp2()
-log x.log()
-log1p x.log1p()
-log2 x.log2()
-log10 x.log10()
-sin x.sin()
-cos x.cos()
-tan x.tan()
-asin x.asin()
-acos x.acos()
-atan x.atan()
-sinh x.sinh()
-cosh x.cosh()
-tanh x.tanh()
-sigmoid x.sigmoid()
-relu x.relu()
-erf x.erf()
-erfc x.erfc()
-floor x.floor()
-ceil x.ceil()
-round x.round()
-trunc x.trunc()
-isnan lib.isnan(x)
-isinf lib.isinf(x)
-isfinite lib.isfinite(x)
-add x + y
-add x + a
-add x + c
-add x + 2
-sub x - y
-mul x * y
-mul x * a
-mul x * c
-mul x * 2
-div x / y
-div x / 3
-floor_divide x // y
-floor_divide x // 3
-div_trunc lib.div(x, y, rounding_mode='trunc')
-remainder x % y
-remainder x % 3
-fmod lib.fmod(x, y)
-pow x ** y
-pow x ** 2
-pow x ** 3
-atan2 lib.atan2(x, y)
-maximum lib.maximum(x, y)
-minimum lib.minimum(x, y)
-eq x == y
-ne x != y
-lt x < y
-lt x < 1
-le x <= y
-gt x > y
-ge x >= y
-logical_and lib.logical_and(x, y)
-logical_or lib.logical_or(p, q)
-logical_xor lib.logical_xor(p, q)
-logical_not lib.logical_not(x)
-bitwise_and x & y
-bitwise_or x | y
-bitwise_xor x ^ y
-bitwise_not ~x
-bitwise_left_shift x << y
-bitwise_right_shift x >> y
-where lib.where(p, x, y)
-where lib.where(p, x, 0)
-masked_fill x.masked_fill(p, 0)
-masked_select x.masked_select(p)
-lerp x.lerp(y, 0.3)
-addcmul lib.addcmul(x, y, z)
-addcdiv lib.addcdiv(x, y, z)
-clamp x.clamp(0.2, 0.5)
-clamp x.clamp(min=0.5)
-to x.to(lib.float32)
-to x.to(lib.float64)
-to x.to(lib.float16)
-to x.to(lib.bfloat16)
-to x.to(lib.int64)
-to x.to(lib.bool)
-view u.view(-1)
-reshape x.reshape(-1)
-expand a.expand(n, n)
-sum_to_size x.sum_to_size(1, n)
-sum_to_size x.sum_to_size(n, 1)
-transpose x.transpose(0, 1)
-permute x.permute(1, 0)
-t x.t()
-squeeze x.squeeze()
-unsqueeze x.unsqueeze(0)
-narrow x.narrow(0, 1, 2)
-diagonal x.diagonal()
-clone x.clone()
-contiguous x.t().contiguous()
-contiguous u.transpose(0, 1).contiguous()
-cat lib.cat([x, y])
-cat lib.cat([x, y], 1)
-stack lib.stack([x, y])
-stack lib.stack([x, y], -1)
-copy lib.empty_like(x).copy_(y)
-tril x.tril()
-triu x.triu()
-matmul x @ y
-matmul u @ u
-mm lib.mm(x, y.t())
-mv lib.mv(x, a)
-dot lib.dot(a, b)
-bmm lib.bmm(u, u)
-outer lib.outer(a, b)
-inner lib.inner(x, y)
-addmm lib.addmm(a, x, y)
-addmv lib.addmv(a, x, b)
-baddbmm lib.baddbmm(u, u, u)
-sum x.sum()
-sum x.sum(0)
-sum x.sum(1)
-sum u.sum(1)
-mean x.mean()
-mean x.mean(0)
-mean x.mean(1)
-prod x.prod()
-prod x.prod(1)
-cumsum x.cumsum(0)
-cumsum x.cumsum(1)
-nansum x.nansum()
-count_nonzero lib.count_nonzero(x)
-amax x.amax()
-amax x.amax(0)
-amax x.amax(1)
-amin x.amin(1)
-argmax x.argmax()
-argmax x.argmax(0)
-argmax x.argmax(1)
-argmin x.argmin(1)
-max x.max()
-max x.max(0)
-max x.max(1)
-min x.min(1)
-aminmax lib.aminmax(x)
-var x.var()
-var x.var(0)
-var x.var(1)
-std x.std(1)
-norm x.norm()
-norm x.norm(dim=1)
-any x.any()
-any p.any(1)
-all p.all()
-all p.all(0)
-logsumexp x.logsumexp(1)
-logsumexp x.logsumexp(0)
-softmax x.softmax(1)
-softmax x.softmax(0)
-softmax u.softmax(2)
-log_softmax x.log_softmax(1)
-log_softmax x.log_softmax(0)
-getitem x[1]
-getitem x[:, 1]
-getitem x[1:3, ::2]
-getitem x[i]
-getitem x[:, i]
-getitem x[i, i]
-getitem x[p]
-getitem x[o]
-index_select x.index_select(0, i)
-index_select x.index_select(1, i)
-gather x.gather(0, j)
-gather x.gather(1, j)
-take_along_dim lib.take_along_dim(x, j, 1)
-index_put z.__setitem__(i, y)
-index_put z.__setitem__(p, 0)
-index_put z.__setitem__(slice(1, 3), y[0])
-index_put z.__setitem__((i, i), a)
-layer_norm (x - x.mean(1, keepdim=True)) * (x.var(1, keepdim=True) + 1e-5).rsqrt() * a + b
-gelu 0.5 * x * (1 + (x * 0.70710678).erf())
-silu x * x.sigmoid()
-"""
-
-# Called by gradient rules alone, and timed by the backward direction of others.
-INTERNAL = {"as_strided", "spread_view", "view_scatter", "put_along", "spread_index",
-            "spread_along", "zmul", "softmax_backward", "log_softmax_backward"}
+from benchmarks.rows import rows
+from benchmarks.settings import SIZES, case_named, name_of, settings
 
 PRODUCTS = {"matmul", "mm", "inner", "addmm"}
-
-SIZES = (16, 1_024, 65_536, 4_194_304)
-USUAL = 65_536
-DTYPES = ("float32", "float64", "int64", "bool", "float16", "bfloat16")
-LAYOUTS = ("plain", "transposed", "sliced")
-DIRECTIONS = ("forward", "backward")
-HALF = ("float16", "bfloat16")
-
-
-def rows():
-    """(operation, expression) of each row."""
-    return [tuple(line.split(" ", 1)) for line in ROWS.strip().splitlines()]
-
-
-def settings():
-    """(size, dtype, layout, direction) of each variant: float32 in full, and one thing varied."""
-    for size in SIZES:
-        for dtype in DTYPES if size < SIZES[-1] else ("float32", "int64"):
-            yield size, dtype, "plain", "forward"
-        yield size, "float32", "plain", "backward"
-    for layout in LAYOUTS[1:]:
-        for direction in DIRECTIONS:
-            yield USUAL, "float32", layout, direction
-    for dtype in ("float64", "float16"):
-        yield USUAL, dtype, "plain", "backward"
-
-
-def matrix(lib, n, dtype, layout, seed):
-    """The same matrix in either library, on memory of the layout."""
-    rng = np.random.default_rng(seed)
-    shape = (n, n + 8) if layout == "sliced" else (n, n)
-    if dtype == "bool":
-        values = rng.random(shape) < 0.5
-    elif dtype == "int64":
-        values = rng.integers(1, 10, shape)
-    else:
-        values = rng.random(shape, dtype=np.float32) * np.float32(0.8) + np.float32(0.1)
-    x = lib.from_numpy(values).to(getattr(lib, dtype))
-    return x[:, 4:-4] if layout == "sliced" else x.t() if layout == "transposed" else x
-
-
-@lru_cache(1)                                 # the cases of one setting come one after the other
-def arguments(lib, size, dtype, layout):
-    """What the names in an expression stand for."""
-    n = math.isqrt(size)
-    x, y, z = (matrix(lib, n, dtype, layout, seed) for seed in range(3))
-    p, q = (matrix(lib, n, "bool", layout, seed) for seed in (3, 4))
-    rng = np.random.default_rng(5)
-    return {
-        "lib": lib, "n": n, "x": x, "y": y, "z": z, "p": p, "q": q, "o": p[0].contiguous(),
-        "u": x.reshape(-1, 4, 4), "a": x[0].contiguous(), "b": y[0].contiguous(), "c": x[:, 1:2],
-        "i": lib.from_numpy(rng.permutation(n)),
-        "j": lib.from_numpy(rng.integers(0, n, (n, n))),
-    }
-
-
-def as_leaf(x):
-    return x.detach().requires_grad_()
-
-
-class Refused(Exception):
-    """This library has no such case."""
-
-
-def prepare(lib, code, size, dtype, layout, direction):
-    """A Timed for one case. Raises Refused where the library does not do it."""
-    names = dict(arguments(lib, size, dtype, layout))
-    if direction == "backward":
-        leaves = {key: as_leaf(names[key]) for key in "xyabcu" if key in names_of(code)}
-        names |= leaves
-        result = value_of(code, names)
-        if not leaves or result is None or not result.requires_grad:
-            raise Refused("no gradient")
-        names |= {"given": result.detach() * 0 + 1, "leaves": list(leaves.values())}
-        several = "[0]" if isinstance(eval(code, names), tuple) else ""
-        code = f"lib.autograd.grad(({code}){several}, leaves, given)"
-    return Compared(code, names)
-
-
-def value_of(code, names):
-    """The first result. Raises Refused where the library refuses the dtype."""
-    try:
-        result = eval(code, names)
-    except (RuntimeError, TypeError, NotImplementedError, ValueError, AttributeError) as error:
-        raise Refused(f"{type(error).__name__}: {error}") from None
-    return result[0] if isinstance(result, tuple) else result
-
-
-def names_of(code):
-    return set(compile(code, "row", "eval").co_names)
-
-
-class Compared(Timed):
-    """A Timed whose result is one tensor: what was written to, or the first of several."""
-
-    def result(self):
-        result = value_of(self._code, self._names)
-        result = self._names["z"] if result is None else result
-        lib = self._names["lib"]
-        return result.float() if result.dtype in (lib.float16, lib.bfloat16) else result
-
-
-def name_of(op, code, size, dtype, layout, direction):
-    return f"{op}: {code}; {size:,} {dtype} {layout} {direction}"
 
 
 def left_out(op, size, dtype, layout, direction):
@@ -335,13 +34,9 @@ def left_out(op, size, dtype, layout, direction):
 
 def cases():
     """Every row in every setting, by name."""
-    def made(op, code, setting):
-        return Case(name_of(op, code, *setting), "operations",
-                    lambda lib: prepare(lib, code, *setting),
-                    rtol=5e-2 if setting[1] in HALF else 1e-4)
-    found = [made(op, code, setting) for setting in settings() for op, code in rows()
+    names = [name_of(op, code, *setting) for setting in settings() for op, code in rows()
              if not left_out(op, *setting)]
-    return {case.name: case for case in found}
+    return {name: case_named(name) for name in names}
 
 
 # ---- the run -------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ import sys
 
 import numpy as np
 
-from benchmarks import operations
 from benchmarks.cases import in_order
+from benchmarks.settings import case_named
 
-CASES = {case.name: case for case in in_order()} | operations.cases()
+CASES = {case.name: case for case in in_order()}
 
 
 def summary(result) -> dict:
@@ -39,7 +39,8 @@ class Session:
 
     def prepare(self, name: str) -> dict:
         self._probe = None  # frees the inputs of the case before
-        self._probe = CASES[name].prepare(self._lib)
+        case = CASES.get(name) or case_named(name)
+        self._probe = case.prepare(self._lib)
         return summary(self._probe.result())
 
     def calibrate(self, budget_ns: int) -> None:

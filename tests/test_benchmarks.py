@@ -10,22 +10,40 @@ from process import run_python
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from benchmarks import operations  # noqa: E402  benchmarks are no part of the package
+from benchmarks import settings  # noqa: E402  benchmarks are no part of the package
 
 
-def test_every_operation_has_a_row():
-    rows = {op for op, _ in operations.rows()}
-    registry = run_python("from tensorlib.ops import registry\nprint(*registry)").split()
-    missing = set(registry) - rows - operations.INTERNAL
-    assert not missing, missing
-    assert not operations.INTERNAL & rows
+IN_A_PROCESS_WITHOUT_OTHER_TESTS_OPERATIONS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from benchmarks.rows import rows
+from tensorlib.ops import registry
+from tensorlib.testing.catalogue import public
+print(*[name for name, op in registry.items() if public(op)], sep=",")
+for name, code in rows():
+    print(name, code)
+"""
+
+
+def test_every_operation_has_a_row_that_follows_from_its_samples_or_is_given():
+    public, *lines = run_python(
+        IN_A_PROCESS_WITHOUT_OTHER_TESTS_OPERATIONS, str(ROOT)).splitlines()
+    rows = [line.split(" ", 1) for line in lines]
+    assert set(public.split(",")) <= {name for name, _ in rows}
+    assert ["tanh", "lib.tanh(x)"] in rows and ["addmm", "lib.addmm(a, x, y)"] in rows
+    assert ["where", "lib.where(p, x, 0)"] in rows and ["add", "x + c"] in rows
+
+
+def test_a_worker_makes_a_case_from_its_name():
+    case = settings.case_named(settings.name_of("add", "x + c", 1024, "int64", "plain", "forward"))
+    assert case.prepare(tl).result().shape == (32, 32)
 
 
 def test_what_takes_part_is_laid_out_as_it_says():
-    whole = operations.matrix(tl, 6, "float32", "plain", 0)
+    whole = settings.matrix(tl, 6, "float32", "plain", 0)
     assert whole.is_contiguous()
-    assert operations.matrix(tl, 6, "float32", "transposed", 0).tolist() == whole.t().tolist()
-    assert operations.matrix(tl, 6, "int64", "sliced", 0).stride() == (14, 1)
+    assert settings.matrix(tl, 6, "float32", "transposed", 0).tolist() == whole.t().tolist()
+    assert settings.matrix(tl, 6, "int64", "sliced", 0).stride() == (14, 1)
 
 
 def test_a_quick_run():

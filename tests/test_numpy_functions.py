@@ -206,14 +206,15 @@ def test_the_gradients_are_those_of_finite_differences(call, arrays):
     assert gradcheck(lambda *values: in_the_graph(call, values), leaves(arrays))
 
 
-DIFFERENTIABLE = set(CASES) - {getattr(np, name) for name in (
+NOT_DIFFERENTIABLE = {getattr(np, name) for name in (
     "all allclose any argmax argmin argwhere array_equal bitwise_and bitwise_not bitwise_or "
     "bitwise_xor count_nonzero empty_like equal flatnonzero full_like greater greater_equal "
     "isclose isfinite isinf isnan left_shift less less_equal logical_and logical_not logical_or "
     "logical_xor ndim nonzero not_equal ones_like right_shift shape size zeros_like").split()}
 
 
-@pytest.mark.parametrize("function", sorted(DIFFERENTIABLE, key=name_of), ids=name_of)
+@pytest.mark.parametrize(
+    "function", [f for f in CASES if f not in NOT_DIFFERENTIABLE], ids=name_of)
 def test_the_result_is_in_the_graph(function):
     """So that the gradient check above has something to check for every row that has one."""
     call, *arrays = CASES[function][0]

@@ -12,7 +12,8 @@ def counterpart(*functions):
     def decorate(function):
         for numpys in functions:
             if numpys in COUNTERPARTS:
-                raise ValueError(f"numpy.{numpys.__name__}: has a counterpart already")
+                raise ValueError(f"counterpart: numpy.{numpys.__name__} has one already, "
+                                 f"{COUNTERPARTS[numpys].__name__}")
             COUNTERPARTS[numpys] = function
         return function
     return decorate

@@ -159,7 +159,8 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
 
 
 @composite(reference=scaled_sum, tolerance="product", takes="integer floating",
-           samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
+           samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4)),
+                              ((2, 4), (2, 3), (3, 4))))
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
 
@@ -179,7 +180,7 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1, out=None):
 
 
 @composite(reference=scaled_sum, tolerance="product", takes="integer floating",
-           samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2))))
+           samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2)), ((2, 3, 2), (2, 3, 2), (2, 2, 2))))
 def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
 

@@ -252,19 +252,23 @@ def function_of(op, sample, wanted):
     return function
 
 
-def differentiable_samples(op, largest=24):
-    """(function, leaves) for each sample that has an output and inputs to differentiate."""
-    found = []
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample)
-        if not wanted or max(x.numel() for x in wanted) > largest:
-            continue
-        function = function_of(op, tensors, wanted)
-        if any(out.requires_grad for out in outputs(function(*wanted))):
-            found.append((function, wanted))
+def recorded_samples(op, dtype="float64", largest=1000):
+    """(sample, leaves) for each sample that has an output and inputs to differentiate.
+
+    Raises: AssertionError where there is none, so that what looks at each has looked at one.
+    """
+    found = [(tensors, wanted) for tensors, wanted in (leaves(op, x, dtype) for x in samples(op))
+             if wanted and max(x.numel() for x in wanted) <= largest
+             and any(out.requires_grad for out in outputs(call(op, tensors)))]
     if not found:
         raise AssertionError(f"{op.name}: none of its samples can be differentiated")
     return found
+
+
+def differentiable_samples(op, largest=24):
+    """(function, leaves) for each sample that has an output and inputs to differentiate."""
+    return [(function_of(op, tensors, wanted), wanted)
+            for tensors, wanted in recorded_samples(op, largest=largest)]
 
 
 # ---- what the graph keeps ------------------------------------------------------------------------

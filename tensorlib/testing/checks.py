@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from tensorlib.autograd.checking import gradcheck, gradgradcheck
 from tensorlib.ops import Op
 from tensorlib.testing.catalogue import (
     Sample, call, differentiable_samples, dtypes_taken, expected, function_of, in_dtype, in_numpy,
-    is_data, kind_of_work, leaves, numpy_dtypes, outputs, prepared, result_dtype, samples, values,
-    waived,
+    is_data, kind_of_work, leaves, numpy_dtypes, outputs, prepared, recorded_samples, result_dtype,
+    samples, values, waived,
 )
 from tensorlib.testing.closeness import assert_close
 from tensorlib.testing.layouts import read_only, reversed_dims, shifted, strided, transposed
@@ -173,14 +174,10 @@ def check_strong_zero(op):
 
 def check_lower_precision(op, dtype):
     """The inputs are rounded first, so that only what is computed differs."""
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample, dtype)
+    for tensors, wanted in recorded_samples(op, dtype):
         precise = tensors.map(
             lambda i, x: x.detach().double().requires_grad_() if x.requires_grad else x)
-        outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
-        if not outs:
-            continue
-        gs = [random_like(out) for out in outs if out.requires_grad]
+        gs = [random_like(out) for out in outputs(call(op, tensors)) if out.requires_grad]
         low = gradients(op, tensors, wanted, gs)
         high = gradients(op, precise, [x for x in precise.arrays if x.requires_grad],
                          [g.double() for g in gs])
@@ -197,10 +194,7 @@ def check_lower_precision(op, dtype):
 
 def check_tangent(op):
     """The tangent equals a finite difference, and <u, J v> = <J' u, v>."""
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample)
-        if not any(out.requires_grad for out in outputs(call(op, tensors))):
-            continue
+    for tensors, wanted in recorded_samples(op):
         args, kwargs = prepared(op, tensors)
         flat = args[0] if op.variadic else args[:len(op.arguments)]
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
@@ -266,6 +260,34 @@ def checks(op):
         yield "tangent", check_tangent, ()
 
 
+@contextmanager
+def declared(op, more):
+    """A context in which the declaration of an operation says `more` for its tests."""
+    before = dict(op.testing)
+    op.testing.update(more)
+    try:
+        yield
+    finally:
+        op.testing.clear()
+        op.testing.update(before)
+
+
+@contextmanager
+def usual_modes():
+    """A context with grad mode on and float32 as the default dtype, that draws no numbers outside.
+
+    The operation may change any of these; afterwards they are as they were.
+    """
+    dtype, state = tl.get_default_dtype(), tl.get_rng_state()
+    tl.set_default_dtype(tl.float32)
+    try:
+        with tl.inference_mode(False), tl.enable_grad():
+            yield
+    finally:
+        tl.set_default_dtype(dtype)
+        tl.set_rng_state(state)
+
+
 def check_op(
     op: Any,
     *,
@@ -281,7 +303,8 @@ def check_op(
     `dtypes` are the names of those that the operation takes, by default all, or of a `primitive`
     the floating ones.
     Layouts, first and second derivatives, lower precision and forward mode follow from the samples.
-    An aspect may be waived in the declaration, `waive={"half_gradient": "the reason"}`.
+    An aspect may be waived in the declaration, `waive={"half_gradient": "the reason"}`. The
+    declaration, the grad mode, the default dtype and the random generator stay as they are.
 
     Raises: AssertionError or GradcheckError that names the operation and the check; ValueError for
     an operation without samples.
@@ -294,13 +317,14 @@ def check_op(
     if not isinstance(record, Op):
         raise TypeError(f"check_op: takes an operation or its name, not {type(op).__name__}")
     given = {"samples": samples, "reference": reference, "dtypes": dtypes}
-    record.testing.update((name, value) for name, value in given.items() if value is not None)
-    for aspect, check, arguments in checks(record):
-        if aspect in waived(record):
-            continue
-        try:
-            check(record, *arguments)
-        except Exception as error:
-            error.add_note(f"check_op: {record.name}: {check.__name__}{arguments or '()'}")
-            raise
+    with usual_modes(), declared(
+            record, {name: value for name, value in given.items() if value is not None}):
+        for aspect, check, arguments in checks(record):
+            if aspect in waived(record):
+                continue
+            try:
+                check(record, *arguments)
+            except Exception as error:
+                error.add_note(f"check_op: {record.name}: {check.__name__}{arguments or '()'}")
+                raise
     return True

@@ -11,7 +11,8 @@ from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing import assert_close
 from tensorlib.testing.catalogue import (
-    call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, samples, values,
+    call, dtypes_taken, elementwise, in_dtype, in_numpy, kinds_taken, leaves, numpy_dtypes, samples,
+    values,
 )
 from tensorlib.testing.layouts import GAP, reversed_dims, strided, transposed
 
@@ -29,9 +30,35 @@ def writable_first(op):
     return op.elementwise and 0 not in op.boolean_inputs
 
 
-def keeps_shape_and_dtype(op, sample):
-    first, out = sample.arrays[0], call(op, sample)
-    return first.shape == out.shape and first.dtype == out.dtype
+def refusal(first, result):
+    """What an in-place form says that cannot write its result over its first tensor, or None."""
+    if result.shape != first.shape:
+        return "output with shape .* doesn't match the broadcast shape"
+    if result.dtype.is_floating_point and not first.dtype.is_floating_point:
+        return "can't be cast to the desired output type"
+    return None
+
+
+def written_or_refused(op, first, others, result):
+    """Runs the in-place form, which writes the result of the plain form, or says why it cannot."""
+    error = refusal(first, result)
+    if error is None:
+        assert op.function.inplace(first, *others) is first
+        same(first, result.to(first.dtype))
+        return
+    old = first.clone()
+    with pytest.raises(RuntimeError, match=error):
+        op.function.inplace(first, *others)
+    same(first, old)
+
+
+def kept(op):
+    """The samples, as leaves of float64, whose result has the shape and dtype of the first."""
+    found = [(tensors, wanted) for tensors, wanted in (leaves(op, x) for x in samples(op))
+             if (out := call(op, tensors)).shape == tensors.arrays[0].shape
+             and out.dtype == tensors.arrays[0].dtype]
+    assert found, f"{op.name}: no sample whose result goes into its first tensor"
+    return found
 
 
 # ---- functions, methods, mixed dtypes ------------------------------------------------------------
@@ -50,12 +77,21 @@ def test_the_function_and_the_methods_agree(op):
     tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
     plain = call(op, tensors)
     same(FUNCTIONS[op.name](*tensors.arrays), plain)
-    if op.boolean_inputs:                # the method's tensor is not the first
-        return
     first, *others = tensors.arrays
-    same(getattr(first, op.name)(*others), plain)
-    if hasattr(tl.Tensor, op.name + "_") and plain.dtype == first.dtype:
-        same(getattr(first.clone(), op.name + "_")(*others), plain)
+    if op.boolean_inputs == (0,):            # x.where(condition, other): the condition is not first
+        same(others[0].where(first, *others[1:]), plain)
+    else:
+        same(getattr(first, op.name)(*others), plain)
+
+
+@operations("inplace", lambda op: writable_first(op) and hasattr(tl.Tensor, op.name + "_"))
+def test_the_method_in_place_agrees(op):
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
+    first, *others = tensors.arrays
+    plain = call(op, tensors)
+    assert refusal(first, plain) is None
+    same(getattr(first.clone(), op.name + "_")(*others), plain.to(first.dtype))
 
 
 MIXED = [("float32", "float64"), ("float16", "float32"), ("bfloat16", "float16"),
@@ -66,10 +102,11 @@ MIXED = [("float32", "float64"), ("float16", "float32"), ("bfloat16", "float16")
 def test_mixed_dtypes_are_promoted(op):
     """The result is that of both brought to the promoted dtype first."""
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
-    for one, other in MIXED:
-        both = tl.promote_types(getattr(tl, one), getattr(tl, other))
-        if both.name not in dtypes_taken(op):
-            continue
+    promoted = [(one, other, tl.promote_types(getattr(tl, one), getattr(tl, other)))
+                for one, other in MIXED]
+    taken = [row for row in promoted if row[2].name in dtypes_taken(op)]
+    assert taken
+    for one, other, both in taken:
         for dtypes in ((one, other, one), (other, one, other)):
             mixed = sample.with_arrays([
                 in_dtype(op, sample, dtypes[i]).arrays[i] for i in range(len(op.arguments))])
@@ -81,18 +118,14 @@ def test_mixed_dtypes_are_promoted(op):
 
 @operations("inplace", writable_first)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_in_place_equals_plain(op, layout):
+def test_in_place_equals_plain_or_is_refused(op, layout):
     for dtype in numpy_dtypes(op):
         for sample in samples(op):
             arrays = in_numpy(op, sample, dtype)
             tensors = arrays.tensors()
-            if not keeps_shape_and_dtype(op, tensors):
-                continue
-            plain = call(op, tensors)
             target = LAYOUTS[layout](arrays.arrays[0])
             x = tl.from_numpy(np.asarray(target))
-            assert op.function.inplace(x, *tensors.arrays[1:]) is x
-            same(x, plain)
+            written_or_refused(op, x, tensors.arrays[1:], call(op, tensors))
             if layout == "strided" and target.base is not None:
                 assert (target.base[..., 1] == np.array(GAP).astype(dtype)).all()
 
@@ -105,10 +138,7 @@ def test_in_place_with_itself(op):
         array = in_numpy(op, sample, dtype).arrays[0]
         x, old = tl.from_numpy(array), tl.from_numpy(array.copy())
         plain = op.function(*[old] * len(op.arguments))
-        if plain.dtype != x.dtype:
-            continue
-        op.function.inplace(*[x] * len(op.arguments))
-        same(x, plain)
+        written_or_refused(op, x, [x] * (len(op.arguments) - 1), plain)
 
 
 @operations("inplace", lambda op: writable_first(op) and len(op.arguments) == 2)
@@ -118,19 +148,13 @@ def test_in_place_where_the_arguments_overlap(op):
         array = np.resize(in_numpy(op, sample, dtype).arrays[1], 9)
         x, old = tl.from_numpy(array), tl.from_numpy(array.copy())
         plain = op.function(old[1:], old[:-1])
-        if plain.dtype != x.dtype:
-            continue
-        op.function.inplace(x[1:], x[:-1])
-        same(x[1:], plain)
+        written_or_refused(op, x[1:], [x[:-1]], plain)
         same(x[:1], old[:1])
 
 
 @operations("inplace", lambda op: writable_first(op) and op.differentiable)
 def test_the_gradient_goes_through_the_in_place_form(op):
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample)
-        if not keeps_shape_and_dtype(op, tensors):
-            continue
+    for tensors, wanted in kept(op):
         plain = call(op, tensors)
         g = tl.tensor(np.random.default_rng(3).uniform(-1, 1, tuple(plain.shape)))
         first, *others = tensors.arrays
@@ -148,10 +172,7 @@ def written_whole(op):
 @operations("inplace", written_whole)
 def test_a_result_written_over_the_first_tensor(op):
     """Values, the version, and gradients as those of the plain form."""
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample)
-        if not keeps_shape_and_dtype(op, tensors):
-            continue
+    for tensors, wanted in kept(op):
         plain = call(op, tensors)
         g = tl.tensor(np.random.default_rng(3).uniform(-1, 1, tuple(plain.shape)))
         x = tensors.arrays[0] * 1
@@ -166,10 +187,7 @@ def test_a_result_written_over_the_first_tensor(op):
 @operations("inplace", written_whole)
 def test_a_result_written_over_a_view(op):
     """The base has it, with its gradient; a value saved before is noticed as overwritten."""
-    for sample in samples(op):
-        tensors, wanted = leaves(op, sample)
-        if not keeps_shape_and_dtype(op, tensors):
-            continue
+    for tensors, wanted in kept(op):
         first = tensors.arrays[0]
         base = tl.stack([first * 1, first * 2])
         saved = base.square()
@@ -186,11 +204,7 @@ def test_a_result_written_over_a_view(op):
 @operations("inplace", written_whole)
 def test_a_result_is_not_written_over_a_leaf_or_what_cannot_be_written(op):
     """The tensor stays as it was."""
-    tensors, _ = leaves(op, samples(op)[0])
-    if not keeps_shape_and_dtype(op, tensors):
-        with pytest.raises(RuntimeError, match=f"{op.name}_: output with shape"):
-            op.function.inplace(tensors.arrays[0] * 1, *tensors.args[1:], **tensors.kwargs)
-        return
+    tensors, _ = kept(op)[0]
     first, others = tensors.arrays[0], tensors.args[1:]
     old = first.detach().clone()
     with pytest.raises(RuntimeError, match=f"{op.name}_: a leaf Variable"):
@@ -202,22 +216,35 @@ def test_a_result_is_not_written_over_a_leaf_or_what_cannot_be_written(op):
     same(first.detach(), old)
 
 
+@operations("inplace", lambda op: written_whole(op) and any(
+    call(op, x).shape != x.arrays[0].shape for x in (leaves(op, y)[0] for y in samples(op))))
+def test_a_result_of_another_shape_is_not_written_over_the_first_tensor(op):
+    for sample in samples(op):
+        tensors, _ = leaves(op, sample)
+        first = tensors.arrays[0]
+        if call(op, tensors).shape != first.shape:
+            with pytest.raises(RuntimeError, match=f"{op.name}_: output with shape"):
+                op.function.inplace(first * 1, *tensors.args[1:], **tensors.kwargs)
+
+
 @operations("inplace", writable_first)
 def test_in_place_refuses_what_it_cannot_write(op):
-    sample = in_dtype(op, samples(op)[1], "float64" if "bool" not in str(op.testing.get("takes"))
-                      and op.testing.get("takes") != "integer" else "int64")
-    if not keeps_shape_and_dtype(op, sample):
-        return
+    sample = in_numpy(op, samples(op)[1], numpy_dtypes(op)[0]).tensors()
     first, *others = sample.arrays
+    assert refusal(first, call(op, sample)) is None
     read_only = first.numpy().copy()
     read_only.flags.writeable = False
     with pytest.raises(RuntimeError, match=f"{op.name}_: .*read-only"):
         op.function.inplace(tl.from_numpy(read_only), *others)
     with pytest.raises(RuntimeError, match=f"{op.name}_: .*single memory location"):
         op.function.inplace(first.reshape(-1)[:1].expand(3), *[x.reshape(-1)[:1] for x in others])
-    if others:
-        with pytest.raises(RuntimeError, match=f"{op.name}_: .*shape"):
-            op.function.inplace(first.reshape(-1)[0], *[x.reshape(-1)[:1] for x in others])
+
+
+@operations("inplace", lambda op: writable_first(op) and len(op.arguments) > 1)
+def test_in_place_refuses_to_grow(op):
+    first, *others = in_numpy(op, samples(op)[1], numpy_dtypes(op)[0]).tensors().arrays
+    with pytest.raises(RuntimeError, match=f"{op.name}_: output with shape"):
+        op.function.inplace(first.reshape(-1)[0], *[x.reshape(-1)[:1] for x in others])
 
 
 # ---- out= ----------------------------------------------------------------------------------------
@@ -256,17 +283,20 @@ def test_an_empty_out_is_given_the_shape(op):
 @operations("out", elementwise)
 def test_out_may_be_an_input_or_overlap_it(op):
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    checked = 0
     for dtype in numpy_dtypes(op):
         for start in (0, 1):
             flat = in_numpy(op, sample, dtype).map(lambda i, array: np.resize(array, 9))
             old, new = flat.tensors(), flat.map(lambda i, array: tl.from_numpy(array.copy()))
             plain = op.function(*[x[:8] for x in old.arrays])
-            place = next((i for i, x in enumerate(new.arrays) if x.dtype == plain.dtype), None)
-            if place is None:
-                continue
-            out = new.arrays[place][start:start + 8]
-            op.function(*[x[:8] for x in new.arrays], out=out)
-            same(out, plain)
+            for x in new.arrays:
+                if x.dtype == plain.dtype:
+                    checked += 1
+                    out = x[start:start + 8]
+                    op.function(*[x[:8] for x in new.arrays], out=out)
+                    same(out, plain)
+                    break
+    assert checked
 
 
 @operations("out", takes_out)
@@ -275,12 +305,17 @@ def test_out_refuses_what_does_not_fit(op):
     plain = call(op, tensors)
     with pytest.raises(RuntimeError, match="out has shape"):
         op.function(*tensors.args, **tensors.kwargs, out=tl.zeros(7, 7, dtype=plain.dtype))
-    if plain.dtype.is_floating_point:
-        with pytest.raises(RuntimeError, match="out|cast"):
-            op.function(*tensors.args, **tensors.kwargs,
-                        out=tl.zeros(plain.shape, dtype=tl.int64))
     with pytest.raises(TypeError, match="out must be a Tensor"):
         op.function(*tensors.args, **tensors.kwargs, out=[1.0])
+
+
+@operations("out", lambda op: takes_out(op) and "floating" in kinds_taken(op) and op.differentiable)
+def test_out_of_integers_refuses_real_numbers(op):
+    tensors, _ = leaves(op, samples(op)[0])
+    plain = call(op, tensors)
+    assert plain.dtype.is_floating_point
+    with tl.no_grad(), pytest.raises(RuntimeError, match="out|cast"):
+        op.function(*tensors.args, **tensors.kwargs, out=tl.zeros(plain.shape, dtype=tl.int64))
 
 
 @operations("out", lambda op: takes_out(op) and op.differentiable)

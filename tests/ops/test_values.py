@@ -19,10 +19,10 @@ def test_reference_in_every_dtype(op):
     checks.check_values(op)
 
 
-@operations("dtypes", public)
+@operations("dtypes", lambda op: public(op) and set(DTYPES) > set(dtypes_taken(op)))
 def test_a_dtype_it_does_not_take_is_refused(op):
     sample = samples(op)[0]
-    for dtype in set(DTYPES) - set(dtypes_taken(op)):
+    for dtype in sorted(set(DTYPES) - set(dtypes_taken(op))):
         name = r"\w+: " if op.linearity == "composite" else op.name
         with pytest.raises(RuntimeError, match=name):
             call(op, in_dtype(op, sample, dtype))

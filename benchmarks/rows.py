@@ -1,0 +1,171 @@
+"""What `benchmarks.operations` times: at least one expression for each operation of the registry.
+
+Most follow from the operation's samples: `lib.tanh(x)`, `lib.addmm(a, x, y)`. ROWS has those that
+are timed in another form or in several. What only gradient rules call has no row: it is timed by
+the backward direction of others.
+"""
+
+from itertools import repeat
+
+import numpy as np
+
+from tensorlib.ops import registry
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.testing.catalogue import public, samples
+
+# The operation, a space, an expression of it. The names in it stand for (`settings.arguments`):
+#   x y z    matrices        a b    their first rows        c    a column of x
+#   p q      bools           o      a bool for each row     u    the rows of x in groups of four
+#   i j      positions of rows, (n,) and (n, n)             n    the number of rows
+ROWS = """
+add x + y
+add x + a
+add x + c
+add x + 2
+mul x * y
+mul x * a
+mul x * c
+mul x * 2
+sub x - y
+div x / y
+div x / 3
+floor_divide x // y
+floor_divide x // 3
+div_trunc lib.div(x, y, rounding_mode='trunc')
+remainder x % y
+remainder x % 3
+pow x ** y
+pow x ** 2
+pow x ** 3
+lt x < y
+lt x < 1
+logical_and lib.logical_and(x, y)
+logical_not lib.logical_not(x)
+where lib.where(p, x, y)
+where lib.where(p, x, 0)
+masked_fill x.masked_fill(p, 0)
+masked_select x.masked_select(p)
+clamp x.clamp(0.2, 0.5)
+clamp x.clamp(min=0.5)
+to x.to(lib.float32)
+to x.to(lib.float64)
+to x.to(lib.float16)
+to x.to(lib.bfloat16)
+to x.to(lib.int64)
+to x.to(lib.bool)
+view u.view(-1)
+reshape x.reshape(-1)
+expand a.expand(n, n)
+sum_to_size x.sum_to_size(1, n)
+sum_to_size x.sum_to_size(n, 1)
+squeeze x.squeeze()
+contiguous x.t().contiguous()
+contiguous u.transpose(0, 1).contiguous()
+cat lib.cat([x, y])
+cat lib.cat([x, y], 1)
+stack lib.stack([x, y])
+stack lib.stack([x, y], -1)
+copy lib.empty_like(x).copy_(y)
+matmul x @ y
+matmul u @ u
+mm lib.mm(x, y.t())
+inner lib.inner(x, y)
+baddbmm lib.baddbmm(u, u, u)
+sum x.sum()
+sum x.sum(0)
+sum x.sum(1)
+sum u.sum(1)
+mean x.mean()
+mean x.mean(0)
+mean x.mean(1)
+prod x.prod()
+prod x.prod(1)
+nansum x.nansum()
+cumsum x.cumsum(0)
+cumsum x.cumsum(1)
+amax x.amax()
+amax x.amax(0)
+amax x.amax(1)
+amin x.amin(1)
+argmax x.argmax()
+argmax x.argmax(0)
+argmax x.argmax(1)
+argmin x.argmin(1)
+max x.max()
+max x.max(0)
+max x.max(1)
+min x.min(1)
+var x.var()
+var x.var(0)
+var x.var(1)
+std x.std(1)
+norm x.norm()
+norm x.norm(dim=1)
+any x.any()
+any p.any(1)
+all p.all()
+all p.all(0)
+logsumexp x.logsumexp(1)
+logsumexp x.logsumexp(0)
+softmax x.softmax(1)
+softmax x.softmax(0)
+softmax u.softmax(2)
+log_softmax x.log_softmax(1)
+log_softmax x.log_softmax(0)
+getitem x[1]
+getitem x[:, 1]
+getitem x[1:3, ::2]
+getitem x[i]
+getitem x[:, i]
+getitem x[i, i]
+getitem x[p]
+getitem x[o]
+index_select x.index_select(0, i)
+index_select x.index_select(1, i)
+gather x.gather(0, j)
+gather x.gather(1, j)
+take_along_dim lib.take_along_dim(x, j, 1)
+index_put z.__setitem__(i, y)
+index_put z.__setitem__(p, 0)
+index_put z.__setitem__(slice(1, 3), y[0])
+index_put z.__setitem__((i, i), a)
+layer_norm (x - x.mean(1, keepdim=True)) * (x.var(1, keepdim=True) + 1e-5).rsqrt() * a + b
+gelu 0.5 * x * (1 + (x * 0.70710678).erf())
+silu x * x.sigmoid()
+"""
+
+
+def rows():
+    """(operation, expression) of each row."""
+    found = [tuple(line.split(" ", 1)) for line in ROWS.strip().splitlines()]
+    by_hand = {name for name, _ in found}
+    return [(name, derived(op)) for name, op in registry.items()
+            if name not in by_hand and public(op)] + found
+
+
+def derived(op):
+    """A call of the operation with the arguments of its first sample, at the sizes of a benchmark.
+
+    Raises: ValueError where none of its samples can be written so.
+    """
+    for sample in samples(op):
+        names = {"bool": iter("pq"), 1: iter("ab"), 2: iter("xyz"), 3: repeat("u")}
+        try:
+            arguments = [written(op, value, names) for value in sample.args]
+            arguments += [f"{key}={written(op, x, names)}" for key, x in sample.kwargs.items()]
+        except (KeyError, StopIteration):
+            continue
+        called = "lib" if op.name in FUNCTIONS else arguments.pop(0)
+        return f"{called}.{op.name}({', '.join(arguments)})"
+    raise ValueError(f"benchmarks.rows: {op.name} has no sample that becomes a row; write a row")
+
+
+def written(op, value, names):
+    """An argument of a sample as it stands in an expression: an array by the next of its names."""
+    if isinstance(value, tuple) and any(isinstance(x, np.ndarray) for x in value):
+        return f"[{', '.join(written(op, x, names) for x in value)}]"
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.dtype.kind == "b":
+        return next(names["bool"])
+    return next(names[2 if op.elementwise else value.ndim])
