@@ -182,14 +182,14 @@ def run_of(name, func, args, forward_mode=False):
 
 def as_tuple(name, what, given):
     """A tensor or tuple of tensors as a tuple, and whether it was one alone. Raises: TypeError."""
-    single = isinstance(given, Tensor)
-    tensors = (given,) if single else given
-    if not isinstance(tensors, tuple) or not all(isinstance(x, Tensor) for x in tensors):
-        kinds = (", ".join(type(x).__name__ for x in tensors) if isinstance(tensors, tuple)
+    if isinstance(given, Tensor):
+        return (given,), True
+    if not isinstance(given, tuple) or not all(isinstance(x, Tensor) for x in given):
+        kinds = (", ".join(type(x).__name__ for x in given) if isinstance(given, tuple)
                  else type(given).__name__)
         raise TypeError(f"{name}: the {what} must be either a Tensor or a tuple of Tensors, got "
                         f"{kinds}")
-    return tensors, single
+    return given, False
 
 
 def vectors(name, v, tensors, whose):

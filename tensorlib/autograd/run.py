@@ -8,6 +8,9 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batching import recording_of
 from tensorlib.autograd.jacobians import columns_of, rows_of
 from tensorlib.autograd.tree import flatten, flatten_tensors, unflatten
+from tensorlib.ops.declare import FUNCTIONS
+
+ones_like = FUNCTIONS["ones_like"]
 
 
 class WrongArgument(ValueError, TypeError):
@@ -66,7 +69,7 @@ class Run:
 
     def gradients(self):
         """The gradient of each input, of the sum of all elements of the outputs."""
-        return self.recording.pull([out.new_ones(out.shape) for out in self.outputs], False)
+        return self.recording.pull([ones_like(out) for out in self.outputs], False)
 
     def pull(self, gradients, retain_graph=False):
         """The gradients of the inputs from those of the outputs: products with the Jacobian."""
@@ -92,7 +95,7 @@ class Run:
 
     def value(self):
         """What the function returned, without what was for the graph alone."""
-        return self.by_output(self.outputs)
+        return unflatten(self.structure, self.outputs)
 
     def by_output(self, found):
         """What belongs to each output, in the container that the function returned."""
