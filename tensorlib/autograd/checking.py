@@ -14,11 +14,9 @@ from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad as gradient_of
-from tensorlib.autograd.jacobians import one_hots, together_in_parts
-from tensorlib.autograd.transform import Trace
-from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.autograd.jacobians import columns_of, rows_of
+from tensorlib.autograd.transform import Recording
 
-stack = FUNCTIONS["stack"]
 float64 = BY_NAME["float64"]
 
 Function = Callable[..., Tensor | Sequence[Tensor]]
@@ -168,53 +166,36 @@ def _backward_jacobians(fn, inputs, positions, nondet_tol):
     return analytical
 
 
-def _traced(fn, inputs, positions, complete):
-    """A trace of `fn` by its checked inputs, finished."""
+def _recorded(fn, inputs, positions, forward_mode):
+    """A recorded run of `fn` that is differentiated by its checked inputs."""
     given = list(inputs)
-    with Trace([inputs[position].detach() for position in positions], complete) as trace:
-        for position, x in zip(positions, trace.inputs):
+    checked = [inputs[position].detach() for position in positions]
+    with Recording(checked, forward_mode) as recording:
+        for position, x in zip(positions, recording.inputs):
             given[position] = x
         outputs = fn(*given)
-    trace.finish(_floating(outputs))
-    return trace
+    recording.finish(_floating(outputs))
+    return recording
 
 
 def _batched_jacobians(fn, inputs, positions):
     """By one sweep of a batch of gradients for each output."""
-    trace = _traced(fn, inputs, positions, complete=False)
-    jacobians = []
-    for place, output in enumerate(trace.outputs):
-        def pulled(unit, place=place):
-            gradients = [None] * len(trace.outputs)
-            gradients[place] = unit
-            return trace.pull(gradients, True)
-        columns = together_in_parts(pulled, output, output.numel()) if output.numel() else [
-            x.new_zeros((0, *x.shape)) for x in trace.inputs]
-        jacobians.append([found.detach().numpy().reshape(output.numel(), x.numel()).T
-                          for found, x in zip(columns, trace.inputs)])
-    return jacobians
+    recording = _recorded(fn, inputs, positions, forward_mode=False)
+    return [_matrices(rows_of(recording, place, batched=True), out, recording.inputs)
+            for place, out in enumerate(recording.outputs)]
 
 
 def _forward_jacobians(fn, inputs, positions, batched):
     """By forward mode, an element of an input at a time or all at once."""
-    trace = _traced(fn, inputs, positions, complete=True)
-    path = trace.path()
-    by_input = []
-    for place, x in enumerate(trace.inputs):
-        def pushed(unit, place=place):
-            tangents = [None] * len(trace.inputs)
-            tangents[place] = unit
-            return trace.push(path, tangents)
-        n = x.numel()
-        if not n:
-            rows = [out.new_zeros((0, *out.shape)) for out in trace.outputs]
-        elif batched:
-            rows = together_in_parts(pushed, x, n)
-        else:
-            rows = [stack(found) for found in zip(*map(pushed, one_hots(x.detach())))]
-        by_input.append([found.detach().numpy().reshape(n, out.numel())
-                         for found, out in zip(rows, trace.outputs)])
-    return [list(found) for found in zip(*by_input)]
+    recording = _recorded(fn, inputs, positions, forward_mode=True)
+    return [_matrices(found, out, recording.inputs)
+            for found, out in zip(columns_of(recording, batched), recording.outputs)]
+
+
+def _matrices(jacobians, out, inputs):
+    """The Jacobians of one output as matrices with a row for each element of the input."""
+    return [found.detach().numpy().reshape(out.numel(), x.numel()).T
+            for found, x in zip(jacobians, inputs)]
 
 
 def _numerical_jacobians(fn, inputs, positions, eps):

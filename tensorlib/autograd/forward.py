@@ -1,7 +1,7 @@
 """Forward mode over a recorded graph: tangents go from inputs to outputs, oldest node first.
 
-The graph is recorded once, by a `Trace` (transform.py) that has nodes keep what forward-mode rules
-need, and tangents can be pushed through it any number of times.
+The graph is recorded once, by a `Recording` (transform.py) that has nodes keep what forward-mode
+rules need, and tangents can be pushed through it any number of times.
 """
 
 from tensorlib._core.sweep import graph_reader

@@ -27,8 +27,8 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class Level:
-    """The dual tensors made since a level was entered."""
+class DualLevel:
+    """The dual tensors made since `enter_dual_level`."""
 
     def __init__(self):
         self.since = graph_reader.sequence()
@@ -71,7 +71,7 @@ def enter_dual_level():
     if _current.level is not None:
         raise RuntimeError("enter_dual_level: Nested forward mode AD is not supported at the "
                            "moment; func.jvp can be nested")
-    _current.level = Level()
+    _current.level = DualLevel()
     return 0
 
 

@@ -2,66 +2,76 @@
 
 The function takes one tensor or several, `inputs`, and returns one or a tuple of them. With
 `create_graph` the results can be differentiated; with `strict` an output that does not depend on an
-input, whose derivative is otherwise zero, is an error. `tensorlib.func` has the same as transforms,
-for nested containers.
+input, whose derivative is otherwise zero, is an error.
+
+These are PyTorch's conventions and errors. The derivatives are those of `Run` (run.py), from which
+`tensorlib.func` has the same as transforms, for nested containers.
 """
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.jacobians import columns_of, rows_of
 from tensorlib.autograd.modes import set_grad_enabled
-from tensorlib.autograd.transform import Trace
+from tensorlib.autograd.run import Run
 
 STRICT = "This is not allowed in strict mode"
+INPUT_IS = "the input to the user-provided function is"
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(outputs, product): what `func` returns, and `v` times its Jacobian, for each input.
 
-    `v` is like the outputs; it may be left out for one output of one element.
+    Shapes: `v` has those of the outputs, the product those of the inputs. `v` may be left out for
+    one output of one element.
+    Raises: TypeError for what is neither a Tensor nor a tuple of them, RuntimeError for a `v` that
+    is not like the outputs, and under `strict`.
 
     >>> x = tensorlib.tensor([1.0, 2.0])
     >>> vjp(lambda x: x * x, x, tensorlib.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
-    tensors, single = as_tensors("vjp", "inputs", inputs)
+    args, single = as_tuple("vjp", "inputs", inputs)
     with set_grad_enabled(create_graph):
-        trace = Trace(tensors)
-        values, single_out = run("vjp", trace, func)
-        check_connected(trace, strict)
-        v = vectors("vjp", v, values, "the user-provided function returns")
-        products = trace.pull(v, False)
-    check_graph(trace, products, strict and create_graph)
-    return packed(values, single_out), packed(products, single)
+        run = run_of("vjp", func, args)
+        check_connected(run, strict)
+        v = vectors("vjp", v, run.outputs, "the user-provided function returns")
+        products = run.pull(v)
+    check_graph(run, products, strict and create_graph)
+    return run.value(), run.by_argument(products, single)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """(outputs, product): what `func` returns, and its Jacobian times `v`, for each output.
 
-    `v` is like the inputs; it may be left out for one input of one element. Computed by forward
-    mode.
+    Computed by forward mode.
+
+    Shapes: `v` has those of the inputs, the product those of the outputs. `v` may be left out for
+    one input of one element.
+    Raises: as `vjp`, for a `v` that is not like the inputs.
 
     >>> x = tensorlib.tensor([1.0, 2.0])
     >>> jvp(lambda x: x * x, x, tensorlib.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
-    tensors, single = as_tensors("jvp", "inputs", inputs)
+    args, _ = as_tuple("jvp", "inputs", inputs)
     with set_grad_enabled(create_graph):
-        v = vectors("jvp", v, tensors, "the input to the user-provided function is")
-        trace = Trace(tensors, complete=True)
-        values, single_out = run("jvp", trace, func)
-        check_connected(trace, strict)
-        products = trace.push(trace.path(), v)
-    check_graph(trace, products, strict and create_graph)
-    return packed(values, single_out), packed(products, single_out)
+        v = vectors("jvp", v, args, INPUT_IS)
+        run = run_of("jvp", func, args, forward_mode=True)
+        check_connected(run, strict)
+        products = run.push(run.path(), v)
+    check_graph(run, products, strict and create_graph)
+    return run.value(), run.by_output(products)
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
              strategy="reverse-mode"):
-    """The Jacobian of `func`: a tensor of the output's shape followed by the input's.
+    """The Jacobian of `func`.
 
-    With several outputs a tuple with one for each, with several inputs each a tuple in its turn.
     strategy: "reverse-mode" is cheap for few outputs, "forward-mode" for few inputs. vectorize is
     taken as a hint and changes nothing.
+
+    Shapes: that of the output followed by that of the input. With several outputs a tuple with one
+    for each, with several inputs each a tuple in its turn.
+    Raises: ValueError for another strategy, TypeError for what is neither a Tensor nor a tuple of
+    them, RuntimeError under `strict`.
 
     >>> jacobian(lambda x: x * x, tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -70,17 +80,15 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError("jacobian: strategy must be 'reverse-mode' or 'forward-mode', got "
                          f"{strategy!r}")
-    tensors, single = as_tensors("jacobian", "inputs", inputs)
-    forward = strategy == "forward-mode"
+    args, single = as_tuple("jacobian", "inputs", inputs)
+    forward_mode = strategy == "forward-mode"
     with set_grad_enabled(create_graph):
-        trace = Trace(tensors, complete=forward)
-        values, single_out = run("jacobian", trace, func)
-        check_connected(trace, strict, each=True)
-        blocks = columns_of(trace) if forward else [
-            rows_of(trace, place) for place in range(len(values))]
-    for row in blocks:
-        check_graph(trace, row, strict and create_graph)
-    return packed([packed(row, single) for row in blocks], single_out)
+        run = run_of("jacobian", func, args, forward_mode=forward_mode)
+        check_connected(run, strict, each=True)
+        jacobians = run.jacobians(forward_mode)
+    for found in jacobians:
+        check_graph(run, found, strict and create_graph)
+    return run.contained(jacobians, single)
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
@@ -89,18 +97,20 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
 
     outer_jacobian_strategy: "forward-mode" is forward over reverse mode.
 
+    Shapes: that of one input followed by that of the other; with several inputs a tuple of tuples.
+    Raises: as `jacobian`, and RuntimeError for an output of more than one element.
+
     >>> hessian(lambda x: (x * x * x).sum(), tensorlib.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    tensors, single = as_tensors("hessian", "inputs", inputs)
+    args, single = as_tuple("hessian", "inputs", inputs)
 
-    def slopes(*args):
-        gradients = gradients_of("hessian", func, args, strict)[1]
-        return tuple(gradients)
+    def gradient(*args):
+        return gradient_and_value("hessian", func, args, strict)[0]
 
-    blocks = jacobian(slopes, tensors, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return packed([packed(row, single) for row in blocks], single)
+    rows = jacobian(gradient, args, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return rows[0][0] if single else rows
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
@@ -108,124 +118,131 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
     Computed by forward over reverse mode.
 
+    Shapes: `v` and the product have those of the inputs.
+    Raises: as `jvp`, and RuntimeError for an output of more than one element.
+
     >>> x = tensorlib.tensor([1.0, 2.0])
     >>> hvp(lambda x: (x * x * x).sum(), x, tensorlib.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return second_order("hvp", func, inputs, v, create_graph, strict, complete=True)
+    return second_order("hvp", func, inputs, v, create_graph, strict, forward_mode=True)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(output, product): what `func` returns, one element, and `v` times its Hessian.
 
-    Computed by two sweeps of reverse mode.
+    Computed by two sweeps of reverse mode. Arguments, shapes and errors are those of `hvp`.
+
+    >>> x = tensorlib.tensor([1.0, 2.0])
+    >>> vhp(lambda x: (x * x * x).sum(), x, tensorlib.ones(2))
+    (tensor(9.), tensor([ 6., 12.]))
     """
-    return second_order("vhp", func, inputs, v, create_graph, strict, complete=False)
+    return second_order("vhp", func, inputs, v, create_graph, strict, forward_mode=False)
 
 
-def second_order(name, func, inputs, v, create_graph, strict, complete):
-    """What `hvp` (with `complete`, by forward mode) and `vhp` return."""
-    tensors, single = as_tensors(name, "inputs", inputs)
+def second_order(name, func, inputs, v, create_graph, strict, forward_mode):
+    """What `hvp` (by forward mode) and `vhp` return: the derivative of the gradient along `v`."""
+    args, single = as_tuple(name, "inputs", inputs)
+
+    def gradient(*args):
+        return gradient_and_value(name, func, args, strict)
+
     with set_grad_enabled(create_graph):
-        v = vectors(name, v, tensors, "the input to the user-provided function is")
-        with Trace(tensors, complete) as trace:
-            value, slopes = gradients_of(name, func, trace.inputs, strict)
-        check_slopes(name, trace, slopes, strict)
-        *_, value = trace.finish([*slopes, value])
-        if complete:
-            products = trace.push(trace.path(), v)[:-1]
-        else:
-            products = trace.pull([*v, value.new_zeros(value.shape)], False)
-    check_graph(trace, products, strict and create_graph)
-    return value, packed(products, single)
+        v = vectors(name, v, args, INPUT_IS)
+        run = Run(name, gradient, args, {}, range(len(args)), has_aux=True,
+                  forward_mode=forward_mode)
+        check_gradient(name, run, strict)
+        products = run.push(run.path(), v) if forward_mode else run.pull(v)
+    check_graph(run, products, strict and create_graph)
+    return run.aux, run.by_argument(products, single)
 
 
-def gradients_of(name, func, tensors, strict):
-    """What `func` returns, one element, and its gradients with respect to the tensors."""
-    trace = Trace(tensors)
-    values, single = run(name, trace, func)
-    if not single:
-        raise RuntimeError(f"{name}: the function must return a single Tensor, got {len(values)}")
-    if values[0].numel() != 1:
+def gradient_and_value(name, func, args, strict):
+    """The gradients of `func` with respect to each argument, and what it returns: one element."""
+    run = run_of(name, func, args)
+    value = run.value()
+    if not isinstance(value, Tensor):
+        raise RuntimeError(f"{name}: the function must return a single Tensor, got {len(value)}")
+    if value.numel() != 1:
         raise RuntimeError(f"{name}: the Tensor returned by the function should contain a single "
-                           f"element, got shape {tuple(values[0].shape)}")
-    check_connected(trace, strict)
-    return values[0], trace.pull([values[0].new_ones(values[0].shape)], False)
+                           f"element, got shape {tuple(value.shape)}")
+    check_connected(run, strict)
+    return tuple(run.gradients()), value
 
 
-def run(name, trace, func):
-    """The tensors that `func` returns on a trace's inputs, and whether it is one alone."""
-    with trace:
-        outputs = func(*trace.inputs)
-    outputs, single = as_tensors(name, "outputs of the user-provided function", outputs)
-    return trace.finish(list(outputs)), single
+def run_of(name, func, args, forward_mode=False):
+    """A run of `func`, which must return a Tensor or a tuple of them, by all its arguments."""
+    def checked(*args):
+        outputs = func(*args)
+        as_tuple(name, "outputs of the user-provided function", outputs)
+        return outputs
+
+    return Run(name, checked, args, {}, range(len(args)), forward_mode=forward_mode)
 
 
-def as_tensors(name, what, given):
+def as_tuple(name, what, given):
     """A tensor or tuple of tensors as a tuple, and whether it was one alone. Raises: TypeError."""
-    single = isinstance(given, Tensor)
-    tensors = (given,) if single else given
-    if not isinstance(tensors, tuple) or not all(isinstance(x, Tensor) for x in tensors):
-        kinds = (", ".join(type(x).__name__ for x in tensors) if isinstance(tensors, tuple)
+    if isinstance(given, Tensor):
+        return (given,), True
+    if not isinstance(given, tuple) or not all(isinstance(x, Tensor) for x in given):
+        kinds = (", ".join(type(x).__name__ for x in given) if isinstance(given, tuple)
                  else type(given).__name__)
         raise TypeError(f"{name}: the {what} must be either a Tensor or a tuple of Tensors, got "
                         f"{kinds}")
-    return tensors, single
-
-
-def packed(values, single):
-    """A tuple of the values, or the only one."""
-    return values[0] if single else tuple(values)
+    return given, False
 
 
 def vectors(name, v, tensors, whose):
-    """`v` as a list with one tensor for each of `tensors`; ones where it may be left out."""
+    """`v` as a tuple with one tensor for each of `tensors`; ones where it may be left out."""
     if v is None:
         if len(tensors) != 1 or tensors[0].numel() != 1:
             raise RuntimeError(f"{name}: the vector v can only be None if {whose} a single Tensor "
                                "with a single element")
-        return [tensors[0].new_ones(tensors[0].shape)]
-    given, _ = as_tensors(name, "v", v)
+        return (tensors[0].new_ones(tensors[0].shape),)
+    given, _ = as_tuple(name, "v", v)
     if len(given) != len(tensors):
         raise RuntimeError(f"{name}: v should contain {len(tensors)} Tensors, got {len(given)}")
     for x, like in zip(given, tensors):
         if x.shape != like.shape:
             raise RuntimeError(f"{name}: v has invalid size: should be {tuple(like.shape)} but got "
                                f"{tuple(x.shape)}")
-    return [x.to(like.dtype) for x, like in zip(given, tensors)]
+    return given
 
 
-def check_connected(trace, strict, each=False):
+# ---- what `strict` refuses -----------------------------------------------------------------------
+
+def check_connected(run, strict, each=False):
     """Under `strict` raises RuntimeError for inputs that no output, or not `each`, depends on."""
     if not strict:
         return
-    for i, out in enumerate(trace.outputs):
+    recording = run.recording
+    for i, out in enumerate(recording.outputs):
         if not out.requires_grad:
             raise RuntimeError(
                 f"Output {i} of the user-provided function does not require gradients. The outputs "
                 f"must be computed in a differentiable manner from the input. {STRICT}")
-    for place in range(len(trace.inputs)):
-        depending = [trace.depends(out, place) for out in trace.outputs]
+    for place in range(len(recording.inputs)):
+        depending = [recording.depends(out, place) for out in recording.outputs]
         if not (all(depending) if each else any(depending)):
             which = f"Output {depending.index(False)}" if each else "The output"
             raise RuntimeError(f"{which} of the user-provided function is independent of input "
                                f"{place}. {STRICT}.")
 
 
-def check_slopes(name, trace, slopes, strict):
+def check_gradient(name, run, strict):
     """Under `strict` raises RuntimeError for a gradient that depends on no input."""
-    places = range(len(trace.inputs))
-    for i, slope in enumerate(slopes if strict else ()):
-        if not any(trace.depends(slope, place) for place in places):
+    places = range(len(run.recording.inputs))
+    for i, slope in enumerate(run.recording.outputs if strict else ()):
+        if not any(run.recording.depends(slope, place) for place in places):
             raise RuntimeError(
                 f"{name}: found that the jacobian of the user-provided function with respect to "
                 f"input {i} is independent of the inputs. {STRICT}.")
 
 
-def check_graph(trace, results, wanted):
+def check_graph(run, results, wanted):
     """Where a graph is `wanted`, raises RuntimeError for an input that no result depends on."""
-    for place in range(len(trace.inputs) if wanted else 0):
-        if not any(trace.depends(x, place) for x in results):
+    for place in range(len(run.recording.inputs) if wanted else 0):
+        if not any(run.recording.depends(x, place) for x in results):
             raise RuntimeError(
                 f"The jacobian of the user-provided function is independent of input {place}. "
                 f"{STRICT} when create_graph=True.")

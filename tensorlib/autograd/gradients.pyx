@@ -1,4 +1,4 @@
-"""backward() and grad(): the doors of the backward sweep."""
+"""backward() and grad(): what users call to have a backward sweep."""
 
 from tensorlib._core.arrays.operands cimport scalar_tensor
 from tensorlib._core.base.dtypes cimport FLOAT32

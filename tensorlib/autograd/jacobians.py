@@ -1,4 +1,4 @@
-"""Jacobians of a trace: by rows in reverse mode, by columns in forward mode.
+"""Jacobians of a recorded run: by rows in reverse mode, by columns in forward mode.
 
 Each block has the shape of an output followed by that of an input. Where rows or columns are many,
 they go through the graph as one batch; else, and where a rule takes no batch, one by one.
@@ -19,50 +19,58 @@ COLUMNS_TOGETHER = 5
 ELEMENTS_TOGETHER = 1 << 24
 
 
-def rows_of(trace, place, chunk_size=None):
-    """The Jacobians of the output at `place` with respect to each input of a trace.
+def rows_of(recording, place, chunk_size=None, batched=None):
+    """The Jacobians of the output at `place` with respect to each input of a recorded run.
 
     chunk_size: how many rows to compute at once; by default as many as memory is spent on gladly.
+    batched: whether as batches; by default where that is faster and the rules can.
     """
-    out = trace.outputs[place]
+    out, inputs = recording.outputs[place], recording.inputs
     n = out.numel()
 
     def pulled(unit):
-        gradients = [None] * len(trace.outputs)
-        gradients[place] = unit
-        return trace.pull(gradients, True)
+        return recording.pull(alone(unit, place, len(recording.outputs)), True)
 
     if not n:
-        return [x.new_zeros(out.shape + x.shape) for x in trace.inputs]
-    together = min(n, chunk_size or at_once(trace.pullback().nodes))
-    if together >= ROWS_TOGETHER and trace.pullback().takes_batches:
+        return [x.new_zeros(out.shape + x.shape) for x in inputs]
+    together = n if batched is not None else min(
+        n, chunk_size or at_once(recording.pullback().nodes))
+    if batched is None:
+        batched = together >= ROWS_TOGETHER and recording.pullback().takes_batches
+    if batched:
         columns = together_in_parts(pulled, out, together)
     else:
         columns = [stack(column) for column in zip(*map(pulled, one_hots(out.detach())))]
-    return [x.reshape(out.shape + like.shape) for x, like in zip(columns, trace.inputs)]
+    return [x.reshape(out.shape + like.shape) for x, like in zip(columns, inputs)]
 
 
-def columns_of(trace):
-    """For each output of a trace, its Jacobians with respect to each input."""
-    path = trace.path()
-    batches = path_takes_batches(path)
-    blocks = [[] for _ in trace.outputs]
-    for place, x in enumerate(trace.inputs):
+def columns_of(recording, batched=None):
+    """For each output of a recorded run, its Jacobians with respect to each input.
+
+    batched: whether columns as batches; by default where that is faster and the rules can.
+    """
+    path = recording.path()
+    can = batched is None and path_takes_batches(path)
+    blocks = [[] for _ in recording.outputs]
+    for place, x in enumerate(recording.inputs):
         def pushed(unit, place=place):
-            tangents = [None] * len(trace.inputs)
-            tangents[place] = unit
-            return trace.push(path, tangents)
+            return recording.push(path, alone(unit, place, len(recording.inputs)))
 
         n = x.numel()
-        if n >= COLUMNS_TOGETHER and batches:
+        if n and (batched or can and n >= COLUMNS_TOGETHER):
             together = at_once([call.node for call, _ in path.steps])
             columns = [found.movedim(0, -1) for found in together_in_parts(pushed, x, together)]
         else:
             columns = [stack(found, -1) for found in zip(*map(pushed, one_hots(x.detach())))]
-        for k, out in enumerate(trace.outputs):
+        for k, out in enumerate(recording.outputs):
             shape = out.shape + x.shape
             blocks[k].append(columns[k].reshape(shape) if n else out.detach().new_zeros(shape))
     return blocks
+
+
+def alone(direction, place, n):
+    """A list of n directions, of which only the one at `place` is not None."""
+    return [direction if i == place else None for i in range(n)]
 
 
 def at_once(nodes):

@@ -4,7 +4,7 @@ import functools
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tangent import RULES, Call, check_derivative, tangent_of
-from tensorlib.autograd.transform import Trace
+from tensorlib.autograd.transform import Recording
 
 
 def jvp_of(op, args, kwargs, tangents):
@@ -36,13 +36,13 @@ def jvp_of(op, args, kwargs, tangents):
 def jvp_of_parts(op, tensors, attributes, kwargs, tangents):
     """`jvp_of` for what is made of operations."""
     moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
-    with Trace([tensors[i] for i in moving], complete=True) as trace:
-        for i, x in zip(moving, trace.inputs):
+    with Recording([tensors[i] for i in moving], forward_mode=True) as recording:
+        for i, x in zip(moving, recording.inputs):
             tensors[i] = x
         out = op.function(*((tensors,) if op.variadic else tensors), *attributes, **kwargs)
     several = not isinstance(out, Tensor)
-    outputs = trace.finish(list(out) if several else [out])
-    moved = trace.push(trace.path(), [tangents[i] for i in moving])
+    outputs = recording.finish(list(out) if several else [out])
+    moved = recording.push(recording.path(), [tangents[i] for i in moving])
     return (tuple(outputs), tuple(moved)) if several else (outputs[0], moved[0])
 
 

@@ -1,4 +1,7 @@
-"""One run of a function that is differentiated: what every functional transform begins with."""
+"""A function's recorded run on tensors of its own: what every functional transform begins with.
+
+`Run` (run.py) has the same for functions of nested containers.
+"""
 
 import itertools
 
@@ -11,26 +14,27 @@ from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
 from tensorlib.batch import Batched
 
 
-class Trace:
+class Recording:
     """A function's inputs as fresh tensors, its recorded run, and the derivative in both modes.
 
-    `with Trace(tensors) as trace:` the function is run on `trace.inputs`, which share the memory of
-    the tensors given. They are linked to the graph of these where there is one and the caller
-    records, so that transforms can be nested. `complete` has forward mode's needs recorded too.
+    `with Recording(tensors) as recording:` the function is run on `recording.inputs`, which share
+    the memory of the tensors given. They are linked to the graph of these where there is one and
+    the caller records, so that transforms can be nested. With `forward_mode` nodes keep what
+    forward-mode rules need as well.
     """
 
-    def __init__(self, tensors, complete=False):
-        self.recording = is_grad_enabled()
-        self.complete = complete
+    def __init__(self, tensors, forward_mode=False):
+        self.caller_records = is_grad_enabled()
+        self.forward_mode = forward_mode
         self.since = graph_reader.sequence()
-        self.linked = self.recording and True in [x.requires_grad for x in tensors]
+        self.linked = self.caller_records and True in [x.requires_grad for x in tensors]
         self.inputs = [
-            x.view(x.shape) if self.recording and x.requires_grad else x.detach().requires_grad_()
-            for x in tensors]
+            x.view(x.shape) if self.caller_records and x.requires_grad
+            else x.detach().requires_grad_() for x in tensors]
         self.nodes = [graph_reader.gradient_place(x)[0] for x in self.inputs]    # kept alive
 
     def __enter__(self):
-        self.before = graph_reader.enter_transform(self.complete)
+        self.before = graph_reader.enter_transform(self.forward_mode)
         return self
 
     def __exit__(self, *error):
@@ -45,7 +49,7 @@ class Trace:
         """
         self.outputs, self.backwards = outputs, None
         roots = [graph_reader.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
-        self.linked = self.recording and (
+        self.linked = self.caller_records and (
             self.linked or graph_reader.leads_outside(roots, self.nodes, self.since))
         return list(outputs) if self.linked else [x.detach() for x in outputs]
 

@@ -5,15 +5,14 @@ from tensorlib.batch.rules import one_by_one, warn_of_loop
 from tensorlib.batch.values import (
     Batched,
     Level,
+    as_example,
     has_rule,
     innermost,
     is_at,
-    raised,
     running_levels,
     seen,
     spread,
 )
 
-__all__ = ["Batched", "Level", "adjoints", "has_rule", "indexing", "innermost", "is_at",
-           "one_by_one", "raised", "running_levels", "scattering", "seen",
-           "spread", "warn_of_loop"]
+__all__ = ["Batched", "Level", "adjoints", "as_example", "has_rule", "indexing", "innermost",
+           "is_at", "one_by_one", "running_levels", "scattering", "seen", "spread", "warn_of_loop"]

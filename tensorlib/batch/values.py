@@ -59,10 +59,12 @@ def drawing_plan(levels):
     if any(level.randomness == "error" for level in levels):
         return False
     apart = [level for level in levels if level.randomness == "different"]
-    return (tuple(level.size for level in apart), partial(raised, levels=apart)) if apart else None
+    if not apart:
+        return None
+    return tuple(level.size for level in apart), partial(as_example, levels=apart)
 
 
-def raised(x, levels):
+def as_example(x, levels):
     """A Tensor with the batches of these levels, the outermost first, as one example."""
     for level in levels:
         x = Batched(x, level)

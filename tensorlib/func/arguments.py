@@ -1,12 +1,6 @@
-"""What every transform shares: which arguments are differentiated, and runs over containers."""
+"""Which arguments a transform differentiates, and in which directions."""
 
-from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.func.batching import traced
-from tensorlib.func.tree import flatten, flatten_tensors, unflatten
-
-
-class WrongArgument(ValueError, TypeError):
-    """A leaf that is no Tensor: ValueError is PyTorch's error for it, TypeError what it is."""
+from tensorlib.autograd.tree import flatten_as, flatten_tensors
 
 
 def places_of(name, argnums, count):
@@ -34,63 +28,16 @@ def places_of(name, argnums, count):
     return places, single
 
 
-def checked_inputs(name, container):
-    """The tensors in a container that is differentiated, and its structure.
+def directions_of(name, what, container, structure, like, tensors):
+    """The tensors of a container that is to go through a derivative.
 
-    Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
+    It has the `structure` of what it belongs to, which `like` names, and the shapes of its
+    `tensors`. Raises: RuntimeError for another structure or shape, and for what is no Tensor.
     """
-    leaves, structure = flatten(container, f"{name}: the container of arguments")
-    for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors or "
-                                f"containers of Tensors; got {type(leaf).__name__}")
-        if not leaf.is_floating_point():
-            raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
-                               f"gradients; got {leaf.dtype}")
-    return leaves, structure
-
-
-class Run:
-    """A run of `function(*args, **kwargs)` that is differentiated by the arguments at `places`.
-
-    `outputs` are the tensors of what it returned, `structure` how they were contained there; `aux`
-    is what came with them.
-    """
-
-    def __init__(self, name, function, args, kwargs, places, has_aux, complete=False):
-        self.name = name
-        tensors, self.inputs = checked_inputs(name, tuple([args[place] for place in places]))
-        with traced(tensors, complete) as self.trace:
-            args = list(args)
-            for place, x in zip(places, unflatten(self.inputs, self.trace.inputs)):
-                args[place] = x
-            result = function(*args, **kwargs)
-        self.has_aux = has_aux
-        if not has_aux:
-            outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
-            self.outputs = self.trace.finish(outputs)
-            return
-        if not isinstance(result, tuple) or len(result) != 2:
-            raise RuntimeError(f"{name}: output of function should be a tuple (output, aux) if "
-                               "has_aux is True")
-        result, aux = result
-        outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
-        beside, aux_structure = flatten(aux, f"{name}: what comes with the output")
-        self.outputs = self.trace.finish(outputs, [x for x in beside if isinstance(x, Tensor)])
-        if not self.trace.linked:
-            beside = [x.detach() if isinstance(x, Tensor) else x for x in beside]
-        self.aux = unflatten(aux_structure, beside)
-
-    def value(self):
-        """What the function returned, without what was for the graph alone."""
-        return unflatten(self.structure, self.outputs)
-
-    def by_argument(self, tensors, single):
-        """Tensors in the containers of the inputs: a tuple with one for each, or the only one."""
-        found = unflatten(self.inputs, tensors)
-        return found[0] if single else found
-
-    def with_aux(self, *results):
-        """The results, followed by what came with the output if there is such; alone if one."""
-        results = (*results, self.aux) if self.has_aux else results
-        return results if len(results) > 1 else results[0]
+    given = flatten_as(name, f"{what}s", container, structure, like)
+    flatten_tensors(name, f"{what}s", given)
+    for i, (x, own) in enumerate(zip(given, tensors)):
+        if x.shape != own.shape:
+            raise RuntimeError(f"{name}: {what} {i} has shape {tuple(x.shape)}, but what it "
+                               f"belongs to has shape {tuple(own.shape)}")
+    return given

@@ -5,10 +5,9 @@ The function is recorded once; tangents go through its graph by the operations' 
 
 import functools
 
-from tensorlib.autograd.jacobians import columns_of
-from tensorlib.func.arguments import Run, places_of
-from tensorlib.func.reverse import directions, grad, jacrev, vjp
-from tensorlib.func.tree import flatten_as, unflatten
+from tensorlib.autograd.run import Run
+from tensorlib.func.arguments import directions_of, places_of
+from tensorlib.func.reverse import grad, jacrev, vjp
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
@@ -24,8 +23,8 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     (tensor([0., 1.]), tensor([0., 2.]))
     """
     check_tuple("jvp", "primals", primals)
-    run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, complete=True)
-    path = run.trace.path()
+    run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, forward_mode=True)
+    path = run.path()
     if strict and path.independent_outputs():
         raise RuntimeError(f"jvp: output {path.independent_outputs()[0]} of the function is "
                            "independent of its inputs; this is not allowed with strict=True")
@@ -43,8 +42,8 @@ def linearize(func, *primals):
     >>> jvp_fn(tensorlib.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
-    run = Run("linearize", func, primals, {}, range(len(primals)), False, complete=True)
-    path = run.trace.path()
+    run = Run("linearize", func, primals, {}, range(len(primals)), forward_mode=True)
+    path = run.path()
 
     def jvp_fn(*tangents):
         return pushed("linearize", run, path, tangents)
@@ -61,9 +60,9 @@ def check_tuple(name, what, given):
 
 def pushed(name, run, path, tangents):
     """The tangent of a run's output, in its container."""
-    given = flatten_as(name, "tangents", tangents, run.inputs, "the primals")
-    given = directions(name, "tangent", given, run.trace.inputs)
-    return unflatten(run.structure, run.trace.push(path, given))
+    given = directions_of(
+        name, "tangent", tangents, run.inputs, "the primals", run.recording.inputs)
+    return run.by_output(run.push(path, given))
 
 
 def jacfwd(func, argnums=0, has_aux=False):
@@ -78,9 +77,8 @@ def jacfwd(func, argnums=0, has_aux=False):
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
         places, single = places_of("jacfwd", argnums, len(args))
-        run = Run("jacfwd", func, args, kwargs, places, has_aux, complete=True)
-        blocks = [run.by_argument(found, single) for found in columns_of(run.trace)]
-        return run.with_aux(unflatten(run.structure, blocks))
+        run = Run("jacfwd", func, args, kwargs, places, has_aux, forward_mode=True)
+        return run.with_aux(run.contained(run.jacobians(forward_mode=True), single))
     return jacobian
 
 

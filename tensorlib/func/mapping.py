@@ -6,7 +6,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch import Batched, Level, is_at, spread
-from tensorlib.func.tree import flatten, unflatten
+from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 
 cat = FUNCTIONS["cat"]

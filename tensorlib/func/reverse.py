@@ -3,9 +3,8 @@
 import functools
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.jacobians import rows_of
-from tensorlib.func.arguments import Run, places_of
-from tensorlib.func.tree import flatten_as, flatten_tensors, unflatten
+from tensorlib.autograd.run import Run
+from tensorlib.func.arguments import directions_of, places_of
 
 
 def grad(func, argnums=0, has_aux=False):
@@ -71,7 +70,7 @@ def _differentiated(name, func, argnums, has_aux, args, kwargs):
             f"{tuple(out.shape)}; vjp and jacrev take such functions, elementwise_grad those that "
             "act on each element")
     check_floating(name, run.outputs)
-    return run, run.by_argument(run.trace.pull([out.new_ones(())], False), single)
+    return run, run.by_argument(run.gradients(), single)
 
 
 def elementwise_grad(func, argnums=0):
@@ -87,10 +86,9 @@ def elementwise_grad(func, argnums=0):
     def derivative(*args, **kwargs):
         name = "elementwise_grad"
         places, single = places_of(name, argnums, len(args))
-        run = Run(name, func, args, kwargs, places, False)
+        run = Run(name, func, args, kwargs, places)
         check_floating(name, run.outputs)
-        ones = [out.new_ones(out.shape) for out in run.outputs]
-        return run.by_argument(run.trace.pull(ones, False), single)
+        return run.by_argument(run.gradients(), single)
     return derivative
 
 
@@ -112,10 +110,9 @@ def vjp(func, *primals, has_aux=False):
 
     def vjp_fn(*cotangents, retain_graph=True):
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        leaves = flatten_as("vjp", "cotangents", given, run.structure, "the output")
-        gradients = run.trace.pull(directions("vjp", "cotangent", leaves, run.outputs),
-                                   retain_graph)
-        return run.by_argument(gradients, False)
+        given = directions_of(
+            "vjp", "cotangent", given, run.structure, "the output", run.outputs)
+        return run.by_argument(run.pull(given, retain_graph), False)
 
     return run.with_aux(run.value(), vjp_fn)
 
@@ -138,9 +135,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
         places, single = places_of("jacrev", argnums, len(args))
         run = Run("jacrev", func, args, kwargs, places, has_aux)
         check_floating("jacrev", run.outputs)
-        blocks = [run.by_argument(rows_of(run.trace, place, chunk_size), single)
-                  for place in range(len(run.outputs))]
-        return run.with_aux(unflatten(run.structure, blocks))
+        return run.with_aux(run.contained(run.jacobians(chunk_size=chunk_size), single))
     return jacobian
 
 
@@ -150,16 +145,3 @@ def check_floating(name, outputs):
         if not out.is_floating_point():
             raise RuntimeError(f"{name}: all outputs of the function must be floating-point "
                                f"Tensors, got a Tensor of {out.dtype}")
-
-
-def directions(name, what, given, tensors):
-    """Tensors that are to go through a derivative, in the dtype of what they belong to.
-
-    Raises: RuntimeError for other shapes.
-    """
-    flatten_tensors(name, f"{what}s", given)
-    for i, (x, like) in enumerate(zip(given, tensors)):
-        if x.shape != like.shape:
-            raise RuntimeError(f"{name}: {what} {i} has shape {tuple(x.shape)}, but what it "
-                               f"belongs to has shape {tuple(like.shape)}")
-    return [x.to(like.dtype) for x, like in zip(given, tensors)]

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 
 from tensorlib._core.graph.node import gradient_node
-from tensorlib.graph.walk import graph_inside, kept_by, nodes_below, nodes_inside, roots_of
+from tensorlib.graph.traversal import graph_inside, kept_by, nodes_below, nodes_inside, roots_of
 
 
 class Summary:

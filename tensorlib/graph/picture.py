@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tensorlib._core.graph.node import gradient_node
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.graph.walk import (
+from tensorlib.graph.traversal import (
     graph_inside, kept_by, nodes_below, nodes_inside, place_of, roots_of,
 )
 
@@ -116,13 +116,13 @@ def quoted(text):
 
 # ---- the picture ---------------------------------------------------------------------------------
 
-class Level:
+class Subgraph:
     """One graph of a picture: that of the roots, or the one inside a composed operation.
 
     A place is a node and the number of one of its outputs. `starts` are what sends gradients into
     the graph: their id, label and the tensor they belong to. `ends` are the places where they leave
-    an inside graph, with the id and the name of each. `inner` are the levels of the nodes that have
-    a graph inside.
+    an inside graph, with the id and the name of each. `inner` are the subgraphs of the nodes that
+    have a graph inside.
     """
 
     def __init__(self, starts, nodes, ends=()):
@@ -135,31 +135,31 @@ class Level:
 
 
 class Picture:
-    """What `dot` writes about each level, outer levels first."""
+    """What `dot` writes about each subgraph, outer subgraphs first."""
 
     def __init__(self, roots, params):
         self.given = names_of(params)
         self.ids, self.names, self.numbers = {}, {}, Counter()
         starts = [(f"root{i}", self.given.get(place_of(x)) or numbered("output", i, roots), x)
                   for i, x in enumerate(roots)]
-        self.levels = [Level(starts, nodes_below([gradient_node(x) for x in roots]))]
-        for level in self.levels:        # which grows meanwhile
-            self.number(level)
-            self.enter(level)
-            self.connect(level)
+        self.subgraphs = [Subgraph(starts, nodes_below([gradient_node(x) for x in roots]))]
+        for subgraph in self.subgraphs:        # which grows meanwhile
+            self.number(subgraph)
+            self.enter(subgraph)
+            self.connect(subgraph)
 
-    def number(self, level):
-        """Gives an id and a name to each node of a level."""
-        for node in level.nodes:
+    def number(self, subgraph):
+        """Gives an id and a name to each node of a subgraph."""
+        for node in subgraph.nodes:
             is_leaf = node.operation == LEAF
             kind = "leaf" if is_leaf else node.operation
             self.ids[node] = f"n{len(self.ids)}"
             self.names[node] = (is_leaf and node.variable.name) or f"{kind}_{self.numbers[kind]}"
             self.numbers[kind] += 1
 
-    def enter(self, level):
-        """Notes the levels inside the nodes of a level."""
-        for node, edges in level.nodes.items():
+    def enter(self, subgraph):
+        """Notes the subgraphs inside the nodes of a subgraph."""
+        for node, edges in subgraph.nodes.items():
             inside = graph_inside(node)
             if inside is None:
                 continue
@@ -170,115 +170,115 @@ class Picture:
             for i, x in enumerate(inside.inputs):
                 if x is not None:
                     captured = i >= len(inside.names)
-                    name = self.name(level, edges[i]) if captured else inside.names[i]
+                    name = self.name(subgraph, edges[i]) if captured else inside.names[i]
                     ends.append((place_of(x), (f"{number}_in{i}", name, captured, x)))
-            level.inner[node] = Level(starts, nodes_inside(inside), ends)
-            self.levels.append(level.inner[node])
+            subgraph.inner[node] = Subgraph(starts, nodes_inside(inside), ends)
+            self.subgraphs.append(subgraph.inner[node])
 
-    def connect(self, level):
-        """Notes which gradients arrive at each place of a level."""
-        for number, _, x in level.starts:
-            self.send(level, number, place_of(x), (x.dtype, x.shape))
-        for node, edges in level.nodes.items():
+    def connect(self, subgraph):
+        """Notes which gradients arrive at each place of a subgraph."""
+        for number, _, x in subgraph.starts:
+            self.send(subgraph, number, place_of(x), (x.dtype, x.shape))
+        for node, edges in subgraph.nodes.items():
             number = self.ids[node]
             for i, (place, layout) in enumerate(zip(edges, node.input_layouts)):
                 if place[0] is not None:
-                    source = f"{number}_in{i}" if node in level.inner else number
-                    self.send(level, source, place, layout)
+                    source = f"{number}_in{i}" if node in subgraph.inner else number
+                    self.send(subgraph, source, place, layout)
 
-    def send(self, level, source, place, layout):
+    def send(self, subgraph, source, place, layout):
         """Notes one gradient on its way to a place."""
-        level.outputs[place[0]][place[1]] = layout
-        level.arriving[place].append(source)
+        subgraph.outputs[place[0]][place[1]] = layout
+        subgraph.arriving[place].append(source)
 
-    def name(self, level, place):
-        """The name of an output: that of an input of the level, one given, or a number."""
-        if place in level.ends:
-            return level.ends[place][1]
+    def name(self, subgraph, place):
+        """The name of an output: that of an input of the subgraph, one given, or a number."""
+        if place in subgraph.ends:
+            return subgraph.ends[place][1]
         node, slot = place
         return self.given.get(place) or self.names[node] + (f".{slot}" if slot else "")
 
     def lines(self):
         """The boxes, those of a composed operation in a box of its own, and then the arrows."""
         boxes = {}
-        for level in reversed(self.levels):         # the inner ones before those around them
-            boxes[level] = list(self.boxes(level, boxes))
-        yield from boxes[self.levels[0]]
-        for level in self.levels:
-            yield from self.arrows(level)
+        for subgraph in reversed(self.subgraphs):         # the inner ones before those around them
+            boxes[subgraph] = list(self.boxes(subgraph, boxes))
+        yield from boxes[self.subgraphs[0]]
+        for subgraph in self.subgraphs:
+            yield from self.arrows(subgraph)
 
-    def boxes(self, level, inner):
-        """The boxes of a level, those of the levels in it from `inner`."""
-        style = PORT_STYLE if level.ends else ROOT_STYLE
-        for number, name, x in level.starts:
+    def boxes(self, subgraph, inner):
+        """The boxes of a subgraph, those of the subgraphs in it from `inner`."""
+        style = PORT_STYLE if subgraph.ends else ROOT_STYLE
+        for number, name, x in subgraph.starts:
             yield box(number, f"{name}\n{layout_text(x.dtype, x.shape)}", style)
-        for node in level.nodes:
+        for node in subgraph.nodes:
             number = self.ids[node]
-            if node in level.inner:
+            if node in subgraph.inner:
                 yield f"  subgraph cluster_{number} {{"
-                yield f"  graph [label={quoted(self.title(level, node))}, {INSIDE_STYLE}];"
-                yield from inner[level.inner[node]]
+                yield f"  graph [label={quoted(self.title(subgraph, node))}, {INSIDE_STYLE}];"
+                yield from inner[subgraph.inner[node]]
                 yield "  }"
             elif node.operation == LEAF:
-                yield box(number, self.leaf(level, node), LEAF_STYLE)
+                yield box(number, self.leaf(subgraph, node), LEAF_STYLE)
             else:
-                yield box(number, self.operation(level, node))
-        for number, name, captured, x in level.ends.values():
+                yield box(number, self.operation(subgraph, node))
+        for number, name, captured, x in subgraph.ends.values():
             text = f"{name}, captured" if captured else name
             yield box(number, f"{text}\n{layout_text(x.dtype, x.shape)}", PORT_STYLE)
-        for place, sources in level.arriving.items():
+        for place, sources in subgraph.arriving.items():
             if len(sources) > 1:
-                yield box(self.sum_at(level, place), "+", SUM_STYLE)
+                yield box(self.sum_at(subgraph, place), "+", SUM_STYLE)
 
-    def leaf(self, level, node):
+    def leaf(self, subgraph, node):
         """What stands in the box of a leaf."""
         x = node.variable
-        return (f"{self.name(level, (node, 0))}\n{layout_text(x.dtype, x.shape)}\n"
+        return (f"{self.name(subgraph, (node, 0))}\n{layout_text(x.dtype, x.shape)}\n"
                 f"leaf, {x.nbytes:,} B")
 
-    def title(self, level, node):
+    def title(self, subgraph, node):
         """The name of an operation, and those given to its outputs."""
-        names = [self.given[node, slot] for slot in sorted(level.outputs[node])
+        names = [self.given[node, slot] for slot in sorted(subgraph.outputs[node])
                  if (node, slot) in self.given]
         return f"{', '.join(names)} = {node.operation}" if names else self.names[node]
 
-    def operation(self, level, node):
+    def operation(self, subgraph, node):
         """What stands in the box of an operation: its name, inputs and outputs, what it saves."""
         inputs = [layout_text(*layout) for layout in node.input_layouts]
         if len(inputs) > SHOWN_INPUTS:
             inputs[SHOWN_INPUTS - 1:] = [f"{len(inputs) - SHOWN_INPUTS + 1} more"]
-        outputs = [layout_text(*layout) for _, layout in sorted(level.outputs[node].items())]
-        lines = [self.title(level, node), f"{', '.join(inputs)} \u2192 {', '.join(outputs)}"]
+        outputs = [layout_text(*layout) for _, layout in sorted(subgraph.outputs[node].items())]
+        lines = [self.title(subgraph, node), f"{', '.join(inputs)} \u2192 {', '.join(outputs)}"]
         saved = [f"{'tensor ' if name.isdigit() else ''}{name} {sum(x.nbytes for x in kept):,} B"
                  for name, kept in kept_by(node).items()]
         if saved:
             lines.append(f"saves {', '.join(saved)}")
         return "\n".join(lines)
 
-    def target(self, level, place):
+    def target(self, subgraph, place):
         """The id of the box that takes the gradient of a place."""
         node, slot = place
-        if place in level.ends:
-            return level.ends[place][0]
-        return f"{self.ids[node]}_out{slot}" if node in level.inner else self.ids[node]
+        if place in subgraph.ends:
+            return subgraph.ends[place][0]
+        return f"{self.ids[node]}_out{slot}" if node in subgraph.inner else self.ids[node]
 
-    def sum_at(self, level, place):
+    def sum_at(self, subgraph, place):
         """The id of the sum of the gradients of a place."""
-        return f"sum_{self.target(level, place)}_{place[1]}"
+        return f"sum_{self.target(subgraph, place)}_{place[1]}"
 
-    def arrows(self, level):
+    def arrows(self, subgraph):
         """The gradients of each tensor: from one source, or by a sum of several.
 
         One from one source has its name where it is one of several that an operation takes.
         """
-        for place, sources in level.arriving.items():
-            target, name = self.target(level, place), f"{self.name(level, place)}@GRAD"
+        for place, sources in subgraph.arriving.items():
+            target, name = self.target(subgraph, place), f"{self.name(subgraph, place)}@GRAD"
             if len(sources) > 1:
-                total = self.sum_at(level, place)
+                total = self.sum_at(subgraph, place)
                 for i, source in enumerate(sources):
                     yield arrow(source, total, f"{name}@RENAME@{i}")
                 yield arrow(total, target, name)
-            elif len(level.outputs[place[0]]) > 1 and target == self.ids.get(place[0]):
+            elif len(subgraph.outputs[place[0]]) > 1 and target == self.ids.get(place[0]):
                 yield arrow(sources[0], target, name)
             else:
                 yield arrow(sources[0], target)

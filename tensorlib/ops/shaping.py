@@ -40,6 +40,11 @@ def reshape(input: Tensor, shape):
     return views.reshape(input, shape)
 
 
+@view.jvp
+def view_jvp(d_input, shape):
+    return d_input.reshape(shape)              # a tangent may have other strides than its primal
+
+
 @view.vjp("input")
 @reshape.vjp("input")
 def reshape_vjp(g, input_shape):

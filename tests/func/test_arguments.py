@@ -7,7 +7,7 @@ from process import run_python
 
 import tensorlib as tl
 from tensorlib import func
-from tensorlib.func import tree
+from tensorlib.autograd import tree
 from tensorlib.testing import assert_close
 
 Point = namedtuple("Point", "x y")

@@ -197,3 +197,13 @@ def test_forward_mode_through_a_long_chain():
     x = tl.ones((), dtype=tl.float64)
     out, moved = func.jvp(f, (x,), (x,))
     assert_close(out, moved)
+
+
+def test_a_view_of_a_sum_moves_with_a_tangent_of_other_strides():
+    """The tangent of what was broadcast is a view of one row, which `view` itself would refuse."""
+    table = tl.ones(2, 3, dtype=tl.float64)
+    x = tl.tensor([0.1, 0.2, 0.3], dtype=tl.float64)
+    for f in (lambda x: (x.sin() + table).view(6), lambda x: (x.sin() + table).view(-1)):
+        _, moved = func.jvp(f, (x,), (tl.ones_like(x),))
+        assert_close(moved, tl.cat([x.cos(), x.cos()]))
+        assert_close(func.jacfwd(f)(x), func.jacrev(f)(x))

@@ -126,3 +126,15 @@ def test_without_strict_independent_outputs_have_zero_derivatives(x):
     assert (functional.hvp(lambda x: x.sum(), x, x)[1] == 0).all()
     assert (functional.vhp(lambda x: x.sum(), x, x)[1] == 0).all()
     assert (functional.hessian(lambda x: x.sum(), x) == 0).all()
+
+
+def test_it_takes_examples_of_a_batch(x, y):
+    xs = tl.stack([x, y, x * y])
+
+    def products(x):
+        return (functional.vjp(tl.sin, x, x)[1], functional.jvp(tl.sin, x, x)[1],
+                functional.jacobian(tl.sin, x), functional.hessian(lambda x: (x ** 3).sum(), x),
+                functional.hvp(lambda x: (x ** 3).sum(), x, x, strict=True)[1])
+
+    for found, *one_by_one in zip(func.vmap(products)(xs), *map(products, xs), strict=True):
+        assert_close(found, tl.stack(one_by_one))

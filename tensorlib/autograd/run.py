@@ -1,0 +1,122 @@
+"""A run of a function that is differentiated: the one implementation of all transforms.
+
+`func` and `autograd.functional` are two faces of it, torch.func's and torch.autograd.functional's.
+They say which arguments are differentiated, check what they are given and choose what to return.
+"""
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.batching import recording_of
+from tensorlib.autograd.jacobians import columns_of, rows_of
+from tensorlib.autograd.tree import flatten, flatten_tensors, unflatten
+from tensorlib.ops.declare import FUNCTIONS
+
+ones_like = FUNCTIONS["ones_like"]
+
+
+class WrongArgument(ValueError, TypeError):
+    """A leaf that is no Tensor: ValueError is PyTorch's error for it, TypeError what it is."""
+
+
+def checked_inputs(name, container):
+    """The tensors in a container that is differentiated, and its structure.
+
+    Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
+    """
+    leaves, structure = flatten(container, f"{name}: the container of arguments")
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors or "
+                                f"containers of Tensors; got {type(leaf).__name__}")
+        if not leaf.is_floating_point():
+            raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
+                               f"gradients; got {leaf.dtype}")
+    return leaves, structure
+
+
+class Run:
+    """A run of `function(*args, **kwargs)` that is differentiated by the arguments at `places`.
+
+    `outputs` are the tensors of what it returned, `structure` how they were contained there; `aux`
+    is what came with them, where the function `has_aux`. Directions, gradients and tangents, are
+    lists with one tensor for each output or input.
+    """
+
+    def __init__(self, name, function, args, kwargs, places, has_aux=False, forward_mode=False):
+        tensors, self.inputs = checked_inputs(name, tuple([args[place] for place in places]))
+        with recording_of(tensors, forward_mode) as self.recording:
+            args = list(args)
+            for place, x in zip(places, unflatten(self.inputs, self.recording.inputs)):
+                args[place] = x
+            result = function(*args, **kwargs)
+        self.has_aux = has_aux
+        if not has_aux:
+            outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
+            self.outputs = self.recording.finish(outputs)
+            return
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise RuntimeError(f"{name}: output of function should be a tuple (output, aux) if "
+                               "has_aux is True")
+        result, aux = result
+        outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
+        beside, aux_structure = flatten(aux, f"{name}: what comes with the output")
+        self.outputs = self.recording.finish(
+            outputs, [x for x in beside if isinstance(x, Tensor)])
+        if not self.recording.linked:
+            beside = [x.detach() if isinstance(x, Tensor) else x for x in beside]
+        self.aux = unflatten(aux_structure, beside)
+
+    # ---- derivatives
+
+    def gradients(self):
+        """The gradient of each input, of the sum of all elements of the outputs."""
+        return self.recording.pull([ones_like(out) for out in self.outputs], False)
+
+    def pull(self, gradients, retain_graph=False):
+        """The gradients of the inputs from those of the outputs: products with the Jacobian."""
+        return self.recording.pull(cast_like(gradients, self.outputs), retain_graph)
+
+    def path(self):
+        """The graph between inputs and outputs, for `push`."""
+        return self.recording.path()
+
+    def push(self, path, tangents):
+        """The tangents of the outputs from those of the inputs: products with the Jacobian."""
+        return self.recording.push(path, cast_like(tangents, self.recording.inputs))
+
+    def jacobians(self, forward_mode=False, chunk_size=None):
+        """For each output a list of its Jacobians with respect to each input.
+
+        forward_mode: by columns. chunk_size: how many rows to compute at once in reverse mode.
+        """
+        return columns_of(self.recording) if forward_mode else [
+            rows_of(self.recording, place, chunk_size) for place in range(len(self.outputs))]
+
+    # ---- containers
+
+    def value(self):
+        """What the function returned, without what was for the graph alone."""
+        return unflatten(self.structure, self.outputs)
+
+    def by_output(self, found):
+        """What belongs to each output, in the container that the function returned."""
+        return unflatten(self.structure, found)
+
+    def contained(self, jacobians, single):
+        """What `jacobians` gave in the container of the outputs, in it those of the inputs."""
+        return self.by_output([self.by_argument(found, single) for found in jacobians])
+
+    def by_argument(self, found, single):
+        """What belongs to each input, in the containers of these; `single`: of the only one."""
+        found = unflatten(self.inputs, found)
+        return found[0] if single else found
+
+    def with_aux(self, *results):
+        """The results, followed by what came with the output if there is such; alone if one."""
+        results = (*results, self.aux) if self.has_aux else results
+        return results if len(results) > 1 else results[0]
+
+
+def cast_like(directions, tensors):
+    """Each direction in the dtype of the tensor that it belongs to."""
+    return [x if x.dtype is like.dtype else x.to(like.dtype)
+            for x, like in zip(directions, tensors)]
