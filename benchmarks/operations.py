@@ -22,6 +22,9 @@ from benchmarks.run import Effort, WorkerError, start_workers, time_in_turn
 from benchmarks.rows import rows
 from benchmarks.settings import SIZES, case_named, name_of, settings
 
+# What answers with a bool or a number, or makes no new values: there is no work to time.
+QUESTIONS = {"allclose", "detach", "equal", "is_complex", "is_floating_point", "is_tensor", "numel"}
+
 PRODUCTS = {"matmul", "mm", "inner", "addmm"}
 
 

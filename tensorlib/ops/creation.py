@@ -8,7 +8,7 @@ from tensorlib._core.base.dtypes import set_default_dtype
 from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.layout.views import to_dtype
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import in_place, op, publish
+from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given, given_pairs
 
 for _function in (
@@ -42,14 +42,14 @@ copy.op.add_rule("src", lambda: 1, constant=1)
 
 # ---- triangles -----------------------------------------------------------------------------------
 
-@op(linear=True, reference=np.tril,
+@op(linear=True, out=True, inplace=True, reference=np.tril,
     samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), 9)))
 def tril(input: Tensor, diagonal=0):
     """The lower triangles of matrices, with zeros above `diagonal`. Raises: RuntimeError."""
     return ranges.triangle(input, diagonal, False)
 
 
-@op(linear=True, reference=np.triu,
+@op(linear=True, out=True, inplace=True, reference=np.triu,
     samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), -9)))
 def triu(input: Tensor, diagonal=0):
     """The upper triangles of matrices, with zeros below `diagonal`. Raises: RuntimeError."""
@@ -80,9 +80,6 @@ def _indices(pair, dtype, device):
     """A pair of arrays of positions as a tensor of two rows."""
     return convert.asarray(np.stack(pair).astype(np.int64), dtype=dtype, device=device)
 
-
-for _name in ("tril", "triu"):
-    in_place(_name)
 
 for _function in (tril_indices, triu_indices):
     publish(_function.__name__, _function, _function.__doc__, method=False)

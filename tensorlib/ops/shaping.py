@@ -1,12 +1,10 @@
 """Operations on shapes: views, copies, joining and splitting."""
 
-from collections.abc import Iterable
 from operator import index
 
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
-from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import joining, views
@@ -291,7 +289,8 @@ def copy_vjp(g):
 
 # ---- joining -------------------------------------------------------------------------------------
 
-@op(linear=True, method=False, reference=lambda *xs, dim=0: np.concatenate(xs, dim),
+@op(linear=True, method=False, out=True,
+    reference=lambda *xs, dim=0: np.concatenate(xs, dim),
     samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1))
 def cat(tensors: Tensors, dim=0):
     """The tensors joined along a dim that is there. Dtypes are promoted.
@@ -313,22 +312,7 @@ def cat_vjp(g, tensors_shape, dim):
     return grads
 
 
-_cat = cat
-
-
-def cat(tensors, dim=0, *, out=None):
-    """See the operation."""
-    if out is None:
-        return _cat(tensors, dim)
-    tensors = tuple(tensors)
-    return store_out("cat", tensors, _cat(tensors, dim), out)
-
-
-publish("cat", cat, _cat.op.doc, method=False)
-cat.op = _cat.op
-
-
-@op(linear=True, method=False, reference=lambda *xs, dim=0: np.stack(xs, dim),
+@op(linear=True, method=False, out=True, reference=lambda *xs, dim=0: np.stack(xs, dim),
     samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
 def stack(tensors: Tensors, dim=0):
     """The tensors, all of one shape, joined along a new dim. Dtypes are promoted.
@@ -342,22 +326,6 @@ def stack(tensors: Tensors, dim=0):
 def stack_vjp(g, tensors_shape, dim):
     before = (slice(None),) * (dim % g.ndim)
     return [g[(*before, i)] for i in range(len(tensors_shape))]
-
-
-_stack = stack
-
-
-def stack(tensors, dim=0, *, out=None):
-    """See the operation."""
-    if out is None:
-        return _stack(tensors, dim)
-    if isinstance(tensors, Iterable):
-        tensors = tuple(tensors)
-    return store_out("stack", tensors, _stack(tensors, dim), out)
-
-
-publish("stack", stack, _stack.op.doc, method=False)
-stack.op = _stack.op
 
 
 # ---- splitting -----------------------------------------------------------------------------------

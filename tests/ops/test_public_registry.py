@@ -11,6 +11,7 @@ import tensorlib as tl
 from tensorlib import func, ops
 from tensorlib._core.sweep.python_nodes import sweep_inside
 from tensorlib.ops.calls import flat
+from tensorlib.ops.declare import resolved
 from tensorlib.ops.samples import reals
 from tensorlib.testing import assert_close, check_op, gradcheck, gradgradcheck
 from tensorlib.testing.catalogue import differentiable, prepared, recorded_samples
@@ -124,8 +125,8 @@ def test_a_backward_operation_is_an_operation_with_a_gradient():
 def test_backward_operations_equal_the_sweep(op):
     for tensors, wanted in recorded_samples(op)[:3]:
         args, kwargs = prepared(op, tensors)
-        n = len(op.arguments)
-        call = ops.call(op, *args[:n], **dict(zip(op.attributes, args[n:])), **kwargs)
+        doer, given, attributes = resolved(op, args, kwargs)
+        call = ops.call(doer, *given, **attributes)
         outs = [x for x in call.outputs if isinstance(x, tl.Tensor) and x.requires_grad]
         gs = [tl.ones_like(x) if x.requires_grad else None for x in call.outputs]
         swept = tl.autograd.grad(outs, wanted, [g for g in gs if g is not None],
