@@ -5,6 +5,7 @@ import functools
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tangent import RULES, Call, check_derivative, tangent_of
 from tensorlib.autograd.transform import Trace
+from tensorlib.ops.declare import resolved
 
 
 def jvp_of(op, args, kwargs, tangents):
@@ -21,25 +22,29 @@ def jvp_of(op, args, kwargs, tangents):
     >>> tangent
     tensor([0., 2.])
     """
-    tensors = args[0] if op.variadic else args[:len(op.arguments)]
+    if op.convert is not None:
+        op, args, kwargs = resolved(op, args, kwargs)
+    tensors = args[0] if op.variadic else [args[place] for place in op.places]
     if len(tangents) != len(tensors):
         raise ValueError(
             f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
     if op.linearity == "composite":
-        return jvp_of_parts(op, list(tensors), args[len(args[:1] if op.variadic else tensors):],
-                            kwargs, tangents)
+        return jvp_of_parts(op, list(tensors), args, kwargs, tangents)
     check_derivative(op)
     call = Call(op, args, kwargs)
     return call.result, tangent_of(call, tangents)
 
 
-def jvp_of_parts(op, tensors, attributes, kwargs, tangents):
+def jvp_of_parts(op, tensors, args, kwargs, tangents):
     """`jvp_of` for what is made of operations."""
     moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
     with Trace([tensors[i] for i in moving], complete=True) as trace:
         for i, x in zip(moving, trace.inputs):
             tensors[i] = x
-        out = op.function(*((tensors,) if op.variadic else tensors), *attributes, **kwargs)
+        given = list(args)
+        for place, x in zip(op.places, [tensors] if op.variadic else tensors):
+            given[place] = x
+        out = op.function(*given, **kwargs)
     several = not isinstance(out, Tensor)
     outputs = trace.finish(list(out) if several else [out])
     moved = trace.push(trace.path(), [tangents[i] for i in moving])

@@ -21,7 +21,7 @@ class Call:
         self.op = op
         self.inputs = tuple(args[0]) if op.variadic else tuple(args[:tensors])
         self.attributes = {**dict(zip(op.attributes, args[tensors:])), **kwargs}
-        out = op.function(*args, **kwargs)
+        out = op.function(*((self.inputs,) if op.variadic else self.inputs), **self.attributes)
         self.outputs = (out,) if isinstance(out, Tensor) else tuple(out)
         self.result = out
 

@@ -9,6 +9,7 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    joining,
     rebasing,
     creation,
     random,
@@ -20,10 +21,12 @@ from tensorlib.ops import (
     repeating,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
+from tensorlib.ops.complete import check_registry
 from tensorlib.ops.compose import compose
 from tensorlib.ops.declare import FUNCTIONS, Tensors, check_tensors, composite, elementwise, op
 from tensorlib.ops.primitive import defjvp, defvjp, primitive
 
+check_registry()
 check_tensors()
 connect_operators()
 connect_subscripts()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import alias, composite, elementwise, in_place, publish
+from tensorlib.ops.declare import Instead, alias, composite, elementwise, in_place, publish
 from tensorlib.ops.samples import pairs
 
 inf, nan = float("inf"), float("nan")
@@ -12,9 +12,17 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 # ---- the four operations -------------------------------------------------------------------------
 
-@elementwise(reference=np.add, samples=pairs(), edges=EDGES, public=False)
+def scaled(input, other, *, alpha=1):
+    """The `convert` of `add` and `sub`: `other` times `alpha`."""
+    return input, other if alpha == 1 else mul(other, alpha)
+
+
+@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled)
 def add(input, other):
-    """Sum of the elements of both, with broadcasting."""
+    """Sum of the elements of both, with broadcasting.
+
+    `other` is first multiplied by `alpha`.
+    """
 
 
 @add.deriv("input")
@@ -28,9 +36,12 @@ def add_deriv_other():
 
 
 @elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
-             public=False)
+             convert=scaled)
 def sub(input, other):
-    """Difference of the elements of both, with broadcasting."""
+    """Difference of the elements of both, with broadcasting.
+
+    `other` is first multiplied by `alpha`.
+    """
 
 
 @sub.deriv("input")
@@ -58,10 +69,25 @@ def mul_deriv_other(input):
     return input
 
 
+def rounded(input, other, *, rounding_mode=None):
+    """The `convert` of `div`: a rounded quotient is another operation."""
+    if rounding_mode is None:
+        return input, other
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
+    return Instead(floor_divide if rounding_mode == "floor" else div_trunc, input, other)
+
+
 @elementwise(reference=np.divide, samples=pairs(other_low=0.5), edges=EDGES, to_float=True,
-             public=False)
+             convert=rounded)
 def div(input, other):
-    """Quotient of the elements of both, with broadcasting."""
+    """Quotient of the elements of both, with broadcasting.
+
+    rounding_mode: None for the true quotient, "floor" or "trunc" to round it down or towards zero.
+
+    Raises: RuntimeError for another mode, ZeroDivisionError for a rounded integer division by zero.
+    """
 
 
 @div.deriv("input")
@@ -227,47 +253,7 @@ def zmul_deriv_slope(input):
     return input
 
 
-# ---- functions with more arguments than their operation ------------------------------------------
-
-def scaled(name, operation):
-    """`add` and `sub` with their factor `alpha`, and their in-place methods."""
-    inplace = operation.inplace
-
-    def function(input, other, *, alpha=1, out=None):
-        return operation(input, other if alpha == 1 else mul(other, alpha), out=out)
-
-    def method(self, other, *, alpha=1):
-        return inplace(self, other if alpha == 1 else mul(other, alpha))
-
-    publish(name, function, operation.__doc__ + "\n\n    `other` is first multiplied by `alpha`.\n")
-    publish(name + "_", method, f"In-place form of `{name}`.", public=False)
-    function.op = operation.op
-    return function
-
-
-def rounded(function_of):
-    """`div` or `div_` with its `rounding_mode`: None, "floor" or "trunc"."""
-    def function(input, other, *, rounding_mode=None, **out):
-        if rounding_mode not in function_of:
-            raise RuntimeError(
-                f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
-        return function_of[rounding_mode](input, other, **out)
-    return function
-
-
-_add, _sub, _div = add, sub, div
-add = scaled("add", _add)
-sub = scaled("sub", _sub)
-div = publish("div", rounded({None: _div, "floor": floor_divide, "trunc": div_trunc}),
-              _div.__doc__ + """
-    rounding_mode: None for the true quotient, "floor" or "trunc" to round it down or towards zero.
-
-    Raises: RuntimeError for another mode, ZeroDivisionError for a rounded integer division by zero.
-    """)
-div.op = _div.op
-publish("div_", rounded({None: _div.inplace, "floor": floor_divide.inplace,
-                         "trunc": div_trunc.inplace}), "In-place form of `div`.", public=False)
-
+# ---- made of these -------------------------------------------------------------------------------
 
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""

@@ -8,7 +8,7 @@ from tensorlib._core.graph.op import Op, connect_gradients, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.compose import ARGUMENT
-from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.declare import FUNCTIONS, resolved, run_resolved
 
 FACTS = ("shape", "ndim", "dtype")      # what a rule may ask of an argument, as in `input_shape`
 
@@ -55,6 +55,9 @@ class GradOp:
 def call(name: str | Op, *inputs: Any, **attributes: Any) -> Call:
     """Runs an operation, by its name or its record, and returns the call as a record.
 
+    It says which operation ran, with which arguments, where a name does for several: the call of
+    "max" without a `dim` is one of "amax".
+
     >>> from tensorlib import ops
     >>> found = ops.call("sum", tensorlib.tensor([[1., 2.], [3., 4.]]), dim=0)
     >>> found.outputs, found.attributes["dim"]
@@ -69,7 +72,9 @@ def call(name: str | Op, *inputs: Any, **attributes: Any) -> Call:
     if unknown := set(attributes) - set(op.attributes):
         raise TypeError(f"call: {op.name} has no attribute {sorted(unknown)[0]!r}; it has "
                         f"{', '.join(op.attributes) or 'none'}")
-    result = op(*inputs, **attributes)
+    if op.convert is not None:
+        op, inputs, attributes = resolved(op, inputs, attributes)
+    result = run_resolved(op, inputs, attributes)
     outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     return Call(op, tuple(as_input(x, outputs[0]) for x in inputs), outputs,
                 {**dict(zip(op.attributes, op.defaults)), **attributes})
@@ -196,7 +201,7 @@ def swept(op, inputs, attributes, gs):
     try:
         own = tuple(tuple(inner_input(y) for y in x) if isinstance(x, tuple) else inner_input(x)
                     for x in inputs)
-        result = op(*own, **attributes)
+        result = run_resolved(op, own, attributes)
     finally:
         _set_grad_enabled(before)
     roots = [(x, g) for x, g in zip(flat([result]), flat(gs))

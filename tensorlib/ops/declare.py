@@ -3,138 +3,87 @@
 `@elementwise` is for operations that a loop does element by element, `@op` for all others,
 `@composite` for functions made of operations, which need no rule of their own. From the declaration
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
+
+What PyTorch lets a call say in more ways than the operation takes, `convert` deals with: a function
+with the signature of the call, which returns the tuple of the operation's own arguments, or
+`Instead(function, ...)` where another operation does the call. It leaves the operation's own
+arguments as they are, so that rules can call the function too.
 """
 
-from functools import cache, wraps
-from inspect import Parameter, Signature, signature
+from functools import wraps
 from types import FunctionType
 
 from tensorlib._core.apply.operators import (
-    make_binary,
+    Instead,
     make_checked,
+    make_converted,
+    make_elementwise,
     make_general,
     make_inplace,
-    make_nary,
     make_sized,
-    make_unary,
 )
-from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.op import Op, find
-from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.complete import check_keywords, check_names
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.outside import outside_graph
-
-FUNCTIONS = {}  # every public function by name, in the order of declaration
-
-_MAKERS = {1: make_unary, 2: make_binary}
+from tensorlib.ops.publish import (
+    FUNCTIONS,
+    alias,
+    check_tensors,
+    defaults,
+    names_signature,
+    parameters,
+    publish,
+    publish_in_place,
+    tensor_places,
+    under_name,
+    with_out,
+)
 
 
 class Tensors:
     """The annotation of a parameter that is a sequence of tensors."""
 
 
-def publish(name, function, doc, method=True, public=True):
-    """Makes `function` the public function, and by default the method, of this name."""
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "tensorlib"
-    function.__doc__ = doc
-    if public:
-        FUNCTIONS[name] = function
-    if method:
-        attach(name, function)
-    return function
-
-
-def alias(name, function, method=True):
-    """Publishes an operation under a second name of PyTorch's."""
-    FUNCTIONS[name] = function
-    if method:
-        attach(name, function)
-        inplace = getattr(Tensor, function.__name__ + "_", None)
-        if inplace is not None:
-            attach(name + "_", inplace)
-
-
-def in_place(name):
-    """Publishes the method `NAME_` of a function that is not element-wise, and returns it.
-
-    It writes what the function gives over the elements of its first tensor.
-    """
-    def method(self, *args, **kwargs):
-        if "out" in kwargs:
-            raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
-        return write_result(name + "_", self, FUNCTIONS[name](self, *args, **kwargs))
-    function = FUNCTIONS[name]
-    function.inplace = method
-    method.__signature__ = Signature(
-        [p for p in signature(function).parameters.values() if p.name != "out"])
-    return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
-
-
-def check_tensors():
-    """Puts the functions and methods in Python behind a check that tensors are Tensors.
-
-    A method of one tensor needs none. The compiled functions check for themselves, and so do those
-    that add arguments to an element-wise operation, whose operands may be numbers.
-    """
-    made = {}                                    # aliases stay the same function
-    for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
-        for name, function in names.items():
-            places = _tensor_places(function)
-            if not places or (put is attach and len(places) == 1):
-                continue
-            if function not in made:
-                made[function] = wraps(function)(
-                    make_checked(function.__name__, places, function))
-            put(name, made[function])
-
-
-def _tensor_places(function):
-    """Which parameters of a public function in Python must be tensors, and their places.
-
-    The first is one by its name, others by their annotation. None where the function `checks` them.
-    """
-    op = getattr(function, "op", None)
-    if type(function) is not FunctionType or hasattr(function, "checks") or (
-            op is not None and op.elementwise and len(op.arguments) == 2):
-        return {}
-    return {name: place for place, name in enumerate(_parameters(function))
-            if function.__annotations__.get(name) is Tensor
-            or place == 0 and name in ("input", "self", "tensor", "condition")}
-
-
-def _parameters(function):
-    """The names of a function's parameters."""
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
+# ---- element by element --------------------------------------------------------------------------
 
 def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float=False, boolean=(),
                 refuses=None, differentiable=True, public=True, method=True, inplace=True,
-                **testing):
+                convert=None, **testing):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     to_float: integers are computed as the default float. boolean: arguments that are bool. refuses:
-    "zero" or "negative", integers that are an error in the last argument.
+    "zero" or "negative", integers that are an error in the last argument. convert: what brings the
+    arguments of a call into those of the operation.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
+
+    Raises: ValueError for a name that is taken, and where `boolean` names no argument; TypeError
+    for a keyword that no declaration has.
     """
     def decorate(function):
-        name, arguments = function.__name__, _parameters(function)
+        name, arguments = function.__name__, parameters(function)
+        check_keywords("elementwise", name, testing)
+        check_names("elementwise", name, arguments, ("out",), boolean)
         record = Op(
             name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
             refuses=refuses,
             boolean_inputs=tuple(arguments.index(a) for a in boolean),
             differentiable=differentiable, linearity="deriv" if differentiable else "",
+            takes_out=True, convert=convert, returns=Tensor,
             testing={"reference": reference, "samples": samples, "edges": edges,
                      "refuses": refuses, **testing})
-        made = _MAKERS.get(len(arguments), make_nary)(record)
+        made, inplace_made = make_elementwise(record), make_inplace(record)
+        if convert is None:
+            made.__signature__ = names_signature(record.arguments, "out")
+            inplace_made.__signature__ = names_signature(record.arguments)
+        else:
+            made = converted(name, made, convert, takes_out=True)
+            inplace_made = converted(name + "_", inplace_made, convert, in_place=True)
         publish(name, made, function.__doc__, method, public)
-        made.__signature__ = _signature(record.arguments, "out")
-        made.inplace = make_inplace(record)
-        made.inplace.__signature__ = _signature(record.arguments)
-        publish(name + "_", made.inplace, f"In-place form of `{name}`.", method and inplace,
-                public=False)
+        made.inplace = publish(name + "_", inplace_made, f"In-place form of `{name}`.",
+                               method and inplace, public=False)
         made.op = record
         record.function = made
         made.deriv = _deriv_of(record)
@@ -142,14 +91,16 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
     return decorate
 
 
-@cache
-def _signature(arguments, *by_keyword, variadic=None):
-    """The signature of a compiled function, which has not its own names; equal ones are shared."""
-    found = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
-    if variadic:
-        found.append(Parameter(variadic, Parameter.VAR_POSITIONAL))
-    found += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in by_keyword]
-    return Signature(found)
+def converted(name, call, convert, takes_out=False, in_place=False):
+    """The function `call` of an operation with the arguments of `convert`."""
+    code, given = convert.__code__, convert.__defaults__ or ()
+    places = tensor_places(convert, by_name=False)
+    made = make_converted(name, places, under_name(convert, name), call,
+                          code.co_argcount - len(given), code.co_argcount, in_place)
+    made.__wrapped__ = convert              # where `inspect.signature` looks
+    if takes_out:
+        made.__signature__ = with_out(convert)
+    return made
 
 
 def _deriv_of(record):
@@ -165,102 +116,200 @@ def _deriv_of(record):
     return deriv
 
 
+# ---- all others ----------------------------------------------------------------------------------
+
 def op(*, reference=None, samples=None, linear=False, multilinear=False, view=False,
        differentiable=True, outputs=("out",), public=True, method=True, name=None, kernel=None,
-       maker=make_general, **testing):
+       maker=make_general, convert=None, out=False, inplace=False, **testing):
     """Declares an operation by its forward function on tensors outside the graph.
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
     the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the input's storage. kernel, maker: the compiled forward, and
-    what makes the function that is called, for operations too hot for a Python frame; the decorated
-    function is then only the signature and the docstring. Declared outside the library, the forward
-    function may be made of any operations and of NumPy: it runs outside the graph.
+    follows. view: the result looks at the input's storage. out, inplace: it has `out=`, and a
+    method `NAME_`. kernel, maker: the compiled forward, and what makes the function that is called,
+    for operations too hot for a Python frame; the decorated function is then only the signature and
+    the docstring. convert: what brings the arguments of a call into those of the operation.
+    Declared outside the library, the forward function may be made of any operations and of NumPy:
+    it runs outside the graph.
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
     where an argument has none) and whatever a gradient rule may name.
+
+    Raises: ValueError for a name that is taken, a differentiable operation without tensors, tensors
+    after attributes, and parameters with names that rules use themselves; TypeError for a keyword
+    that no declaration has.
     """
     def decorate(forward):
         called = name or forward.__name__
+        check_keywords("op", called, testing)
+        annotations, names = forward.__annotations__, parameters(forward)
+        arguments = [p for p in names if annotations.get(p) in (Tensor, Tensors)]
+        attributes = [p for p in names if p not in arguments]
+        check_names("op", called, names, outputs)
+        check_tensor_places("op", called, names, arguments, differentiable)
+        if linear and multilinear:
+            raise ValueError(f"op: {called} is declared linear and multilinear; a map that is "
+                             "linear in each of several arguments is multilinear alone")
+        run = kernel or forward
         if kernel is None and not forward.__module__.startswith("tensorlib."):
             run = outside_graph(called, forward)
-        else:
-            run = kernel or forward
-        record = _record(
-            called, forward, run, linear, multilinear, view, differentiable, outputs,
-            {"reference": reference, "samples": samples, **testing})
-        made = publish(called, maker(record), forward.__doc__, method, public)
+        own = defaults(forward)
+        record = Op(
+            called, forward.__doc__, arguments, attributes, [own.get(a) for a in attributes],
+            outputs, forward=run, variadic=Tensors in annotations.values(), is_view=view,
+            differentiable=differentiable, takes_out=out, convert=convert,
+            returns=annotations.get("return", Tensor),
+            linearity="linear" if linear else "multilinear" if multilinear else "",
+            testing={"reference": reference, "samples": samples, **testing})
+        made = maker(record)
         if maker is make_sized:
-            made.__signature__ = _signature(record.arguments, variadic=record.attributes[0])
+            made.__signature__ = names_signature(record.arguments, variadic=attributes[0])
         elif maker is make_general:
             made.__wrapped__ = forward          # where `inspect.signature` looks
-        elif not record.attributes:
-            made.__signature__ = _signature(record.arguments, "out")
+            if out:
+                made.__signature__ = with_out(forward)
+        elif out and not attributes:
+            made.__signature__ = names_signature(record.arguments, "out")
+        if convert is not None:
+            made = converted(called, made, convert, takes_out=out)
+        publish(called, made, forward.__doc__, method, public)
         made.op = record
         record.function = made
-
-        def vjp(argument=None):
-            def add(rule):
-                record.add_rule(None if callable(argument) else argument, rule)
-                return rule
-            return add(argument) if callable(argument) else add
-
-        def jvp(rule):
-            record.add_tangent(rule)
-            return rule
-
-        made.vjp, made.jvp = vjp, jvp
+        _add_rules_to(made, record)
+        if inplace:
+            publish_in_place(called, made)
         return made
     return decorate
 
 
-def _defaults(function):
-    """The defaults of a function's parameters, by name."""
-    code = function.__code__
-    positional = code.co_varnames[: code.co_argcount]
-    defaults = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
-    return {**defaults, **(function.__kwdefaults__ or {})}
+def check_tensor_places(what, name, names, arguments, differentiable):
+    """Raises ValueError where a declaration has no tensors to differentiate, or has them late."""
+    if not arguments and differentiable:
+        raise ValueError(f"{what}: {name} has no tensors: annotate those among its parameters "
+                         f"({', '.join(names) or 'none'}) with Tensor, or a sequence with Tensors, "
+                         "or declare differentiable=False")
+    late = [p for i, p in enumerate(arguments) if names[i] != p]
+    if late:
+        raise ValueError(f"{what}: {name} takes its tensors first, but {late[0]!r} stands after "
+                         f"{names[names.index(late[0]) - 1]!r}")
 
 
-def _record(name, forward, run, linear, multilinear, view, differentiable, outputs, testing):
-    """The Op of a forward function, whose annotations say which parameters are tensors."""
-    annotations = forward.__annotations__
-    parameters = _parameters(forward)
-    arguments = [p for p in parameters if annotations.get(p) in (Tensor, Tensors)]
-    attributes = parameters[len(arguments):]
-    defaults = _defaults(forward)
-    return Op(
-        name, forward.__doc__, arguments, attributes, [defaults.get(a) for a in attributes],
-        outputs,
-        forward=run, variadic=Tensors in annotations.values(), is_view=view,
-        differentiable=differentiable,
-        linearity="linear" if linear else "multilinear" if multilinear else "", testing=testing)
+def _add_rules_to(made, record):
+    """Gives the function of an operation its decorators `vjp` and `jvp`."""
+    def vjp(argument=None):
+        def add(rule):
+            record.add_rule(None if callable(argument) else argument, rule)
+            return rule
+        return add(argument) if callable(argument) else add
 
+    def jvp(rule):
+        record.add_tangent(rule)
+        return rule
+
+    made.vjp, made.jvp = vjp, jvp
+
+
+# ---- made of operations --------------------------------------------------------------------------
 
 def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True,
-              outputs=("out",), **testing):
+              outputs=("out",), tensors=None, out=False, inplace=False, random=False, **testing):
     """Declares a function made of operations; its gradient is theirs.
 
-    Parameters without a default are its tensors, or one annotated `Tensors` a sequence of them; the
-    rest are attributes.
+    Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
+    one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
+    attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
+    `out=`, and a method `NAME_`. random: it draws numbers. What returns no Tensor says what by the
+    annotation of the function.
+
+    reference: the NumPy function to equal; of what is `random` a function that gives the least and
+    the greatest that each element may be.
+
+    Raises: ValueError for a name that is taken; TypeError for a keyword that no declaration has.
     """
     def decorate(function):
-        name = function.__name__
-        defaults = _defaults(function)
-        arguments = [p for p in _parameters(function) if p not in defaults]
-        attributes = [p for p in _parameters(function) if p in defaults]
+        name, names, own = function.__name__, all_parameters(function), defaults(function)
+        check_keywords("composite", name, testing)
+        annotations = getattr(function, "__annotations__", {})
+        arguments = tensors if tensors is not None else [
+            p for p in names if p not in own and p in parameters(function)
+            and annotations.get(p, Tensor) in (Tensor, Tensors)]
+        check_names("composite", name, names, (), arguments)
+        attributes = [p for p in names if p not in arguments]
         record = Op(
-            name, function.__doc__, arguments, attributes, [defaults[a] for a in attributes],
-            outputs, forward=function, variadic=Tensors in function.__annotations__.values(),
-            differentiable=differentiable, linearity="composite",
+            name, function.__doc__, arguments, attributes, [own.get(a) for a in attributes],
+            outputs, forward=function, variadic=Tensors in annotations.values(),
+            differentiable=differentiable and not random, linearity="composite",
+            takes_out=out or "out" in names, random=random,
+            returns=annotations.get("return", Tensor),
+            places=[names.index(a) for a in arguments],
             testing={"reference": reference, "samples": samples, **testing})
-        publish(name, function, function.__doc__, method, public)
-        function.op = record
-        record.function = function
-        return function
+        made = checked(name, function, out)
+        publish(name, made, function.__doc__, False, public)
+        if method:
+            publish(name, made if out or len(arguments) > 1 else function, function.__doc__, True,
+                    public=False)
+        made.op = function.op = record
+        record.function = made
+        if inplace:
+            publish_in_place(name, made)
+        return made
     return decorate
 
 
-__all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise", "find",
-           "in_place", "op", "publish"]
+def all_parameters(function):
+    """The names of a function's parameters, with that of `*args` in its place."""
+    code, names = function.__code__, list(parameters(function))
+    if code.co_flags & VARIADIC:
+        names.insert(code.co_argcount, code.co_varnames[len(names)])
+    return names
+
+
+VARIADIC = 4                    # the flag of a function with `*args`: inspect.CO_VARARGS
+
+
+def checked(name, function, out):
+    """A function in Python behind the check that its tensors are Tensors, and with its `out=`."""
+    places = tensor_places(function) if type(function) is FunctionType else {}
+    if not places and not out:
+        return function
+    made = wraps(function)(make_checked(name, places, function, out))
+    if out:
+        made.__signature__ = with_out(function)
+    return made
+
+
+def in_place(name):
+    """Publishes the method `NAME_` of a published function."""
+    function = FUNCTIONS[name]
+    late = wraps(function)(lambda *args, **kwargs: FUNCTIONS[name](*args, **kwargs))
+    function.inplace = publish_in_place(name, late)
+
+
+# ---- calls in their canonical form ---------------------------------------------------------------
+
+def resolved(op, args, kwargs):
+    """The operation that does a call of `op`, its tensors, and the attributes given, by name."""
+    while op.convert is not None:
+        given = op.convert(*args, **kwargs)
+        if not isinstance(given, Instead):
+            args, kwargs = given, {}
+            break
+        op, args, kwargs = given.function.op, given.args, given.kwargs
+    rest = iter(op.attributes)
+    count = len(op.arguments) + len(op.attributes)
+    names = [op.arguments[op.places.index(i)] if i in op.places else next(rest)
+             for i in range(count)]
+    named = {**dict(zip(names, args)), **kwargs}
+    return op, tuple(named.pop(name) for name in op.arguments), named
+
+
+def run_resolved(op, tensors, attributes):
+    """What an operation gives for its tensors and its attributes by name."""
+    if op.places == tuple(range(len(tensors))):
+        return op.function(*tensors, **attributes)
+    return op.function(**dict(zip(op.arguments, tensors)), **attributes)
+
+
+__all__ = ["FUNCTIONS", "Instead", "Tensors", "alias", "check_tensors", "composite", "elementwise",
+           "find", "in_place", "op", "publish", "resolved", "run_resolved"]

@@ -28,7 +28,7 @@ def wrong(*cases):
 
 # ---- products of two tensors ---------------------------------------------------------------------
 
-@op(multilinear=True, maker=make_product(), reference=np.matmul,
+@op(multilinear=True, maker=make_product(), out=True, reference=np.matmul,
     takes="integer floating",
     samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
     errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))))
@@ -44,28 +44,28 @@ def matmul(input: Tensor, other: Tensor):
     """
 
 
-@op(multilinear=True, maker=make_product(2, 2, "mat2"), reference=np.matmul,
+@op(multilinear=True, maker=make_product(2, 2, "mat2"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRICES),
     errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
 def mm(input: Tensor, other: Tensor):
     """Product of two matrices. Shapes: (M, K) @ (K, N) -> (M, N). Raises: RuntimeError."""
 
 
-@op(multilinear=True, maker=make_product(2, 1, "vec"), reference=np.matmul,
+@op(multilinear=True, maker=make_product(2, 1, "vec"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRIX_VECTOR),
     errors=wrong(((2, 3), (2,)), ((3,), (3,))))
 def mv(input: Tensor, other: Tensor):
     """Product of a matrix and a vector. Shapes: (M, K) @ (K,) -> (M,). Raises: RuntimeError."""
 
 
-@op(multilinear=True, maker=make_product(1, 1, "tensor"), reference=np.dot,
+@op(multilinear=True, maker=make_product(1, 1, "tensor"), out=True, reference=np.dot,
     takes="integer floating", samples=products(*VECTORS),
     errors=wrong(((3,), (4,)), ((2, 3), (3,))))
 def dot(input: Tensor, other: Tensor):
     """Inner product of two vectors, 0-d. Raises: RuntimeError."""
 
 
-@op(multilinear=True, maker=make_product(3, 3, "mat2"), reference=np.matmul,
+@op(multilinear=True, maker=make_product(3, 3, "mat2"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*BATCHES),
     errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))))
 def bmm(input: Tensor, other: Tensor):

@@ -5,14 +5,13 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.apply.operators import make_reduction
-from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layout import views
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import spread
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
-from tensorlib.ops.declare import composite, in_place, op, publish
+from tensorlib.ops.declare import Instead, composite, op
 from tensorlib.ops.samples import given
 from tensorlib.ops.joining import cat
 
@@ -57,7 +56,8 @@ NO_PLACE = empty(((0, 3), None, IndexError), ((0, 3), 0, IndexError))
 
 # ---- sums, products, means -----------------------------------------------------------------------
 
-@op(linear=True, kernel=reductions.sum, maker=make_reduction, reference=over(whole(np.sum)),
+@op(linear=True, kernel=reductions.sum, maker=make_reduction, out=True,
+    reference=over(whole(np.sum)),
     samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction")
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
@@ -72,7 +72,8 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 sum.op.add_rule("input", spread, spreads=True)
 
 
-@op(linear=True, kernel=reductions.mean, maker=make_reduction, reference=over(np.mean),
+@op(linear=True, kernel=reductions.mean, maker=make_reduction, out=True,
+    reference=over(np.mean),
     samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction")
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
@@ -84,7 +85,8 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 mean.vjp("input")(reductions.grad_of_mean)
 
 
-@op(kernel=reductions.prod, maker=make_reduction, reference=over(whole(np.prod)),
+@op(kernel=reductions.prod, maker=make_reduction, out=True,
+    reference=over(whole(np.prod)),
     samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction")
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
@@ -128,7 +130,7 @@ def prod_jvp(d_input, input, out, dim, keepdim):
     return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(linear=True, kernel=reductions.cumsum, tolerance="reduction",
+@op(linear=True, kernel=reductions.cumsum, out=True, inplace=True, tolerance="reduction",
     reference=lambda x, dim: whole(np.cumsum)(np.atleast_1d(x), axis=dim).reshape(x.shape),
     samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
 def cumsum(input: Tensor, dim, dtype=None):
@@ -138,9 +140,6 @@ def cumsum(input: Tensor, dim, dtype=None):
 @cumsum.vjp("input")
 def cumsum_vjp(g, dim):
     return backwards(backwards(g, dim).cumsum(dim), dim)
-
-
-in_place("cumsum")
 
 
 def backwards(x, dim):
@@ -164,7 +163,8 @@ def count_nonzero(input: Tensor, dim=None):
 
 # ---- extremes ------------------------------------------------------------------------------------
 
-@op(kernel=reductions.amax, maker=make_reduction, reference=over(np.max), samples=given(*DIMS),
+@op(kernel=reductions.amax, maker=make_reduction, out=True,
+    reference=over(np.max), samples=given(*DIMS),
     errors=NOTHING_TO_CHOOSE)
 def amax(input: Tensor, dim=None, keepdim=False):
     """The largest element of all, or over `dim` (an int or several); NaN if one is.
@@ -173,7 +173,8 @@ def amax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(kernel=reductions.amin, maker=make_reduction, reference=over(np.min), samples=given(*DIMS),
+@op(kernel=reductions.amin, maker=make_reduction, out=True,
+    reference=over(np.min), samples=given(*DIMS),
     errors=NOTHING_TO_CHOOSE)
 def amin(input: Tensor, dim=None, keepdim=False):
     """The smallest element of all, or over `dim` (an int or several); NaN if one is.
@@ -201,7 +202,8 @@ def extreme_jvp(d_input, input, out, dim, keepdim):
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(differentiable=False, kernel=reductions.argmax, maker=make_reduction, reference=over(np.argmax),
+@op(differentiable=False, kernel=reductions.argmax, maker=make_reduction, out=True,
+    reference=over(np.argmax),
     samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmax(input: Tensor, dim=None, keepdim=False):
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of all.
@@ -210,7 +212,8 @@ def argmax(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reductions.argmin, maker=make_reduction, reference=over(np.argmin),
+@op(differentiable=False, kernel=reductions.argmin, maker=make_reduction, out=True,
+    reference=over(np.argmin),
     samples=given(*ONE_DIM), errors=NO_PLACE, takes="integer floating")
 def argmin(input: Tensor, dim=None, keepdim=False):
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of all.
@@ -230,24 +233,51 @@ def with_places(values_of, places_of):
         values_of(x, axis=dim, keepdims=keepdim), places_of(x, axis=dim, keepdims=keepdim))
 
 
-@op(name="max", outputs=("values", "indices"), public=False, method=False,
+def three_forms(name, whole, of_two):
+    """The `convert` of `max` or `min`: of all elements, along a dim, or of two tensors."""
+    def convert(input: Tensor, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
+        dim = dim if axis is None else axis
+        keepdim = keepdim if keepdims is None else keepdims
+        if isinstance(dim, Tensor):
+            dim, other = None, dim
+        if other is not None:
+            return Instead(of_two, input, other)
+        if dim is not None:
+            return input, dim, keepdim
+        if keepdim:
+            raise TypeError(f"{name}: keepdim needs a dim")
+        return Instead(whole, input)
+    return convert
+
+
+@op(outputs=("values", "indices"), convert=three_forms("max", amax, maximum), out=True,
     reference=with_places(np.max, np.argmax), errors=empty(((0, 3), 0, IndexError)),
     samples=given(((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((), 0)))
-def max_along(input: Tensor, dim, keepdim=False):
-    """The largest elements along a dim and the first place of each."""
+def max(input: Tensor, dim, keepdim=False):
+    """The largest element of all; along `dim` a named tuple of the largest `values` and the first
+    places, `indices`; with another tensor, `maximum` of both. NaN if one is.
+
+    Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
+    Raises: RuntimeError and IndexError if empty, TypeError for several dims (see `amax`).
+    """
     return Largest(*reductions.extreme_along("max", input, dim, keepdim))
 
 
-@op(name="min", outputs=("values", "indices"), public=False, method=False,
+@op(outputs=("values", "indices"), convert=three_forms("min", amin, minimum), out=True,
     reference=with_places(np.min, np.argmin), errors=empty(((0, 3), 0, IndexError)),
     samples=given(((3, 4), 0), ((3, 4), -1, True), ((2, 3, 4), 1), ((), 0)))
-def min_along(input: Tensor, dim, keepdim=False):
-    """The smallest elements along a dim and the first place of each."""
+def min(input: Tensor, dim, keepdim=False):
+    """The smallest element of all; along `dim` a named tuple of the smallest `values` and the first
+    places, `indices`; with another tensor, `minimum` of both. NaN if one is.
+
+    Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
+    Raises: RuntimeError and IndexError if empty, TypeError for several dims (see `amin`).
+    """
     return Smallest(*reductions.extreme_along("min", input, dim, keepdim))
 
 
-@max_along.vjp("input")
-@min_along.vjp("input")
+@max.vjp("input")
+@min.vjp("input")
 def along_vjp(g, indices, input_shape, dim, keepdim):
     g = g[0]                                 # the indices have none
     if not input_shape:
@@ -257,8 +287,8 @@ def along_vjp(g, indices, input_shape, dim, keepdim):
     return put_along(g, indices, dim, input_shape[dim])
 
 
-@max_along.jvp
-@min_along.jvp
+@max.jvp
+@min.jvp
 def along_jvp(d_input, indices, dim, keepdim):
     if keepdim or d_input.ndim == 0:
         return d_input.gather(dim, indices), None
@@ -283,40 +313,6 @@ def put_along_vjp(g, places, dim):
     return g.gather(dim, places)
 
 
-def three_forms(name, along, whole, of_two):
-    """`max` or `min`: of all elements, along a dim with places, or of two tensors."""
-    def function(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
-        dim = dim if axis is None else axis
-        keepdim = keepdim if keepdims is None else keepdims
-        if isinstance(dim, Tensor):
-            dim, other = None, dim
-        if other is not None:
-            return of_two(input, other, out=out)
-        if dim is not None:
-            return along(input, dim, keepdim, **({} if out is None else {"out": out}))
-        if keepdim:
-            raise TypeError(f"{name}: keepdim needs a dim")
-        return whole(input, out=out)
-    return function
-
-
-max = publish("max", three_forms("max", max_along, amax, maximum), """
-    The largest element of all; along `dim` a named tuple of the largest `values` and the first
-    places, `indices`; with another tensor, `maximum` of both. NaN if one is.
-
-    Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
-    Raises: RuntimeError and IndexError if empty, TypeError for several dims (see `amax`).
-    """)
-min = publish("min", three_forms("min", min_along, amin, minimum), """
-    The smallest element of all; along `dim` a named tuple of the smallest `values` and the first
-    places, `indices`; with another tensor, `minimum` of both. NaN if one is.
-
-    Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
-    Raises: RuntimeError and IndexError if empty, TypeError for several dims (see `amin`).
-    """)
-max.op, min.op = max_along.op, min_along.op
-
-
 @composite(outputs=("min", "max"), reference=lambda x, dim=None, keepdim=False: (
     np.min(x, axis=dim, keepdims=keepdim), np.max(x, axis=dim, keepdims=keepdim)),
     samples=lambda rng: (((rng.normal(size=(3, 4)),), keywords)
@@ -328,19 +324,40 @@ def aminmax(input, *, dim=None, keepdim=False):
 
 # ---- variance ------------------------------------------------------------------------------------
 
-SPREADS = (((5,), None, 1, False), ((3, 4), 0, 0, True), ((2, 3, 4), (0, 2), 1, False),
-           ((2, 3), -1, 0.5, False))
-
-
 def deviations(function):
     """The reference of `var` and `std`."""
-    return lambda x, dim, correction, keepdim: function(
+    return lambda x, dim=None, correction=1, keepdim=False: function(
         x, axis=dim, ddof=correction, keepdims=keepdim)
 
 
-@op(name="var", public=False, method=False, reference=deviations(np.var),
-    samples=given(*SPREADS), takes="floating", tolerance="reduction")
-def variance(input: Tensor, dim, correction, keepdim):
+def deviation_samples(rng):
+    """Samples of `var`, `std` and the pairs of these and the mean."""
+    for shape, dim, correction, keepdim in (
+            ((5,), None, 1, False), ((3, 4), 0, 0, True), ((2, 3, 4), (0, 2), 1, False),
+            ((2, 3), -1, 0.5, False)):
+        yield (rng.uniform(-2, 2, shape),), {
+            "dim": dim, "correction": correction, "keepdim": keepdim}
+
+
+def deviation_arguments(name):
+    """The `convert` of `var` and its kin: PyTorch's older and newer words, and NumPy's."""
+    def convert(input: Tensor, dim=None, unbiased=None, keepdim=False, *, correction=None,
+                axis=None, keepdims=None):
+        dim = dim if axis is None else axis
+        keepdim = keepdim if keepdims is None else keepdims
+        if isinstance(dim, bool):                # var(x, False) is var(x, unbiased=False)
+            dim, unbiased = None, dim
+        if unbiased is not None and correction is not None:
+            raise TypeError(f"{name}: takes unbiased or correction, not both")
+        if correction is None:
+            correction = 0 if unbiased is False else 1
+        return input, dim, correction, keepdim
+    return convert
+
+
+@op(convert=deviation_arguments("var"), out=True, reference=deviations(np.var),
+    samples=deviation_samples, takes="floating", tolerance="reduction")
+def var(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
     The sum of squares is divided by the number of elements less `correction`, at least 0; so NaN
@@ -350,9 +367,9 @@ def variance(input: Tensor, dim, correction, keepdim):
     return reductions.var(input, dim, correction, keepdim)
 
 
-@op(name="std", public=False, method=False, reference=deviations(np.std),
-    samples=given(*SPREADS), takes="floating", tolerance="reduction")
-def deviation(input: Tensor, dim, correction, keepdim):
+@op(convert=deviation_arguments("std"), out=True, reference=deviations(np.std),
+    samples=deviation_samples, takes="floating", tolerance="reduction")
+def std(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
     Gradient: 0 where the result is 0.
@@ -372,49 +389,50 @@ def half_inverse(g, out):
     return (g / (2 * out)).where(out != 0, 0)
 
 
-@variance.vjp("input")
+@var.vjp("input")
 def var_vjp(g, input, dim, correction, keepdim):
     return spread(g, input.shape, dim, keepdim) * var_slope(input, dim, correction)
 
 
-@variance.jvp
+@var.jvp
 def var_jvp(d_input, input, dim, correction, keepdim):
     return (d_input * var_slope(input, dim, correction)).sum(dim, keepdim)
 
 
-@deviation.vjp("input")
+@std.vjp("input")
 def std_vjp(g, input, out, dim, correction, keepdim):
     return var_vjp(half_inverse(g, out), input, dim, correction, keepdim)
 
 
-@deviation.jvp
+@std.jvp
 def std_jvp(d_input, input, out, dim, correction, keepdim):
     return half_inverse(var_jvp(d_input, input, dim, correction, keepdim), out)
 
 
-def deviating(name, operation, doc, with_mean=False):
-    """`var` or `std` with PyTorch's arguments, or the pair of it and the mean."""
-    def function(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None,
-                 axis=None, keepdims=None):
-        dim = dim if axis is None else axis
-        keepdim = keepdim if keepdims is None else keepdims
-        if isinstance(dim, bool):                # var(x, False) is var(x, unbiased=False)
-            dim, unbiased = None, dim
-        if unbiased is not None and correction is not None:
-            raise TypeError(f"{name}: takes unbiased or correction, not both")
-        if correction is None:
-            correction = 0 if unbiased is False else 1
-        result = operation(input, dim, correction, keepdim, **({} if out is None else {"out": out}))
-        return (result, mean(input, dim, keepdim)) if with_mean else result
-    publish(name, function, doc)
-    function.op = operation.op
-    return function
+def with_mean(function):
+    """The reference of `var_mean` and `std_mean`."""
+    return lambda x, dim, correction, keepdim: (
+        deviations(function)(x, dim, correction, keepdim), x.mean(dim, keepdims=keepdim))
 
 
-var = deviating("var", variance, variance.__doc__)
-std = deviating("std", deviation, deviation.__doc__)
-deviating("var_mean", variance, "The pair of `var` and `mean`.", with_mean=True)
-deviating("std_mean", deviation, "The pair of `std` and `mean`.", with_mean=True)
+@composite(outputs=("var", "mean"), reference=with_mean(np.var), samples=deviation_samples,
+           takes="floating", tolerance="reduction")
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
+             keepdims=None):
+    """The pair of `var` and `mean`. Raises: RuntimeError for integers, IndexError."""
+    x, dim, correction, keepdim = var.op.convert(
+        input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
+    return var(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
+
+
+@composite(outputs=("std", "mean"), reference=with_mean(np.std), samples=deviation_samples,
+           takes="floating", tolerance="reduction")
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
+             keepdims=None):
+    """The pair of `std` and `mean`. Raises: RuntimeError for integers, IndexError."""
+    x, dim, correction, keepdim = std.op.convert(
+        input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
+    return std(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
 
 
 def p_norm(x, p="fro", dim=None, keepdim=False):
@@ -423,9 +441,9 @@ def p_norm(x, p="fro", dim=None, keepdim=False):
         np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
 
 
-@composite(reference=p_norm, takes="floating", tolerance="reduction",
+@composite(reference=p_norm, out=True, takes="floating", tolerance="reduction",
            samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
-def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
+def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
 
     p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero.
@@ -444,7 +462,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None, out=None):
         total = (x.square() if p == 2 else x ** p).sum(dim, keepdim)
         safe = total.where(total != 0, 1)
         result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
-    return result if out is None else store_out("norm", (input,), result, out)
+    return result
 
 
 # ---- truth ---------------------------------------------------------------------------------------
@@ -454,7 +472,8 @@ def truth_dtype(input, *_, **__):
     return BY_NAME["uint8" if input.dtype is BY_NAME["uint8"] else "bool"]
 
 
-@op(differentiable=False, kernel=reductions.any, maker=make_reduction, reference=over(np.any),
+@op(differentiable=False, kernel=reductions.any, maker=make_reduction, out=True,
+    reference=over(np.any),
     samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
@@ -463,7 +482,8 @@ def any(input: Tensor, dim=None, keepdim=False):
     """
 
 
-@op(differentiable=False, kernel=reductions.all, maker=make_reduction, reference=over(np.all),
+@op(differentiable=False, kernel=reductions.all, maker=make_reduction, out=True,
+    reference=over(np.all),
     samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).

@@ -28,7 +28,7 @@ def normalised(x, dim):
     return np.exp(x) / summed(np.exp(x), dim)
 
 
-@op(kernel=reductions.logsumexp, reference=log_of_sums, tolerance="reduction",
+@op(kernel=reductions.logsumexp, out=True, reference=log_of_sums, tolerance="reduction",
     samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
 def logsumexp(input: Tensor, dim, keepdim=False):
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
@@ -53,7 +53,7 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(kernel=reductions.softmax, reference=normalised, samples=ROWS, takes="floating",
+@op(kernel=reductions.softmax, out=True, reference=normalised, samples=ROWS, takes="floating",
     tolerance="reduction")
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
@@ -62,8 +62,9 @@ def softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(kernel=reductions.log_softmax, reference=lambda x, dim: np.log(normalised(x, dim)),
-    samples=ROWS, takes="floating", tolerance="reduction")
+@op(kernel=reductions.log_softmax, out=True,
+    reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS, takes="floating",
+    tolerance="reduction")
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 

@@ -1,7 +1,5 @@
 """In-place and out= forms of every registered operation agree with the plain form."""
 
-import inspect
-
 import numpy as np
 import pytest
 from catalogue import operations
@@ -11,7 +9,8 @@ from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing import assert_close
 from tensorlib.testing.catalogue import (
-    call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, samples, values,
+    call, dtypes_taken, elementwise, in_dtype, in_numpy, leaves, numpy_dtypes, outputs, samples,
+    values,
 )
 from tensorlib.testing.layouts import GAP, reversed_dims, strided, transposed
 
@@ -223,24 +222,33 @@ def test_in_place_refuses_what_it_cannot_write(op):
 # ---- out= ----------------------------------------------------------------------------------------
 
 def takes_out(op):
-    if op.elementwise:
-        return True
-    if op.linearity == "composite":
-        return "out" in op.attributes
-    return op.function.__name__ == op.name and "out" in inspect.signature(op.function).parameters
+    return op.takes_out and op.name in FUNCTIONS
+
+
+def rooms(results, room_of):
+    """What goes as `out`: a tensor, or a tuple of one for each of several results."""
+    made = tuple(map(room_of, outputs(results)))
+    return made if isinstance(results, tuple) else made[0]
 
 
 @operations("out", takes_out)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_out_equals_plain(op, layout):
+    def room_of(plain):
+        room = np.full(tuple(plain.shape), 1).astype(plain.numpy().dtype)
+        return tl.from_numpy(np.asarray(LAYOUTS[layout](room)))
     for dtype in numpy_dtypes(op):
         for sample in samples(op):
             tensors = in_numpy(op, sample, dtype).tensors()
             plain = call(op, tensors)
-            room = np.full(tuple(plain.shape), 1).astype(plain.numpy().dtype)
-            out = tl.from_numpy(np.asarray(LAYOUTS[layout](room)))
-            assert op.function(*tensors.args, **tensors.kwargs, out=out) is out
-            same(out, plain)
+            into_out(op, tensors, plain, rooms(plain, room_of))
+
+
+def into_out(op, tensors, plain, out):
+    given = op.function(*tensors.args, **tensors.kwargs, out=out)
+    for result, room, wanted in zip(outputs(given), outputs(out), outputs(plain), strict=True):
+        assert result is room
+        same(room, wanted)
 
 
 @operations("out", takes_out)
@@ -248,9 +256,15 @@ def test_an_empty_out_is_given_the_shape(op):
     for sample in samples(op):
         tensors = in_numpy(op, sample, numpy_dtypes(op)[0]).tensors()
         plain = call(op, tensors)
-        out = tl.empty(0, dtype=plain.dtype)
-        assert op.function(*tensors.args, **tensors.kwargs, out=out) is out
-        same(out, plain)
+        into_out(op, tensors, plain, rooms(plain, lambda x: tl.empty(0, dtype=x.dtype)))
+
+
+@operations("out", lambda op: not op.takes_out and op.name in FUNCTIONS)
+def test_out_is_refused_where_it_is_not_declared(op):
+    """It was taken by every function that is not element-wise, whatever its signature said."""
+    tensors = in_numpy(op, samples(op)[0], numpy_dtypes(op)[0]).tensors()
+    with pytest.raises(TypeError, match=rf"{op.name}(\(\)|:) .*out"):
+        op.function(*tensors.args, **tensors.kwargs, out=tl.empty(0))
 
 
 @operations("out", elementwise)
@@ -274,21 +288,23 @@ def test_out_refuses_what_does_not_fit(op):
     tensors = in_numpy(op, samples(op)[0], numpy_dtypes(op)[0]).tensors()
     plain = call(op, tensors)
     with pytest.raises(RuntimeError, match="out has shape"):
-        op.function(*tensors.args, **tensors.kwargs, out=tl.zeros(7, 7, dtype=plain.dtype))
-    if plain.dtype.is_floating_point:
+        op.function(*tensors.args, **tensors.kwargs,
+                    out=rooms(plain, lambda x: tl.zeros(7, 7, dtype=x.dtype)))
+    if outputs(plain)[0].dtype.is_floating_point:
         with pytest.raises(RuntimeError, match="out|cast"):
             op.function(*tensors.args, **tensors.kwargs,
-                        out=tl.zeros(plain.shape, dtype=tl.int64))
-    with pytest.raises(TypeError, match="out must be a Tensor"):
+                        out=rooms(plain, lambda x: tl.zeros(x.shape, dtype=tl.int64)))
+    with pytest.raises(TypeError, match="out must be a (Tensor|tuple)"):
         op.function(*tensors.args, **tensors.kwargs, out=[1.0])
 
 
 @operations("out", lambda op: takes_out(op) and op.differentiable)
 def test_out_refuses_to_be_differentiated(op):
     tensors, _ = leaves(op, samples(op)[0])
-    plain = call(op, tensors).detach()
+    plain = call(op, tensors)
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
-        op.function(*tensors.args, **tensors.kwargs, out=tl.zeros_like(plain))
+        op.function(*tensors.args, **tensors.kwargs,
+                    out=rooms(plain, lambda x: tl.zeros_like(x.detach())))
 
 
 # ---- an operation that raises --------------------------------------------------------------------

@@ -62,7 +62,8 @@ def test_a_signature_has_the_names_of_the_tensors(name):
     ("tanh", "tanh(input, *, out=None)"), ("mul", "mul(input, other, *, out=None)"),
     ("pow", "pow(input, exponent, *, out=None)"), ("matmul", "matmul(input, other, *, out=None)"),
     ("add", "add(input, other, *, alpha=1, out=None)"), ("reshape", "reshape(input, *shape)"),
-    ("cumsum", "cumsum(input: tensorlib._core.tensor.tensor.Tensor, dim, dtype=None)")])
+    ("cumsum",
+     "cumsum(input: tensorlib._core.tensor.tensor.Tensor, dim, dtype=None, *, out=None)")])
 def test_help(name, text):
     assert text in pydoc.plain(pydoc.render_doc(FUNCTIONS[name]))
 

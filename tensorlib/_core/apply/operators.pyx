@@ -4,6 +4,7 @@ The function that a user calls is made here once per operation, closed over its 
 hot operation runs no Python frame.
 """
 
+cimport cython
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -84,6 +85,15 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     return 0
 
 
+def make_elementwise(Op op):
+    """The function of an element-wise operation, whose arguments go by the names of its record."""
+    if op.arguments == ("input",):
+        return make_unary(op)
+    if op.arguments in (("input", "other"), ("input", "exponent")):
+        return make_binary(op)
+    return make_nary(op)
+
+
 def make_unary(Op op):
     def function(input=..., *more, out=None):
         if more or input is ...:
@@ -118,7 +128,7 @@ cdef inline object call_binary(Op op, object a, object b, tuple more, object out
 
 
 def make_nary(Op op):
-    """For element-wise operations of three and more tensors."""
+    """For element-wise operations of three and more tensors, or with names of their own."""
     def function(*args, out=None, **kwargs):
         cdef PyObject* given[MAX_INPUTS]
         cdef list tensors
@@ -126,8 +136,7 @@ def make_nary(Op op):
         if len(args) < op.n_args:
             args = by_position(op, args, kwargs)
         if len(args) != op.n_args or kwargs:
-            raise TypeError(f"{op.name}: takes {', '.join(op.arguments)}; got {len(args)} "
-                            f"arguments and {list(kwargs)}")
+            raise TypeError(wrong_arguments(op.name, op, args, kwargs))
         if out is not None:
             return apply_out(op, args, out)
         if all_tensors(args):
@@ -155,24 +164,33 @@ cdef tuple by_position(Op op, tuple args, dict kwargs):
 
 def make_inplace(Op op):
     """The method `NAME_` of an element-wise operation."""
-    if op.n_args == 1:
+    if op.arguments == ("input",):
         def function(input=..., *more):
             check_count(op.name + "_", 1, more, input)
             return apply_inplace(op, input, ())
-    elif op.n_args == 2 and op.arguments[1] == "exponent":
+    elif op.arguments == ("input", "exponent"):
         def function(input=..., exponent=..., *more):
             check_count(op.name + "_", 2, more, exponent)
             return apply_inplace(op, input, tuple(as_tensors(op, (input, exponent))[1:]))
-    elif op.n_args == 2:
+    elif op.arguments == ("input", "other"):
         def function(input=..., other=..., *more):
             check_count(op.name + "_", 2, more, other)
             return apply_inplace(op, input, tuple(as_tensors(op, (input, other))[1:]))
     else:
-        def function(*given):
-            if len(given) != op.n_args:
-                raise TypeError(f"{op.name}_: takes {op.n_args} arguments, got {len(given)}")
-            return apply_inplace(op, given[0], tuple(as_tensors(op, given)[1:]))
+        def function(*args, **kwargs):
+            if kwargs and len(args) < op.n_args:
+                args = by_position(op, args, kwargs)
+            if len(args) != op.n_args or kwargs:
+                raise TypeError(wrong_arguments(op.name + "_", op, args, kwargs))
+            return apply_inplace(op, args[0], tuple(as_tensors(op, args)[1:]))
     return name_errors(function)
+
+
+cdef str wrong_arguments(str name, Op op, tuple args, dict kwargs):
+    """The error for other arguments than those of an element-wise operation."""
+    cdef str more = f" and {list(kwargs)}" if kwargs else ""
+    return (f"{name}: takes {op.n_args} argument{'' if op.n_args == 1 else 's'} "
+            f"({', '.join(op.arguments)}), got {len(args)}{more}")
 
 
 def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
@@ -292,16 +310,70 @@ cdef tuple as_sizes(Op op, object sizes):
         raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
 
 
-def make_checked(str name, dict places, function):
+def make_checked(str name, dict places, function, bint takes_out=False):
     """A plain function behind a check that the arguments at these places (by name) are Tensors."""
     def checked(*args, **kwargs):
-        cdef Py_ssize_t place
-        for argument, place in places.items():
-            x = args[place] if place < len(args) else kwargs.get(argument)
-            if not (isinstance(x, Tensor) or stands_in(x)):
-                raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
-        return function(*args, **kwargs)
+        cdef object out = None
+        check_tensors(name, places, args, kwargs)
+        if takes_out and kwargs and "out" in kwargs:
+            out = kwargs.pop("out")
+        result = function(*args, **kwargs)
+        if out is None:
+            return result
+        return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
+                             result, out)
     return checked
+
+
+cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1:
+    cdef Py_ssize_t place
+    for argument, place in places.items():
+        x = args[place] if place < len(args) else kwargs.get(argument)
+        if not (isinstance(x, Tensor) or stands_in(x)):
+            raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
+    return 0
+
+
+@cython.final
+@cython.freelist(8)
+cdef class Instead:
+    """What a `convert` returns for a call that another operation does: its function and arguments.
+
+    The function runs in the form that was called: plain, in place or with `out`.
+    """
+    cdef readonly object function
+    cdef readonly tuple args
+    cdef readonly dict kwargs
+
+    def __init__(self, function, *args, **kwargs):
+        self.function, self.args, self.kwargs = function, args, kwargs
+
+
+def make_converted(str name, dict places, convert, call, int least, int most, bint in_place):
+    """`call`, the function of an operation, with its arguments as `convert` makes them of a call's.
+
+    `convert` takes from `least` to `most` arguments by position.
+    """
+    def function(*args, **kwargs):
+        cdef object out = None, given
+        if len(args) > most or not kwargs and len(args) < least:
+            raise TypeError(f"{name}: takes {least if len(args) < least else most} "
+                            f"argument{'' if most == 1 else 's'}, got {len(args)}")
+        check_tensors(name, places, args, kwargs)
+        if kwargs and not in_place and "out" in kwargs:
+            out = kwargs.pop("out")
+        given = convert(*args, **kwargs)
+        if type(given) is Instead:
+            return run_instead(<Instead>given, in_place, out)
+        return call(*given) if out is None else call(*given, out=out)
+    return function
+
+
+cdef object run_instead(Instead given, bint in_place, object out):
+    function = given.function.inplace if in_place else given.function
+    if out is None:
+        return function(*given.args, **given.kwargs)
+    return function(*given.args, **given.kwargs, out=out)
 
 
 def make_general(Op op):
@@ -328,19 +400,20 @@ def make_general(Op op):
                     args = convert_arguments(op, args)
                     break
         if kwargs and "out" in kwargs:
+            if not op.takes_out:
+                raise TypeError(f"{op.name}: takes no out")
             out = kwargs.pop("out")
             if out is not None:
-                return store_general(op, args, kwargs, out)
+                return store_results(op.name, tuple(args[0]) if variadic else args,
+                                     op.forward(*args, **kwargs), out)
         return apply_general(op, args, kwargs)
     return function
 
 
-cdef object store_general(Op op, tuple args, dict kwargs, object out):
-    """Runs an operation and puts its result, or each of its results, into `out`."""
-    cdef tuple inputs = tuple(args[0]) if op.variadic else args
-    result = op.forward(*args, **kwargs)
+cdef object store_results(str name, tuple inputs, object result, object out):
+    """Puts the result of an operation, or each of its results, into `out`."""
     if isinstance(result, Tensor):
-        return store_out(op.name, inputs, result, out)
+        return store_out(name, inputs, result, out)
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
-        raise TypeError(f"{op.name}: out must be a tuple of {len(result)} Tensors")
-    return type(result)(*[store_out(op.name, inputs, x, y) for x, y in zip(result, out)])
+        raise TypeError(f"{name}: out must be a tuple of {len(result)} Tensors")
+    return type(result)(*[store_out(name, inputs, x, y) for x, y in zip(result, out)])

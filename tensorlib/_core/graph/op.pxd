@@ -57,6 +57,11 @@ cdef class Op:
     cdef readonly bint elementwise
     cdef readonly bint variadic        # takes a sequence of tensors
     cdef readonly bint is_view
+    cdef readonly bint takes_out       # its function has `out=`
+    cdef readonly bint random          # draws numbers: gives others at each call
+    cdef readonly object returns       # the type of what it gives: Tensor, or bool or int, ...
+    cdef readonly object convert       # brings the arguments of a call into those of `forward`
+    cdef readonly tuple places         # of the arguments among all that a call takes
     cdef public object function        # what the user calls
     cdef public dict testing           # reference, samples, edges, waivers: what the tests use
     cdef readonly list rules           # Rule or None for each argument

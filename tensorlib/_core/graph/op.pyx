@@ -58,11 +58,13 @@ cdef class Op:
     """One operation: what it computes, its gradient and its forward-mode rule.
 
     `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` what else.
+    `places` are those of the tensors in a call, where they do not come first.
     """
 
     def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
                  *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, refuses=None,
                  bint differentiable=True, bint variadic=False, bint is_view=False,
+                 bint takes_out=False, bint random=False, returns=None, convert=None, places=None,
                  str linearity="", testing=None, bint registered=True):
         if registered and name in OPS:
             raise ValueError(f"ops: an operation named {name!r} exists already")
@@ -80,6 +82,11 @@ cdef class Op:
         self.linearity = linearity
         self.variadic = variadic
         self.is_view = is_view
+        self.takes_out = takes_out
+        self.random = random
+        self.returns = returns
+        self.convert = convert
+        self.places = tuple(range(self.n_args) if places is None else places)
         self.testing = testing or {}
         self.rules = [None] * self.n_args
         self.kept_attributes = frozenset()

@@ -1,0 +1,55 @@
+"""What a declaration must have: checked when it is made, and when the registry is complete."""
+
+from tensorlib._core.graph.op import nearest, registry
+
+# What a declaration may say beside its own keywords, for `tensorlib.testing.check_op`.
+TESTING = ("reference", "samples", "edges", "dtypes", "errors", "prepare", "takes", "refuses",
+           "result_dtype", "signed_zeros", "tolerance", "waive")
+# What rules use themselves.
+RESERVED = ("g", "node")
+
+
+def check_keywords(what, name, testing):
+    """Raises TypeError for a keyword that no declaration has."""
+    for keyword in testing:
+        if keyword not in TESTING:
+            near = nearest(keyword, TESTING)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise TypeError(f"{what}: {name} is declared with {keyword!r}, which no declaration "
+                            f"has{hint}")
+
+
+def check_names(what, name, parameters, outputs, named=()):
+    """Raises ValueError for a name that is taken, for parameters that rules could not name, and
+    where `named` has names that are no parameters."""
+    if name in registry:
+        raise ValueError(f"ops: an operation named {name!r} exists already")
+    for taken in {*RESERVED, *outputs}.intersection(parameters):
+        raise ValueError(f"{what}: {name} has a parameter {taken!r}, which rules use themselves; "
+                         "call it something else")
+    for stray in set(named).difference(parameters):
+        raise ValueError(f"{what}: {name} has no argument {stray!r}; it takes "
+                         f"{', '.join(parameters)}")
+
+
+def missing(op):
+    """What an operation lacks to be what it is declared: texts, none where it is complete."""
+    ruled = op.linearity == "composite" or any(rule is not None for rule in op.rules)
+    if op.differentiable and not (ruled or op.tangent_rule):
+        rule = "deriv" if op.elementwise else "vjp"
+        yield (f"it is differentiable, but has no rule for any of {', '.join(op.arguments)}; add "
+               f"@{op.name}.{rule}, or declare differentiable=False")
+
+
+def missing_for_tests(op):
+    """What an operation of the library lacks for the tests that follow from its declaration."""
+    for keyword in ("reference", "samples"):
+        if not op.testing.get(keyword):
+            yield f"it is declared without {keyword}"
+
+
+def check_registry():
+    """Raises ValueError for an operation of the library that is not declared in full."""
+    for op in registry.values():
+        for text in (*missing(op), *missing_for_tests(op)):
+            raise ValueError(f"ops: {op.name}: {text}")

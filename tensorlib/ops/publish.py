@@ -1,0 +1,127 @@
+"""Public functions and methods: under which names, in which forms, behind which checks."""
+
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
+from types import FunctionType
+
+from tensorlib._core.apply.operators import make_checked
+from tensorlib._core.create.overwrite import write_result
+from tensorlib._core.tensor.tensor import Tensor, attach
+
+FUNCTIONS = {}  # every public function by name, in the order of declaration
+
+OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None)
+
+
+def publish(name, function, doc, method=True, public=True):
+    """Makes `function` the public function, and by default the method, of this name."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "tensorlib"
+    function.__doc__ = doc
+    if public:
+        FUNCTIONS[name] = function
+    if method:
+        attach(name, function)
+    return function
+
+
+def alias(name, function, method=True):
+    """Publishes an operation under a second name of PyTorch's."""
+    FUNCTIONS[name] = function
+    if method:
+        attach(name, function)
+        inplace = getattr(Tensor, function.__name__ + "_", None)
+        if inplace is not None:
+            attach(name + "_", inplace)
+
+
+def publish_in_place(name, function):
+    """Publishes the method `NAME_` of a function that is not element-wise.
+
+    It writes what the function gives over the elements of its first tensor.
+    """
+    def method(self, *args, **kwargs):
+        if "out" in kwargs:
+            raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
+        return write_result(name + "_", self, function(self, *args, **kwargs))
+    function.inplace = method
+    method.__signature__ = Signature(
+        [p for p in signature(function).parameters.values() if p.name != "out"])
+    return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
+
+
+# ---- signatures and parameters -------------------------------------------------------------------
+
+@cache
+def names_signature(arguments, *by_keyword, variadic=None):
+    """The signature of a compiled function, which has not its own names; equal ones are shared."""
+    found = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
+    if variadic:
+        found.append(Parameter(variadic, Parameter.VAR_POSITIONAL))
+    found += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in by_keyword]
+    return Signature(found)
+
+
+def with_out(function):
+    """The signature of a function to which `out=` was added."""
+    own = signature(function)
+    return own.replace(parameters=[*own.parameters.values(), OUT])
+
+
+def parameters(function):
+    """The names of a function's parameters."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    return code.co_varnames[:count]
+
+
+def defaults(function):
+    """The defaults of a function's parameters, by name."""
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    found = dict(zip(reversed(positional), reversed(function.__defaults__ or ())))
+    return {**found, **(function.__kwdefaults__ or {})}
+
+
+def under_name(function, name):
+    """A copy of a function in Python under a name of its own, which Python's errors show."""
+    copy = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
+                        function.__closure__)
+    copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, name
+    return copy
+
+
+# ---- the check that tensors are Tensors ----------------------------------------------------------
+
+def check_tensors():
+    """Puts the published functions and methods in Python behind a check that tensors are Tensors.
+
+    A method of one tensor needs none. Compiled functions check for themselves.
+    """
+    made = {}                                    # aliases stay the same function
+    for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
+        for name, function in names.items():
+            places = _unchecked_places(function)
+            if not places or (put is attach and len(places) == 1):
+                continue
+            if function not in made:
+                made[function] = wraps(function)(
+                    make_checked(function.__name__, places, function))
+            put(name, made[function])
+
+
+def _unchecked_places(function):
+    """What of a public function is to be checked: nothing where it `checks` for itself."""
+    if type(function) is not FunctionType or hasattr(function, "checks"):
+        return {}
+    return tensor_places(function)
+
+
+def tensor_places(function, by_name=True):
+    """Which parameters must be tensors, and their places.
+
+    They are known by their annotation, the first one also by its name.
+    """
+    return {name: place for place, name in enumerate(parameters(function))
+            if function.__annotations__.get(name) is Tensor
+            or by_name and place == 0 and name in ("input", "self", "tensor", "condition")}
