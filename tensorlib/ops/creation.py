@@ -48,7 +48,7 @@ def array_of(data, dtype=None):
 
 SEQUENCES = calls(([[1, 2.5], [3, 4]],), (3,), (True,), ([],), ([[True, False]],),
                   ([[1, 2, 3]], {"dtype": INT16}), ((1.5, -2), {"dtype": FLOAT64}))
-NO_NUMBERS = refused_calls((ValueError, [[1, 2], [3]]), (TypeError, [1, "a"]), (TypeError, None))
+NO_NUMBERS = refused_calls((ValueError, [[1, 2], [3]]), (TypeError, [1, "a"]), (RuntimeError, None))
 
 for _function in (convert.tensor, convert.as_tensor, convert.asarray):
     made(_function, reference=array_of, samples=SEQUENCES, errors=NO_NUMBERS)
@@ -68,7 +68,7 @@ for _function in (from_numpy, set_default_dtype):
 
 # ---- of sizes ------------------------------------------------------------------------------------
 
-SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), {"size": (2,)}, (3, {"dtype": INT64}),
+SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), ({"size": (2,)},), (3, {"dtype": INT64}),
               ((2, 1), {"dtype": FLOAT64, "requires_grad": True}))
 BAD_SIZES = refused_calls((RuntimeError, -1), (RuntimeError, (2, -3)), (RuntimeError, 2**62, 4),
                           (TypeError, 2.5), (TypeError,), (TypeError, (2,), 3),

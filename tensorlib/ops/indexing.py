@@ -228,12 +228,14 @@ def index_select(input: Tensor, dim, index: Tensor):
     """
     dim = wrap("index_select", dim, input.ndim)
     index = vector("index_select", index)
-    if input.ndim:
-        return input[(slice(None),) * dim + (index,)]
-    if index.numel() != 1:
+    if input.ndim == 0 and index.numel() != 1:
         raise RuntimeError("index_select: a 0-d tensor takes one position, got "
                            f"{index.numel()}")
-    return input.reshape(1)[index].reshape(())
+    try:
+        return (input[(slice(None),) * dim + (index,)] if input.ndim else
+                input.reshape(1)[index].reshape(()))
+    except IndexError as error:
+        raise IndexError(f"index_select: {error}") from None
 
 
 def vector(name, index):
@@ -242,6 +244,14 @@ def vector(name, index):
     if index.ndim > 1:
         raise IndexError(f"{name}: index is supposed to be a vector, got {index.ndim} dims")
     return index if index.ndim else index.reshape(1)
+
+
+def parsed(name, input, key):
+    """A parsed index expression, whose errors name the operation."""
+    try:
+        return parse(input, key)
+    except IndexError as error:
+        raise IndexError(f"{name}: {error}") from None
 
 
 def along(name, dim, index, shape):
@@ -377,15 +387,22 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
     """
     check_positions("take_along_dim", indices)
     if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
+        return checked_gather("take_along_dim", input.reshape(-1), 0, indices.reshape(-1))
     if input.ndim != indices.ndim:
         raise RuntimeError("take_along_dim: input and indices must have the same number of dims, "
                            f"got {input.ndim} and {indices.ndim}")
     if input.ndim == 0:
-        return gather(input, dim, indices)
+        return checked_gather("take_along_dim", input, dim, indices)
     dim = wrap("take_along_dim", dim, input.ndim)
     others = [(*x.shape[:dim], 1, *x.shape[dim + 1:]) for x in (input, indices)]
     sizes = broadcast_shapes("take_along_dim", *others)
     input, indices = (
         x.expand((*sizes[:dim], x.shape[dim], *sizes[dim + 1:])) for x in (input, indices))
-    return gather(input, dim, indices)
+    return checked_gather("take_along_dim", input, dim, indices)
+
+
+def checked_gather(name, input, dim, index):
+    """`gather`, whose errors name another function."""
+    if not (stands_in(input) or stands_in(index)):
+        index = positions(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
+    return gather(input, dim, index)

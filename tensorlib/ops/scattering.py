@@ -4,10 +4,9 @@ import numpy as np
 
 from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import wrap
-from tensorlib._core.index.keys import parse
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
-from tensorlib.ops.indexing import along, fill_value, index_put, spread_index, vector
+from tensorlib.ops.indexing import along, fill_value, index_put, parsed, spread_index, vector
 from tensorlib.ops.samples import given, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
@@ -102,9 +101,9 @@ def slices_at(name, input, dim, index):
     dim = wrap(name, dim, input.ndim)
     index = vector(name, index)
     if input.ndim == 0:
-        return parse(input.reshape(1), index), index.shape
+        return parsed(name, input.reshape(1), index), index.shape
     shape = input.shape[:dim] + index.shape + input.shape[dim + 1:]
-    return parse(input, (slice(None),) * dim + (index,)), shape
+    return parsed(name, input, (slice(None),) * dim + (index,)), shape
 
 
 def checked_source(name, input, shape, source):
@@ -207,7 +206,7 @@ def elements_at(name, input, dim, index, src):
             raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
                                f"{list(src.shape)}")
         src = src[tuple(slice(n) for n in places.shape)]
-    return parse(x, along(name, dim, places, x.shape)), src
+    return parsed(name, x, along(name, dim, places, x.shape)), src
 
 
 @composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,

@@ -359,7 +359,10 @@ def unflatten(input: Tensor, dim, sizes):
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if input.ndim:
-        size, product = input.shape[dim], math.prod(map(as_int, sizes))
+        try:
+            size, product = input.shape[dim], math.prod(map(as_int, sizes))
+        except TypeError:
+            raise TypeError(f"unflatten: sizes must be ints, got {list(sizes)}") from None
         if product != size and (sizes.count(-1) != 1 or product == 0 or size % -product):
             raise RuntimeError(f"unflatten: sizes {list(sizes)} don't multiply up to the size of "
                                f"dim {dim}, which is {size}")

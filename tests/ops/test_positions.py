@@ -50,7 +50,7 @@ def test_narrow_integers_are_positions(name):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_position_out_of_range_is_refused(name):
     for place in (4, -5):
-        with pytest.raises(IndexError, match=f"{place} is out of bounds for dimension 0"):
+        with pytest.raises(IndexError, match=f"{name}: index {place} is out of bounds for dim"):
             CALLS[name](X[0], tl.tensor([0, place]))
 
 

@@ -133,8 +133,8 @@ cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
     return signs >= 0
 
 
-cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
-    """A copy of the positions counted from the front. Raises IndexError."""
+cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
+    """A copy of the positions counted from the front. Raises IndexError, which names `name`."""
     cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
     cdef int64_t low = 0, high = -1
@@ -146,8 +146,8 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
         high = max(high, values[i])
     if low < -size or high >= size:
         raise IndexError(
-            f"index {low if low < -size else high} is out of bounds for dimension {dim} "
-            f"with size {size}")
+            f"{name + ': ' if name else ''}index {low if low < -size else high} is out of bounds "
+            f"for dimension {dim} with size {size}")
     for i in range(out.numel_):
         values[i] += size if values[i] < 0 else 0
     return out
@@ -181,7 +181,7 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
                 f"from dimension {dim}")
     if not copy and index.packed and index.type == INT64 and in_range(index, like.dims[dim]):
         return index
-    return wrapped(index, like.dims[dim], dim)
+    return wrapped(index, like.dims[dim], dim, name)
 
 
 cdef Tensor as_vector(Tensor x):
