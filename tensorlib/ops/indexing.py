@@ -16,7 +16,7 @@ from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import Instead, composite, op
 from tensorlib.ops.samples import given, given_pairs, refusals
 
-BOOL = BY_NAME["bool"]
+BOOL, WHOLE = BY_NAME["bool"], slice(None)
 
 
 # Keys to try, on a tensor of sizes (3, 4), each with the sizes that it picks.
@@ -226,13 +226,12 @@ def index_select(input: Tensor, dim, index: Tensor):
     Shapes: (*, N, *), (K,) -> (*, K, *). A 0-d index counts as one position, and a 0-d `input`,
     which has one, stays 0-d. Raises: RuntimeError for an index that is not of integers, IndexError.
     """
-    dim = wrap("index_select", dim, input.ndim)
-    index = vector("index_select", index)
-    if input.ndim == 0 and index.numel() != 1:
-        raise RuntimeError("index_select: a 0-d tensor takes one position, got "
-                           f"{index.numel()}")
+    ndim = input.ndim
+    dim, index = wrap("index_select", dim, ndim), vector("index_select", index)
+    if ndim == 0 and index.numel() != 1:
+        raise RuntimeError(f"index_select: a 0-d tensor takes one position, got {index.numel()}")
     try:
-        return (input[(slice(None),) * dim + (index,)] if input.ndim else
+        return (input[(WHOLE,) * dim + (index,)] if ndim else
                 input.reshape(1)[index].reshape(()))
     except IndexError as error:
         raise IndexError(f"index_select: {error}") from None

@@ -180,16 +180,22 @@ def select(input: Tensor, dim, index):
 
     Shapes: (*, N, *) -> (*, *). Raises: IndexError for a dim or index out of range, TypeError.
     """
-    if input.ndim == 0:
-        raise IndexError("select: cannot be applied to a 0-d tensor")
-    if isinstance(index, bool) or not hasattr(type(index), "__index__") or (
-            isinstance(index, Tensor) and index.ndim):
+    if type(index) is not int and not is_place(index):
         raise TypeError(f"select: index must be an int, got {index!r}")
-    dim = wrap("select", dim, input.ndim)
-    if not isinstance(index, Tensor) and not -input.shape[dim] <= index < input.shape[dim]:
-        raise IndexError(f"select: index {index} is out of range for dim {dim} of size "
-                         f"{input.shape[dim]}")
-    return input[(WHOLE,) * dim + (index,)]
+    ndim = input.ndim
+    if ndim == 0:
+        raise IndexError("select: cannot be applied to a 0-d tensor")
+    try:
+        return input[(WHOLE,) * wrap("select", dim, ndim) + (index,)]
+    except IndexError as error:
+        raise IndexError(f"select: {str(error).removeprefix('select: ')}") from None
+
+
+def is_place(index):
+    """Whether a value is one position: an int, or a tensor of one."""
+    if isinstance(index, Tensor):
+        return index.ndim == 0 and not index.is_floating_point() and index.dtype.name != "bool"
+    return hasattr(type(index), "__index__") and not isinstance(index, bool)
 
 
 @composite(reference=np.diag,
