@@ -93,6 +93,11 @@ def anything(mean, std, size=None, dtype=None):
     return np.full(shape, -inf, dtype), np.full(shape, inf, dtype)
 
 
+def dtype_of_normal(*parameters, dtype=None):
+    """The dtype of what `normal` gives: that of its first tensor."""
+    return next((x.dtype for x in parameters if isinstance(x, Tensor)), BY_NAME["float32"])
+
+
 def parameters(rng):
     """Means and standard deviations: tensors that broadcast, or one of them or both numbers."""
     for shape, other in (((2, 3), (3,)), ((4, 1), (1, 2)), ((), ()), ((0, 2), (2,))):
@@ -103,7 +108,7 @@ def parameters(rng):
 
 
 @composite(random=True, tensors=(), method=False, takes="floating", reference=anything,
-           samples=parameters,
+           samples=parameters, result_dtype=dtype_of_normal,
            errors=refusals((RuntimeError, (3,), np.ones(2)), (RuntimeError, (3,), -1.0),
                            (TypeError, (3,), 1.0, (3,)),
                            (RuntimeError, (3,), np.ones(3, np.int64))))

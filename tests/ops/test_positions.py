@@ -191,3 +191,7 @@ def test_take_along_dim_of_each_example():
     assert_close(vmap(lambda row, i: tl.take_along_dim(row, i))(x, places), x.gather(1, places))
     assert_close(vmap(lambda i: tl.take_along_dim(x, i[None], 1))(places),
                  tl.stack([tl.take_along_dim(x, i[None], 1) for i in places]))
+
+
+def test_no_positions_may_have_any_dtype():
+    assert X[0].gather(0, tl.tensor([])).tolist() == []

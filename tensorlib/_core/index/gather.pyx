@@ -169,7 +169,8 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
     """
     cdef Tensor like = as_vector(x), places = as_vector(index)
     cdef int d
-    check_positions(name, index)
+    if index.numel_:                         # an empty one may have any dtype, as in PyTorch
+        check_positions(name, index)
     if like.ndim_ != places.ndim_:
         raise RuntimeError(
             f"{name}: index must have the same number of dimensions as input, got "
