@@ -24,6 +24,7 @@ RESHAPED = given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1))
 def view(input: Tensor, shape):
     """`input` under other sizes with the same elements, as a view. One size may be -1.
 
+    Shapes: (N, M) under (K, -1) -> (K, N M / K).
     Raises: RuntimeError if the number of elements differs, or if it can't be done without a copy.
     """
     return views.reshape(input, shape, copy=False, name="view")
@@ -34,7 +35,8 @@ def view(input: Tensor, shape):
 def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
 
-    One size may be -1. Raises: RuntimeError if the number of elements differs.
+    One size may be -1. Shapes: (N, M) under (K, -1) -> (K, N M / K).
+    Raises: RuntimeError if the number of elements differs, TypeError for sizes that are no ints.
     """
     return views.reshape(input, shape)
 
@@ -52,6 +54,7 @@ def reshape_vjp(g, input_shape):
 def expand(input: Tensor, shape):
     """`input` repeated along dims of size 1 and new leading dims, as a view. -1 keeps a size.
 
+    Shapes: (1, M) to (B, N, -1) -> (B, N, M).
     Raises: RuntimeError for sizes that do not broadcast.
     """
     return views.expand(input, shape)
@@ -78,7 +81,11 @@ def not_broadcast():
     tolerance="reduction",
     samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
-    """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
+    """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it.
+
+    Shapes: (B, N, M) to (1, M) -> (1, M). Raises: RuntimeError for sizes that do not broadcast to
+    those of `input`.
+    """
     return views.sum_to_size(input, size)
 
 
@@ -92,7 +99,10 @@ def sum_to_size_vjp(g, input_shape):
 @op(linear=True, view=True, reference=np.swapaxes,
     samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0), ((2, 3), 1, 1)))
 def transpose(input: Tensor, dim0, dim1):
-    """`input` with two dims exchanged, as a view. Raises: IndexError."""
+    """`input` with two dims exchanged, as a view.
+
+    Shapes: (A, B, C) with dims 0 and 2 -> (C, B, A). Raises: IndexError for a dim out of range.
+    """
     return views.transpose(input, dim0, dim1)
 
 
@@ -106,7 +116,8 @@ def transpose_vjp(g, dim0, dim1):
 def permute(input: Tensor, dims):
     """`input` with its dims in the order `dims`, as a view.
 
-    Raises: RuntimeError if `dims` is no order of all dims, IndexError.
+    Shapes: (A, B, C) in the order (2, 0, 1) -> (C, A, B).
+    Raises: RuntimeError if `dims` is no order of all dims, IndexError for a dim out of range.
     """
     return views.permute(input, dims)
 
@@ -122,7 +133,10 @@ def permute_vjp(g, dims):
 
 @op(linear=True, view=True, reference=np.transpose, samples=given(((2, 3),), ((4,),), ((),)))
 def t(input: Tensor):
-    """The transpose of a matrix, as a view; vectors stay. Raises: RuntimeError above 2 dims."""
+    """The transpose of a matrix, as a view; vectors stay.
+
+    Shapes: (N, M) -> (M, N). Raises: RuntimeError above 2 dims.
+    """
     if input.ndim > 2:
         raise RuntimeError(f"t: expects a tensor with at most 2 dims, got {input.ndim}")
     return views.transpose(input, 0, 1) if input.ndim == 2 else views.permute(
@@ -135,7 +149,10 @@ def t_vjp(g):
 
 
 def _last_two(self):
-    """The matrices in the last two dims transposed, as a view. Raises: RuntimeError (below 2)."""
+    """The matrices in the last two dims transposed, as a view.
+
+    Shapes: (*, N, M) -> (*, M, N). Raises: RuntimeError below 2 dims.
+    """
     if self.ndim < 2:
         raise RuntimeError(f"mT: expects a tensor with at least 2 dims, got {self.ndim}")
     return transpose(self, -2, -1)
@@ -158,7 +175,7 @@ attach("T", property(_reversed, doc=_reversed.__doc__))
 def squeeze(input: Tensor, dim=None):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
 
-    Raises: IndexError.
+    Shapes: (1, N, 1) -> (N,); with dim 0 -> (N, 1). Raises: IndexError for a dim out of range.
     """
     dims = range(input.ndim) if dim is None else [
         wrap("squeeze", d, input.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
@@ -173,7 +190,10 @@ def squeeze_vjp(g, input_shape):
 @op(linear=True, view=True, reference=np.expand_dims,
     samples=given(((2, 3), 0), ((2, 3), -1), ((), 0)))
 def unsqueeze(input: Tensor, dim):
-    """`input` with a dim of size 1 put in at `dim`, as a view. Raises: IndexError."""
+    """`input` with a dim of size 1 put in at `dim`, as a view.
+
+    Shapes: (N, M) at 1 -> (N, 1, M). Raises: IndexError for a dim out of range.
+    """
     return views.unsqueeze(input, wrap("unsqueeze", dim, input.ndim + 1))
 
 
@@ -187,7 +207,10 @@ def unsqueeze_vjp(g, input_shape):
 # base and its views know nothing of it.
 
 def transpose_(self, dim0, dim1):
-    """This tensor, after two of its dims were exchanged. Raises: IndexError, RuntimeError."""
+    """This tensor, after two of its dims were exchanged.
+
+    Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
+    """
     return take_layout("transpose_", self, transpose, (dim0, dim1))
 
 
@@ -197,12 +220,18 @@ def t_(self):
 
 
 def squeeze_(self, dim=None):
-    """This tensor, after it lost its dims of size 1, or those of `dim`. Raises: IndexError."""
+    """This tensor, after it lost its dims of size 1, or those of `dim`.
+
+    Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
+    """
     return take_layout("squeeze_", self, squeeze, (dim,))
 
 
 def unsqueeze_(self, dim):
-    """This tensor, after it got a dim of size 1 at `dim`. Raises: IndexError."""
+    """This tensor, after it got a dim of size 1 at `dim`.
+
+    Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
+    """
     return take_layout("unsqueeze_", self, unsqueeze, (dim,))
 
 
@@ -217,7 +246,8 @@ for _function in (transpose_, t_, squeeze_, unsqueeze_):
 def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
     """The diagonal of two dims as one new last dim, as a view.
 
-    Raises: IndexError, RuntimeError if both dims are the same.
+    Shapes: (N, M, *) -> (*, length of the diagonal).
+    Raises: IndexError for a dim out of range, RuntimeError if both dims are the same.
     """
     first, second = wrap("diagonal", dim1, input.ndim), wrap("diagonal", dim2, input.ndim)
     if first == second:
