@@ -111,6 +111,10 @@ addcmul lib.addcmul(x, y, z)
 addcdiv lib.addcdiv(x, y, z)
 clamp x.clamp(0.2, 0.5)
 clamp x.clamp(min=0.5)
+clamp_min x.clamp_min(0.5)
+clamp_max x.clamp_max(0.5)
+isclose lib.isclose(x, y)
+rsub lib.rsub(x, y)
 to x.to(lib.float32)
 to x.to(lib.float64)
 to x.to(lib.float16)
@@ -223,6 +227,8 @@ max x.max(0)
 max x.max(1)
 min x.min(1)
 aminmax lib.aminmax(x)
+var_mean lib.var_mean(x)
+std_mean lib.std_mean(x)
 var x.var()
 var x.var(0)
 var x.var(1)
@@ -273,6 +279,9 @@ silu x * x.sigmoid()
 # Called by gradient rules alone, and timed by the backward direction of others.
 INTERNAL = {"as_strided", "spread_view", "view_scatter", "put_along", "spread_index",
             "spread_along", "zmul", "softmax_backward", "log_softmax_backward"}
+
+# What answers with a bool or a number, or makes no new values: there is no work to time.
+QUESTIONS = {"allclose", "detach", "equal", "is_complex", "is_floating_point", "is_tensor", "numel"}
 
 PRODUCTS = {"matmul", "mm", "inner", "addmm"}
 

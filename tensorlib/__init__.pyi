@@ -248,8 +248,8 @@ def chunk(input: Tensor, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller."""
 
 def clamp(
-    input: Tensor | _Number, min: Tensor | _Number | None = None, max: Tensor | _Number | None =
-    None, *, out: Tensor | None = None
+    input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """Each element brought into [min, max]; either bound may be absent."""
 
@@ -260,8 +260,8 @@ def clamp_min(input: Tensor, min: Tensor | _Number, *, out: Tensor | None = None
     """Each element, or `min` where that is larger."""
 
 def clip(
-    input: Tensor | _Number, min: Tensor | _Number | None = None, max: Tensor | _Number | None =
-    None, *, out: Tensor | None = None
+    input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """Each element brought into [min, max]; either bound may be absent."""
 
@@ -286,7 +286,9 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
 
-def cumsum(input: Tensor, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+def cumsum(
+    input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """The sums of each element and those before it along `dim`."""
 
 def detach(input: Tensor) -> Tensor:
@@ -299,18 +301,16 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """The diagonal of two dims as one new last dim, as a view."""
 
 def div(
-    input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out:
-    Tensor
+    input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out:
+    Tensor | None = None
 ) -> Tensor:
-    """Quotient of the elements of both, with broadcasting. rounding_mode: None for the true
-    quotient, "floor" or "trunc" to round it down or towards zero."""
+    """Quotient of the elements of both, with broadcasting."""
 
 def divide(
-    input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out:
-    Tensor
+    input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out:
+    Tensor | None = None
 ) -> Tensor:
-    """Quotient of the elements of both, with broadcasting. rounding_mode: None for the true
-    quotient, "floor" or "trunc" to round it down or towards zero."""
+    """Quotient of the elements of both, with broadcasting."""
 
 def dot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors, 0-d."""
@@ -333,7 +333,7 @@ def eq(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
     """Whether the elements of both are equal, as bool."""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
-    """Whether both have one shape and the same elements, as a bool."""
+    """Whether both have one shape and the same elements, as a bool; NaN equals nothing."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function of each element."""
@@ -457,8 +457,7 @@ def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =
     False
 ) -> Tensor:
-    """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN only
-    with `equal_nan`."""
+    """Where |input - other| <= atol + rtol * |other|, with broadcasting, as bool."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is neither infinite nor NaN, as bool."""
@@ -502,7 +501,9 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The base-2 logarithm of each element."""
 
-def log_softmax(input: Tensor, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """The logarithm of `softmax`, exact where that is small."""
 
 def logical_and(
@@ -530,7 +531,9 @@ def logspace(
 ) -> Tensor:
     """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`."""
 
-def logsumexp(input: Tensor, dim: _Sizes, keepdim: _bool = False) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: _Sizes, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none."""
 
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -550,7 +553,7 @@ def matmul(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None)
 
 def max(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number |
-    None = None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
+    None = None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None =
     None
 ) -> Any:
     """The largest element of all; along `dim` a named tuple of the largest `values` and the first
@@ -569,7 +572,7 @@ def mean(
 
 def min(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number |
-    None = None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
+    None = None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None =
     None
 ) -> Any:
     """The smallest element of all; along `dim` a named tuple of the smallest `values` and the first
@@ -649,7 +652,7 @@ def not_equal(
     """Whether the elements of both differ, as bool."""
 
 def numel(input: Tensor) -> _int:
-    """The number of elements."""
+    """The number of elements, as an int."""
 
 def ones(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =
@@ -763,7 +766,7 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
 
 def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-    """other - alpha * input."""
+    """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
 
 def scalar_tensor(
     s: _Number | Tensor, *, dtype: _DType | None = None, layout: Format | None = None, device:
@@ -801,7 +804,9 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine of each element."""
 
-def softmax(input: Tensor, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """exp(input) / sum(exp(input)) along one dim, without overflow."""
 
 def split(tensor: Tensor, split_size_or_sections: _Sizes, dim: _Sizes = 0) -> tuple[Tensor, ...]:
@@ -822,15 +827,15 @@ def stack(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = No
 
 def std(
     input: Tensor, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False,
-    *, correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-    keepdims: _bool | None = None
+    *, correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """The square root of `var`."""
 
 def std_mean(
     input: Tensor, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False,
-    *, correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-    keepdims: _bool | None = None
+    *, correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None,
+    out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The pair of `std` and `mean`."""
 
@@ -885,7 +890,7 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dims exchanged, as a view."""
 
-def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
+def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangles of matrices, with zeros above `diagonal`."""
 
 def tril_indices(
@@ -894,7 +899,7 @@ def tril_indices(
 ) -> Tensor:
     """Rows and columns of the elements of a lower triangle, as two rows of int64."""
 
-def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
+def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangles of matrices, with zeros below `diagonal`."""
 
 def triu_indices(
@@ -904,11 +909,10 @@ def triu_indices(
     """Rows and columns of the elements of an upper triangle, as two rows of int64."""
 
 def true_divide(
-    input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out:
-    Tensor
+    input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out:
+    Tensor | None = None
 ) -> Tensor:
-    """Quotient of the elements of both, with broadcasting. rounding_mode: None for the true
-    quotient, "floor" or "trunc" to round it down or towards zero."""
+    """Quotient of the elements of both, with broadcasting."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element without its fraction."""
@@ -924,16 +928,16 @@ def unsqueeze(input: Tensor, dim: _Sizes) -> Tensor:
 
 def var(
     input: Tensor, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False,
-    *, correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-    keepdims: _bool | None = None
+    *, correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """The mean squared distance from the mean, over all elements or over `dim` (an int or
     several)."""
 
 def var_mean(
     input: Tensor, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False,
-    *, correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-    keepdims: _bool | None = None
+    *, correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None,
+    out: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The pair of `var` and `mean`."""
 

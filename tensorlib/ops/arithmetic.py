@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import Instead, alias, composite, elementwise, in_place, publish
+from tensorlib.ops.declare import Instead, alias, composite, elementwise
 from tensorlib.ops.samples import pairs
 
 inf, nan = float("inf"), float("nan")
@@ -255,12 +255,18 @@ def zmul_deriv_slope(input):
 
 # ---- made of these -------------------------------------------------------------------------------
 
+def with_alpha(rng):
+    """Samples of two real tensors, without and with `alpha`."""
+    for tensors, _ in pairs()(rng):
+        yield tensors, {}
+        yield tensors, {"alpha": 3}
+
+
+@composite(reference=lambda x, y, alpha=1: y - alpha * x, takes="integer floating",
+           tolerance="product", samples=with_alpha)
 def rsub(input, other, *, alpha=1):
-    """other - alpha * input."""
+    """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
     return sub(other, input, alpha=alpha)
-
-
-publish("rsub", rsub, rsub.__doc__)
 
 
 def triples(low=-3.0, **keywords):
@@ -279,7 +285,7 @@ def no_integers(name, input):
 
 
 @composite(reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
-           tolerance="product", samples=triples(value=2))
+           tolerance="product", inplace=True, samples=triples(value=2))
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting. Raises: RuntimeError for integers."""
     no_integers("addcmul", input)
@@ -288,7 +294,7 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 
 
 @composite(reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
-           tolerance="product", samples=triples(low=0.5, value=2))
+           tolerance="product", inplace=True, samples=triples(low=0.5, value=2))
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting. Raises: RuntimeError for integers."""
     no_integers("addcdiv", input)
@@ -297,7 +303,7 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 
 
 @composite(reference=lambda x, end, weight: x + weight * (end - x), takes="floating",
-           tolerance="product", samples=triples())
+           tolerance="product", inplace=True, samples=triples())
 def lerp(input, end: Tensor, weight):
     """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
 
@@ -308,9 +314,6 @@ def lerp(input, end: Tensor, weight):
         raise RuntimeError(f"lerp: expected dtype {input.dtype} for end, got {end.dtype}")
     return add(input, mul(sub(end, input), weight))
 
-
-for _name in ("addcmul", "addcdiv", "lerp"):
-    in_place(_name)
 
 for _name, _function in {
     "subtract": sub, "multiply": mul, "divide": div, "true_divide": div, "arctan2": atan2,

@@ -8,29 +8,9 @@ from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given
 
 
-@op(linear=True, public=False, method=False,
-    reference=lambda x, dtype: x.astype(str(dtype).rpartition(".")[2]),
-    result_dtype=lambda x, dtype: dtype,
-    samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
-def to(input: Tensor, dtype, copy=False):
-    """The elements as another dtype: `input` itself if it has it already, unless `copy`."""
-    return views.to_dtype(input, dtype, copy)
-
-
-@to.vjp("input")
-def to_vjp(g, input_dtype):
-    return convert(g, input_dtype)
-
-
-convert = to
-
-
-def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, memory_format=None):
-    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu", dtype)`.
-
-    The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
-    TypeError.
-    """
+def target_dtype(self, *args, dtype=None, device=None, copy=False, non_blocking=False,
+                 memory_format=None):
+    """The `convert` of `to`, which takes a dtype, another tensor, the device and `copy`."""
     for arg in args:
         if isinstance(arg, Tensor):
             dtype = arg.dtype
@@ -42,9 +22,7 @@ def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False, mem
             dtype = arg
     if device is not None:
         check_device(device)
-    if dtype is None:
-        dtype = self.dtype
-    return convert(self, dtype, copy)
+    return self, self.dtype if dtype is None else dtype, copy
 
 
 def check_device(name):
@@ -56,14 +34,31 @@ def check_device(name):
             f"to: expected a dtype, a Tensor or the device 'cpu', got {name!r}") from None
 
 
+@op(linear=True, public=False, convert=target_dtype,
+    reference=lambda x, dtype: x.astype(str(dtype).rpartition(".")[2]),
+    result_dtype=lambda x, dtype: dtype,
+    samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
+def to(input: Tensor, dtype, copy=False):
+    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu", dtype)`.
+
+    The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
+    TypeError for what is no dtype.
+    """
+    return views.to_dtype(input, dtype, copy)
+
+
+@to.vjp("input")
+def to_vjp(g, input_dtype):
+    return to.canonical(g, input_dtype)
+
+
 def type_method(name, target, doc):
     """Publishes the method that converts to one dtype."""
     def method(self):
-        return convert(self, target)
+        return to.canonical(self, target)
     publish(name, method, doc, public=False)
 
 
-publish("to", to, to.__doc__, public=False)
 for _name, _target in {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
     "int": "int32", "long": "int64", "short": "int16", "char": "int8", "byte": "uint8",
@@ -74,7 +69,7 @@ for _name, _target in {
 
 def type_as(self, other: Tensor):
     """The elements as the dtype of `other`."""
-    return convert(self, other.dtype)
+    return to.canonical(self, other.dtype)
 
 
 def cpu(self):

@@ -4,9 +4,9 @@ import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arithmetic import EDGES, maximum, minimum
-from tensorlib.ops.declare import alias, elementwise, publish
-from tensorlib.ops.samples import booleans, integers, pairs, triples
+from tensorlib.ops.arithmetic import EDGES
+from tensorlib.ops.declare import FUNCTIONS, Instead, alias, composite, elementwise, publish
+from tensorlib.ops.samples import booleans, integers, pairs, reals, triples
 
 inf = float("inf")
 
@@ -107,8 +107,17 @@ def bitwise_right_shift(input, other):
 
 # ---- choices -------------------------------------------------------------------------------------
 
+def both_or_places(condition, input=None, other=None):
+    """The `convert` of `where`: with the condition alone it is `nonzero`."""
+    if input is not None or other is not None:
+        return condition, input, other
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where: condition must be a Tensor, not {type(condition).__name__}")
+    return Instead(FUNCTIONS["nonzero"], condition, as_tuple=True)
+
+
 @elementwise(reference=np.where, samples=triples(boolean=True), edges=EDGES,
-             boolean=("condition",), public=False, method=False)
+             boolean=("condition",), convert=both_or_places, method=False)
 def where(condition, input, other):
     """`input` where the condition holds, else `other`, with broadcasting.
 
@@ -128,15 +137,62 @@ def where_deriv_other(g, condition):
     return g.where(condition.logical_not(), 0)
 
 
+def where_method(self, condition, other):
+    return where.canonical(condition, self, other)
+
+
+where_method.checks = True
+publish("where", where_method, where.__doc__, public=False)
+
+
+def check_bounds(name, input, *bounds):
+    """Raises RuntimeError for integers as bounds that integers of this dtype cannot reach."""
+    if input.is_floating_point() or input.dtype == BY_NAME["bool"]:
+        return
+    limits = np.iinfo(input.dtype.name)
+    for bound in bounds:
+        if isinstance(bound, int) and not limits.min <= bound <= limits.max:
+            raise RuntimeError(f"{name}: the bound {bound} does not fit in {input.dtype}")
+
+
+def least(input: Tensor, min):
+    """The `convert` of `clamp_min`."""
+    check_bounds("clamp_min", input, min)
+    return input, min
+
+
+def greatest(input: Tensor, max):
+    """The `convert` of `clamp_max`."""
+    check_bounds("clamp_max", input, max)
+    return input, max
+
+
+def bounded(input: Tensor, min=None, max=None):
+    """The `convert` of `clamp`: an absent bound is infinite, which no integer is."""
+    if min is None and max is None:
+        raise RuntimeError("clamp: at least one of min and max must not be None")
+    if not input.is_floating_point():
+        check_bounds("clamp", input, min, max)
+        if max is None:
+            return Instead(clamp_min, input, min)
+        if min is None:
+            return Instead(clamp_max, input, max)
+    return input, -inf if min is None else min, inf if max is None else max
+
+
 @elementwise(reference=lambda x, low, high: np.minimum(np.maximum(x, low), high),
              samples=triples(), edges=EDGES, signed_zeros=False, takes="integer floating",
-             public=False, method=False)
+             convert=bounded)
 def clamp(input, min, max):
     """Each element brought into [min, max]; either bound may be absent. NaN stays NaN.
 
     Gradient: 1 inside, the bounds included, 0 outside; the bounds get what lies beyond them.
 
-    Raises: RuntimeError if both bounds are absent.
+    Raises: RuntimeError if both bounds are absent, or one is a number that integers of the dtype
+    cannot reach.
+
+    >>> tensorlib.clamp(tensorlib.tensor([-2., 0.5, 7.]), min=-1, max=1)
+    tensor([-1.0000,  0.5000,  1.0000])
     """
 
 
@@ -155,104 +211,67 @@ def clamp_deriv_max(g, input, min, max):
     return g.where((input > max).logical_or(max < min), 0)
 
 
-_where, _clamp = where, clamp
+@elementwise(kernel="maximum", reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,
+             signed_zeros=False, convert=least)
+def clamp_min(input, min):
+    """Each element, or `min` where that is larger. NaN stays NaN.
+
+    Gradient: to the element where it is at least `min`, else to `min`.
+
+    Raises: RuntimeError for a number that integers of the dtype cannot reach.
+    """
 
 
-def where(condition, input=None, other=None, *, out=None):
-    """See the operation."""
-    if input is None and other is None:
-        if not isinstance(condition, Tensor):
-            raise TypeError(
-                f"where: condition must be a Tensor, not {type(condition).__name__}")
-        return condition.nonzero(as_tuple=True)
-    if out is None:
-        return _where(condition, input, other)
-    return _where(condition, input, other, out=out)
+@elementwise(kernel="minimum", reference=np.minimum, samples=pairs(apart=0.1), edges=EDGES,
+             signed_zeros=False, convert=greatest)
+def clamp_max(input, max):
+    """Each element, or `max` where that is smaller. NaN stays NaN.
+
+    Gradient: to the element where it is at most `max`, else to `max`.
+
+    Raises: RuntimeError for a number that integers of the dtype cannot reach.
+    """
 
 
-def where_method(self, condition, other):
-    """See the operation."""
-    return _where(condition, self, other)
+@clamp_min.deriv("input")
+def clamp_min_deriv_input(g, input, min):
+    return g.where(input >= min, 0)
 
 
-where_method.checks = True
-publish("where", where, _where.__doc__, method=False)
-publish("where", where_method, _where.__doc__, public=False)
-where.op, where.checks = _where.op, True
+@clamp_min.deriv("min")
+def clamp_min_deriv_min(g, input, min):
+    return g.where(input < min, 0)
 
 
-def clamp(input, min=None, max=None, *, out=None):
-    """See the operation."""
-    if min is None and max is None:
-        raise RuntimeError("clamp: at least one of min and max must not be None")
-    if not input.is_floating_point():            # has no infinity to stand for an absent bound
-        check_bounds(input, min, max)
-        if max is None:
-            return maximum(input, min, out=out)
-        if min is None:
-            return minimum(input, max, out=out)
-    return _clamp(input, -inf if min is None else min, inf if max is None else max, out=out)
+@clamp_max.deriv("input")
+def clamp_max_deriv_input(g, input, max):
+    return g.where(input <= max, 0)
 
 
-def check_bounds(input, *bounds):
-    """Raises RuntimeError for integers as bounds that integers of this dtype cannot reach."""
-    if input.dtype == BY_NAME["bool"]:
-        return
-    limits = np.iinfo(input.dtype.name)
-    for bound in bounds:
-        if isinstance(bound, int) and not limits.min <= bound <= limits.max:
-            raise RuntimeError(f"clamp: the bound {bound} does not fit in {input.dtype}")
+@clamp_max.deriv("max")
+def clamp_max_deriv_max(g, input, max):
+    return g.where(input > max, 0)
 
 
-def clamp_(self, min=None, max=None):
-    """In-place form of `clamp`."""
-    if min is None and max is None:
-        raise RuntimeError("clamp_: at least one of min and max must not be None")
-    if not self.is_floating_point():
-        check_bounds(self, min, max)
-        if max is None:
-            return maximum.inplace(self, min)
-        if min is None:
-            return minimum.inplace(self, max)
-    return _clamp.inplace(self, -inf if min is None else min, inf if max is None else max)
+# ---- questions about whole tensors ---------------------------------------------------------------
+
+def near_pairs(*options):
+    """Samples of two tensors, equal or not in some elements, without and with keywords."""
+    def generate(rng):
+        for shape, other_shape in (((), ()), ((5,), (5,)), ((3, 4), (3, 4)), ((0, 2), (0, 2))):
+            x = rng.uniform(-3, 3, shape)
+            for y in (x.copy(), x + (rng.random(other_shape) < 0.5)):
+                for keywords in ({}, *options):
+                    yield (x, y), keywords
+    return generate
 
 
-publish("clamp", clamp, _clamp.__doc__)
-publish("clamp_", clamp_, clamp_.__doc__, public=False)
-clamp.op = _clamp.op
-
-
-def clamp_min(input, min, *, out=None):
-    """Each element, or `min` where that is larger."""
-    return clamp(input, min=min, out=out)
-
-
-def clamp_max(input, max, *, out=None):
-    """Each element, or `max` where that is smaller."""
-    return clamp(input, max=max, out=out)
-
-
-def clamp_min_(self, min):
-    """In-place form of `clamp_min`."""
-    return clamp_(self, min=min)
-
-
-def clamp_max_(self, max):
-    """In-place form of `clamp_max`."""
-    return clamp_(self, max=max)
-
-
-for _function in (clamp_min, clamp_max):
-    publish(_function.__name__, _function, _function.__doc__)
-for _function in (clamp_min_, clamp_max_):
-    publish(_function.__name__, _function, _function.__doc__, public=False)
-
-
-# ---- predicates of whole tensors -----------------------------------------------------------------
-
+@composite(reference=np.isclose, differentiable=False,
+           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}))
 def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN only
-    with `equal_nan`.
+    """Where |input - other| <= atol + rtol * |other|, with broadcasting, as bool.
+
+    Infinities are close to themselves alone, NaN to NaN only with `equal_nan`.
 
     Raises: RuntimeError for different dtypes or tolerances below zero.
     """
@@ -265,52 +284,74 @@ def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
     input, other = input.detach(), other.detach()
     close = input == other
     if input.is_floating_point() or input.dtype != BY_NAME["bool"] and (rtol or atol):
+        if not input.is_floating_point():        # whose differences may be out of their range
+            input, other = input.double(), other.double()
         near = (input - other).abs() <= rtol * other.abs() + atol
         close = close.logical_or(near.logical_and(other.isfinite()))
-    if equal_nan and input.is_floating_point():
+    if equal_nan:
         close = close.logical_or(input.isnan().logical_and(other.isnan()))
     return close
 
 
-def allclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether `isclose` holds for all elements, as a bool. Raises: RuntimeError."""
+@composite(reference=np.allclose, differentiable=False,
+           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}))
+def allclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+    """Whether `isclose` holds for all elements, as a bool.
+
+    Raises: RuntimeError for different dtypes or tolerances below zero.
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def equal(input, other: Tensor):
-    """Whether both have one shape and the same elements, as a bool."""
+def unequal_shapes(rng):
+    """Samples of `equal`: as of `isclose`, and of shapes that differ."""
+    yield from near_pairs()(rng)
+    yield (np.ones((2, 3)), np.ones(3)), {}
+
+
+@composite(reference=np.array_equal, differentiable=False, samples=unequal_shapes)
+def equal(input, other: Tensor) -> bool:
+    """Whether both have one shape and the same elements, as a bool; NaN equals nothing."""
     return input.shape == other.shape and bool((input == other).all())
 
 
-def is_tensor(obj):
+def tensors_and_others(rng):
+    """Samples of `is_tensor`."""
+    for value in (rng.uniform(-1, 1, (2, 3)), np.float64(1), 1.0, [1.0], None):
+        yield (value,), {}
+
+
+@composite(reference=lambda x: isinstance(x, np.ndarray), differentiable=False, method=False,
+           samples=tensors_and_others)
+def is_tensor(obj) -> bool:
     """Whether `obj` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
+@composite(reference=np.copy, differentiable=False, method=False, samples=reals(-3, 3))
 def detach(input):
     """A view of the same elements, outside the graph."""
     return input.detach()
 
 
-def is_complex(input):
+@composite(reference=np.iscomplexobj, differentiable=False, method=False, samples=reals(-3, 3))
+def is_complex(input) -> bool:
     """False: no dtype is complex."""
     return input.is_complex()
 
 
-def is_floating_point(input):
+@composite(reference=lambda x: x.dtype.kind == "f", differentiable=False, method=False,
+           samples=reals(-3, 3))
+def is_floating_point(input) -> bool:
     """Whether the dtype is a floating one."""
     return input.is_floating_point()
 
 
-def numel(input):
-    """The number of elements."""
+@composite(reference=np.size, differentiable=False, method=False, samples=reals(-3, 3))
+def numel(input) -> int:
+    """The number of elements, as an int."""
     return input.numel()
 
-
-for _function in (isclose, allclose, equal):
-    publish(_function.__name__, _function, _function.__doc__)
-for _function in (is_tensor, detach, is_complex, is_floating_point, numel):
-    publish(_function.__name__, _function, _function.__doc__, method=False)
 
 for _name, _function in {
     "not_equal": ne, "less": lt, "less_equal": le, "greater": gt,

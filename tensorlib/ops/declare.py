@@ -41,6 +41,9 @@ from tensorlib.ops.publish import (
     with_out,
 )
 
+VARIADIC = 4                    # the flag of a function with `*args`: inspect.CO_VARARGS
+MANY = 2**31 - 1                # more arguments than any call has
+
 
 class Tensors:
     """The annotation of a parameter that is a sequence of tensors."""
@@ -71,7 +74,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
             refuses=refuses,
             boolean_inputs=tuple(arguments.index(a) for a in boolean),
             differentiable=differentiable, linearity="deriv" if differentiable else "",
-            takes_out=True, convert=convert, returns=Tensor,
+            takes_out=True, convert=convert,
             testing={"reference": reference, "samples": samples, "edges": edges,
                      "refuses": refuses, **testing})
         made, inplace_made = make_elementwise(record), make_inplace(record)
@@ -92,12 +95,17 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
 
 
 def converted(name, call, convert, takes_out=False, in_place=False):
-    """The function `call` of an operation with the arguments of `convert`."""
+    """The function `call` of an operation with the arguments of `convert`.
+
+    Its `canonical` is `call` itself.
+    """
     code, given = convert.__code__, convert.__defaults__ or ()
+    most = MANY if code.co_flags & VARIADIC else code.co_argcount
     places = tensor_places(convert, by_name=False)
     made = make_converted(name, places, under_name(convert, name), call,
-                          code.co_argcount - len(given), code.co_argcount, in_place)
+                          code.co_argcount - len(given), most, in_place)
     made.__wrapped__ = convert              # where `inspect.signature` looks
+    made.canonical = call
     if takes_out:
         made.__signature__ = with_out(convert)
     return made
@@ -263,9 +271,6 @@ def all_parameters(function):
     if code.co_flags & VARIADIC:
         names.insert(code.co_argcount, code.co_varnames[len(names)])
     return names
-
-
-VARIADIC = 4                    # the flag of a function with `*args`: inspect.CO_VARARGS
 
 
 def checked(name, function, out):

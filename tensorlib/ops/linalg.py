@@ -3,11 +3,10 @@
 import numpy as np
 
 from tensorlib._core.apply.operators import make_product
-from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.products import product
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import mul
-from tensorlib.ops.declare import alias, composite, in_place, op
+from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.samples import products
 
 MATRICES = (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((2, 0), (0, 4)), ((0, 3), (3, 2)))
@@ -97,24 +96,23 @@ def outer(input, vec2: Tensor, *, out=None):
     return mul(input.unsqueeze(-1), vec2, out=out)
 
 
-@composite(reference=np.inner, takes="integer floating",
+@composite(reference=np.inner, out=True, takes="integer floating",
            errors=wrong(((2, 3), (4, 2))),
            samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
-def inner(input, other: Tensor, *, out=None):
+def inner(input, other: Tensor):
     """Sums of products over the last dim of both. Shapes: (*a, K), (*b, K) -> (*a, *b).
 
     Raises: RuntimeError for last dims that differ.
     """
     if input.ndim == 0 or other.ndim == 0:
-        return mul(input, other, out=out)
+        return mul(input, other)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(f"inner: the last dims differ: {tuple(input.shape)} and "
                            f"{tuple(other.shape)}")
     if input.ndim == other.ndim == 2:
-        return matmul(input, other.mT, out=out)
+        return matmul(input, other.mT)
     rows, columns = input.unsqueeze(0).flatten(0, -2), other.unsqueeze(0).flatten(0, -2).mT
-    return into("inner", out, (input, other), matmul(rows, columns).reshape(
-        input.shape[:-1] + other.shape[:-1]))
+    return matmul(rows, columns).reshape(input.shape[:-1] + other.shape[:-1])
 
 
 def with_matrix(*cases):
@@ -129,7 +127,7 @@ def with_matrix(*cases):
 
 def added_product(name, product_of):
     """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
-    def function(input, a, b, beta, alpha, out):
+    def function(input, a, b, beta, alpha):
         made = product_of(a, b)
         if input.dtype != made.dtype:
             raise RuntimeError(f"{name}: all tensors must have one dtype, got {input.dtype} and "
@@ -140,13 +138,8 @@ def added_product(name, product_of):
         if result.shape != made.shape:
             raise RuntimeError(f"{name}: input of shape {tuple(input.shape)} does not expand to "
                                f"the product's {tuple(made.shape)}")
-        return into(name, out, (input, a, b), result)
+        return result
     return function
-
-
-def into(name, out, inputs, result):
-    """The result, put into `out` if there is one."""
-    return result if out is None else store_out(name, inputs, result, out)
 
 
 _addmm, _addmv = added_product("addmm", mm), added_product("addmv", mv)
@@ -158,36 +151,37 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
     return beta * x + alpha * (a @ b)
 
 
-@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
+@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+           takes="integer floating",
            samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4))))
-def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1, out=None):
+def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
 
     Raises: RuntimeError.
     """
-    return _addmm(input, mat1, mat2, beta, alpha, out)
+    return _addmm(input, mat1, mat2, beta, alpha)
 
 
-@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
+@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+           takes="integer floating",
            samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
-def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1, out=None):
+def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
 
     Raises: RuntimeError.
     """
-    return _addmv(input, mat, vec, beta, alpha, out)
+    return _addmv(input, mat, vec, beta, alpha)
 
 
-@composite(reference=scaled_sum, tolerance="product", takes="integer floating",
+@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+           takes="integer floating",
            samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2))))
-def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1, out=None):
+def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
 
     Raises: RuntimeError.
     """
-    return _baddbmm(input, batch1, batch2, beta, alpha, out)
+    return _baddbmm(input, batch1, batch2, beta, alpha)
 
 
 alias("ger", outer)
-for _name in ("addmm", "addmv", "baddbmm"):
-    in_place(_name)

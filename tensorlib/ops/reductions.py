@@ -415,8 +415,8 @@ def with_mean(function):
         deviations(function)(x, dim, correction, keepdim), x.mean(dim, keepdims=keepdim))
 
 
-@composite(outputs=("var", "mean"), reference=with_mean(np.var), samples=deviation_samples,
-           takes="floating", tolerance="reduction")
+@composite(outputs=("var", "mean"), out=True, reference=with_mean(np.var),
+           samples=deviation_samples, takes="floating", tolerance="reduction")
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
     """The pair of `var` and `mean`. Raises: RuntimeError for integers, IndexError."""
@@ -425,8 +425,8 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     return var(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
 
 
-@composite(outputs=("std", "mean"), reference=with_mean(np.std), samples=deviation_samples,
-           takes="floating", tolerance="reduction")
+@composite(outputs=("std", "mean"), out=True, reference=with_mean(np.std),
+           samples=deviation_samples, takes="floating", tolerance="reduction")
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
     """The pair of `std` and `mean`. Raises: RuntimeError for integers, IndexError."""

@@ -47,6 +47,11 @@ def smooth(op):
     return op.elementwise and op.differentiable
 
 
+def tensors_among(op, args):
+    """The tensors among the arguments of a call: the parts of the sequence, where it takes one."""
+    return args[op.places[0]] if op.variadic else [args[place] for place in op.places]
+
+
 def kinds_taken(op):
     """The kinds of dtypes the operation is declared to take."""
     return op.testing.get("takes", " ".join(KINDS)).split()
@@ -160,9 +165,14 @@ def values(x):
 
 # ---- calls ---------------------------------------------------------------------------------------
 
+SEED = 11
+
+
 def call(op, sample):
-    """What the operation gives for a sample of Tensors."""
+    """What the operation gives for a sample of Tensors; what is random draws the same each time."""
     args, kwargs = prepared(op, sample)
+    if op.random:
+        tl.manual_seed(SEED)
     return op.function(*args, **kwargs)
 
 
@@ -175,7 +185,8 @@ def prepared(op, sample):
 def expected(op, sample):
     """What the reference gives for a sample of Tensors, as NumPy arrays.
 
-    Floats are computed in float64, so that the reference does not round.
+    Of what is random these are the least and the greatest that each element may be. Floats are
+    computed in float64, so that the reference does not round.
     """
     given = sample.map(lambda i, x: wide(x) if x.dtype.is_floating_point else x.numpy())
     results = referred(op, given)
@@ -208,7 +219,9 @@ def signed(x):
 
 
 def outputs(result):
-    """One or several outputs as a list."""
+    """One or several outputs as a list; a bool or a number as a Tensor."""
+    if isinstance(result, (bool, int, float)):
+        return [tl.tensor(result)]
     return [result] if isinstance(result, tl.Tensor) else list(result)
 
 
@@ -217,6 +230,8 @@ def result_dtype(op, sample, dtype, reference):
     rule = op.testing.get("result_dtype")
     if rule is not None:
         return rule(*sample.args, **sample.kwargs)
+    if not op.arguments:
+        return getattr(tl, reference.dtype.name)
     if reference.dtype.kind == "f":
         return getattr(tl, dtype) if KIND_OF[dtype] == "floating" else tl.float32
     if reference.dtype.kind == "b":

@@ -9,10 +9,12 @@ import numpy as np
 import tensorlib as tl
 from tensorlib.autograd.checking import gradcheck, gradgradcheck
 from tensorlib.ops import Op
+from tensorlib.ops.complete import missing
+from tensorlib.testing import catalogue
 from tensorlib.testing.catalogue import (
     Sample, call, differentiable_samples, dtypes_taken, expected, function_of, in_dtype, in_numpy,
-    is_data, kind_of_work, leaves, numpy_dtypes, outputs, prepared, result_dtype, samples, values,
-    waived,
+    is_data, kind_of_work, leaves, numpy_dtypes, outputs, prepared, result_dtype, samples,
+    tensors_among, values, waived,
 )
 from tensorlib.testing.closeness import assert_close
 from tensorlib.testing.layouts import read_only, reversed_dims, shifted, strided, transposed
@@ -30,8 +32,13 @@ def require(condition, op, message):
 def compare(op, sample, dtype, signed_zeros=False):
     """The operation on a sample of Tensors against the reference: dtype, shape and values."""
     before = [values(x).copy() for x in sample.arrays]
-    results = outputs(call(op, sample))
-    references = expected(op, sample)
+    given = call(op, sample)
+    if op.returns is not tl.Tensor:
+        require(type(given) is op.returns, op, f"the result is {type(given).__name__}")
+    results, references = outputs(given), expected(op, sample)
+    if op.random:
+        compare_drawn(op, sample, dtype, *results, *references)
+        return
     require(len(results) == len(references), op,
             f"{len(results)} results, but the reference gives {len(references)}")
     for result, reference in zip(results, references):
@@ -49,6 +56,24 @@ def compare(op, sample, dtype, signed_zeros=False):
             require(signs.all(), op, "a zero has the wrong sign")
     for x, old in zip(sample.arrays, before):
         np.testing.assert_array_equal(values(x), old, "an input was changed")
+
+
+def compare_drawn(op, sample, dtype, result, least, greatest):
+    """Random numbers: dtype, shape and bounds, the same from one seed, then others."""
+    wanted = result_dtype(op, sample, dtype, least)
+    require(result.dtype == wanted, op, f"the result is {result.dtype}, not {wanted}")
+    require(tuple(result.shape) == least.shape, op,
+            f"the result has shape {tuple(result.shape)}, not {least.shape}")
+    drawn = values(result)
+    require(((least <= drawn) & (drawn <= greatest)).all(), op, "a number is out of its bounds")
+    np.testing.assert_array_equal(values(call(op, sample)), drawn, "one seed gives other numbers")
+    args, kwargs = prepared(op, sample)
+    if np.sum(least < greatest) >= MANY:
+        require((values(op.function(*args, **kwargs)) != drawn).any(), op,
+                "it draws the same numbers twice")
+
+
+MANY = 10               # numbers, of which some differ from those drawn before
 
 
 def check_values(op):
@@ -202,7 +227,7 @@ def check_tangent(op):
         if not any(out.requires_grad for out in outputs(call(op, tensors))):
             continue
         args, kwargs = prepared(op, tensors)
-        flat = args[0] if op.variadic else args[:len(op.arguments)]
+        flat = tensors_among(op, args)
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
         outs, moved = op.tangent(args, kwargs, tangents)
         moving = [(out, t) for out, t in zip(outputs(outs), outputs(moved)) if out.requires_grad]
@@ -247,9 +272,10 @@ def checks(op):
             for dtype in ("float32", "float64", *HALVES):
                 if dtype in takes:
                     yield "edges", check_edges, (dtype,)
-    for layout in LAYOUTS:
-        yield "layouts", check_layout, (layout,)
-    yield "layouts", check_overlapping, ()
+    if op.arguments:
+        for layout in LAYOUTS:
+            yield "layouts", check_layout, (layout,)
+        yield "layouts", check_overlapping, ()
     if not op.differentiable:
         return
     yield "gradient", check_gradient, ()
@@ -284,7 +310,7 @@ def check_op(
     An aspect may be waived in the declaration, `waive={"half_gradient": "the reason"}`.
 
     Raises: AssertionError or GradcheckError that names the operation and the check; ValueError for
-    an operation without samples.
+    an operation without samples, or one that is differentiable and has no rule.
 
     >>> import tensorlib
     >>> check_op("square")
@@ -295,6 +321,9 @@ def check_op(
         raise TypeError(f"check_op: takes an operation or its name, not {type(op).__name__}")
     given = {"samples": samples, "reference": reference, "dtypes": dtypes}
     record.testing.update((name, value) for name, value in given.items() if value is not None)
+    catalogue.samples(record)                # which raises where there are none
+    for text in missing(record):
+        raise ValueError(f"check_op: {record.name}: {text}")
     for aspect, check, arguments in checks(record):
         if aspect in waived(record):
             continue

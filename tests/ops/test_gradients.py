@@ -9,7 +9,8 @@ from tensorlib._core.graph.op import registry
 from tensorlib.autograd.jvp import jvp_of
 from tensorlib.testing import assert_close, checks, gradgradcheck
 from tensorlib.testing.catalogue import (
-    differentiable, differentiable_samples, leaves, outputs, prepared, samples, smooth, values,
+    differentiable, differentiable_samples, leaves, outputs, prepared, samples, smooth,
+    tensors_among, values,
 )
 from tensorlib.testing.checks import at_edges, gradients, random_like
 
@@ -85,7 +86,7 @@ def test_tangents_of_single_inputs_add_up(op):
     for sample in samples(op):
         tensors, _ = leaves(op, sample)
         args, kwargs = prepared(op, tensors)
-        flat = args[0] if op.variadic else args[:len(op.arguments)]
+        flat = tensors_among(op, args)
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
         out, together = jvp_of(op, args, kwargs, tangents)
         total = 0.0
@@ -101,7 +102,7 @@ def test_tangents_of_single_inputs_add_up(op):
 def test_where_no_input_moves_the_tangent_is_zero(op):
     tensors, _ = leaves(op, samples(op)[0])
     args, kwargs = prepared(op, tensors)
-    flat = args[0] if op.variadic else args[:len(op.arguments)]
+    flat = tensors_among(op, args)
     outs, moved = jvp_of(op, args, kwargs, [None] * len(flat))
     for out, tangent in zip(outputs(outs), outputs(moved), strict=True):
         if tangent is not None:                  # places have none

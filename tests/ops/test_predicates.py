@@ -20,6 +20,15 @@ def test_isclose_is_numpys(dtype, equal_nan):
     assert tl.allclose(x, x, equal_nan=True) and not x.allclose(x + 1, equal_nan=True)
 
 
+def test_integers_are_close_by_differences_that_their_dtype_does_not_hold():
+    """They wrapped round: 1 - 2 is 255 in uint8, and 100 - -100 is -56 in int8."""
+    x, y = tl.tensor([1], dtype=tl.uint8), tl.tensor([2], dtype=tl.uint8)
+    assert tl.isclose(x, y, atol=1).tolist() == [True]
+    x, y = tl.tensor([100], dtype=tl.int8), tl.tensor([-100], dtype=tl.int8)
+    assert tl.isclose(x, y, atol=60).tolist() == [False]
+    assert tl.isclose(y - 28, y - 28 + 1, rtol=0.5).tolist() == [True]       # -128
+
+
 def test_isclose_of_bools():
     x = tl.tensor([True, False])
     assert tl.isclose(x, x.logical_not()).tolist() == [False, False]

@@ -12,6 +12,7 @@ import tensorlib as tl
 from tensorlib import func, ops
 from tensorlib._core.sweep.python_nodes import sweep_inside
 from tensorlib.ops.calls import flat
+from tensorlib.ops.declare import resolved
 from tensorlib.ops.samples import pairs, reals
 from tensorlib.testing import assert_close, check_op, gradcheck, gradgradcheck
 from tensorlib.testing.catalogue import differentiable, leaves, prepared, samples
@@ -139,8 +140,8 @@ def test_backward_operations_equal_the_sweep(op):
     for sample in samples(op)[:3]:
         tensors, wanted = leaves(op, sample)
         args, kwargs = prepared(op, tensors)
-        n = len(op.arguments)
-        call = ops.call(op, *args[:n], **dict(zip(op.attributes, args[n:])), **kwargs)
+        doer, given, attributes = resolved(op, args, kwargs)
+        call = ops.call(doer, *given, **attributes)
         outs = [x for x in call.outputs if isinstance(x, tl.Tensor) and x.requires_grad]
         if not outs:
             continue

@@ -357,8 +357,9 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
     def function(*args, **kwargs):
         cdef object out = None, given
         if len(args) > most or not kwargs and len(args) < least:
-            raise TypeError(f"{name}: takes {least if len(args) < least else most} "
-                            f"argument{'' if most == 1 else 's'}, got {len(args)}")
+            bound = "" if least == most else "at least " if len(args) < least else "at most "
+            raise TypeError(f"{name}: takes {bound}{least if len(args) < least else most} "
+                            f"arguments, got {len(args)}")
         check_tensors(name, places, args, kwargs)
         if kwargs and not in_place and "out" in kwargs:
             out = kwargs.pop("out")
@@ -416,4 +417,5 @@ cdef object store_results(str name, tuple inputs, object result, object out):
         return store_out(name, inputs, result, out)
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{name}: out must be a tuple of {len(result)} Tensors")
-    return type(result)(*[store_out(name, inputs, x, y) for x, y in zip(result, out)])
+    stored = [store_out(name, inputs, x, y) for x, y in zip(result, out)]
+    return type(result)(*stored) if hasattr(result, "_fields") else tuple(stored)

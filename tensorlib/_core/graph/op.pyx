@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from tensorlib._core.graph.node cimport OUTPUT, mode
 from tensorlib._core.tiles.loops cimport loop_id
+from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.tile cimport TileProgram
 
 
@@ -84,7 +85,7 @@ cdef class Op:
         self.is_view = is_view
         self.takes_out = takes_out
         self.random = random
-        self.returns = returns
+        self.returns = Tensor if returns is None else returns
         self.convert = convert
         self.places = tuple(range(self.n_args) if places is None else places)
         self.testing = testing or {}

@@ -301,7 +301,9 @@ class Tensor:
         """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
     def cpu(self) -> Tensor:
         """The tensor itself: it is on the CPU."""
-    def cumsum(self, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+    def cumsum(
+        self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
+    ) -> Tensor:
         """The sums of each element and those before it along `dim`."""
     def cumsum_(self, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
         """In-place form of `cumsum`."""
@@ -325,22 +327,18 @@ class Tensor:
     def dim(self) -> _int:
         """The number of dims."""
     def div(
-        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
+        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None =
+        None
     ) -> Tensor:
-        """Quotient of the elements of both, with broadcasting. rounding_mode: None for the true
-        quotient, "floor" or "trunc" to round it down or towards zero."""
-    def div_(
-        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
-    ) -> Tensor:
+        """Quotient of the elements of both, with broadcasting."""
+    def div_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
         """In-place form of `div`."""
     def divide(
-        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
+        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None =
+        None
     ) -> Tensor:
-        """Quotient of the elements of both, with broadcasting. rounding_mode: None for the true
-        quotient, "floor" or "trunc" to round it down or towards zero."""
-    def divide_(
-        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
-    ) -> Tensor:
+        """Quotient of the elements of both, with broadcasting."""
+    def divide_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
         """In-place form of `div`."""
     def dot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is."""
@@ -355,7 +353,7 @@ class Tensor:
     def eq_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `eq`."""
     def equal(self, other: Tensor) -> _bool:
-        """Whether both have one shape and the same elements, as a bool."""
+        """Whether both have one shape and the same elements, as a bool; NaN equals nothing."""
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """The error function of each element."""
     def erf_(self) -> Tensor:
@@ -471,8 +469,7 @@ class Tensor:
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
-        """Where |input - other| <= atol + rtol * |other|, with broadcasting; NaN is close to NaN
-        only with `equal_nan`."""
+        """Where |input - other| <= atol + rtol * |other|, with broadcasting, as bool."""
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is neither infinite nor NaN, as bool."""
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
@@ -515,7 +512,9 @@ class Tensor:
         """In-place form of `log2`."""
     def log_(self) -> Tensor:
         """In-place form of `log`."""
-    def log_softmax(self, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+    def log_softmax(
+        self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
+    ) -> Tensor:
         """The logarithm of `softmax`, exact where that is small."""
     def logical_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both are true (not zero), as bool."""
@@ -533,7 +532,9 @@ class Tensor:
         """Whether exactly one of the elements is true (not zero), as bool."""
     def logical_xor_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `logical_xor`."""
-    def logsumexp(self, dim: _Sizes, keepdim: _bool = False) -> Tensor:
+    def logsumexp(
+        self, dim: _Sizes, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
         """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none."""
     def long(self) -> Tensor:
         """The elements as int64."""
@@ -555,7 +556,7 @@ class Tensor:
         """Matrix product over the last two dims: `input @ other`."""
     def max(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number | None =
-        None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None = None
     ) -> Any:
         """The largest element of all; along `dim` a named tuple of the largest `values` and the
         first places, `indices`; with another tensor, `maximum` of both."""
@@ -570,7 +571,7 @@ class Tensor:
         """The mean over all elements, or over `dim` (an int or several); NaN for none."""
     def min(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number | None =
-        None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+        None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None = None
     ) -> Any:
         """The smallest element of all; along `dim` a named tuple of the smallest `values` and the
         first places, `indices`; with another tensor, `minimum` of both."""
@@ -745,7 +746,7 @@ class Tensor:
     def rsqrt_(self) -> Tensor:
         """In-place form of `rsqrt`."""
     def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """other - alpha * input."""
+        """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
     def scatter(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
         """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
     def scatter_(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
@@ -778,7 +779,9 @@ class Tensor:
         """In-place form of `sinh`."""
     def size(self, dim: _Sizes | None = None) -> Any:
         """The sizes as a `Size`, or the size of one dim."""
-    def softmax(self, dim: _Sizes, dtype: _DType | None = None) -> Tensor:
+    def softmax(
+        self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
+    ) -> Tensor:
         """exp(input) / sum(exp(input)) along one dim, without overflow."""
     def split(self, split_size_or_sections: _Sizes, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or
@@ -798,14 +801,14 @@ class Tensor:
         """This tensor, after it lost its dims of size 1, or those of `dim`."""
     def std(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
-        correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-        keepdims: _bool | None = None
+        correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
+        None, out: Tensor | None = None
     ) -> Tensor:
         """The square root of `var`."""
     def std_mean(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
-        correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-        keepdims: _bool | None = None
+        correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
+        None, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The pair of `std` and `mean`."""
     def storage_offset(self) -> _int:
@@ -869,22 +872,20 @@ class Tensor:
         """`input` with two dims exchanged, as a view."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """This tensor, after two of its dims were exchanged."""
-    def tril(self, diagonal: _int = 0) -> Tensor:
+    def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The lower triangles of matrices, with zeros above `diagonal`."""
     def tril_(self, diagonal: _int = 0) -> Tensor:
         """In-place form of `tril`."""
-    def triu(self, diagonal: _int = 0) -> Tensor:
+    def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The upper triangles of matrices, with zeros below `diagonal`."""
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """In-place form of `triu`."""
     def true_divide(
-        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
+        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None =
+        None
     ) -> Tensor:
-        """Quotient of the elements of both, with broadcasting. rounding_mode: None for the true
-        quotient, "floor" or "trunc" to round it down or towards zero."""
-    def true_divide_(
-        self, other: Tensor | _Number, *, rounding_mode: _str | None = None, **out: Tensor
-    ) -> Tensor:
+        """Quotient of the elements of both, with broadcasting."""
+    def true_divide_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
         """In-place form of `div`."""
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """Each element without its fraction."""
@@ -906,15 +907,15 @@ class Tensor:
         """This tensor, after it got a dim of size 1 at `dim`."""
     def var(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
-        correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-        keepdims: _bool | None = None
+        correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
+        None, out: Tensor | None = None
     ) -> Tensor:
         """The mean squared distance from the mean, over all elements or over `dim` (an int or
         several)."""
     def var_mean(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
-        correction: _Number | None = None, out: Tensor | None = None, axis: _Sizes | None = None,
-        keepdims: _bool | None = None
+        correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
+        None, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The pair of `var` and `mean`."""
     def vdot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
