@@ -7,6 +7,7 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    joining,
     rebasing,
     creation,
     random,
