@@ -4,7 +4,10 @@ from tensorlib._core.graph.modes import _set_anomaly
 
 
 class set_detect_anomaly:
-    """Switches the detection of anomalies on this thread; as a context manager, until its end."""
+    """Switches the detection of anomalies on this thread; as a context manager, until its end.
+
+    What it does, and what it raises in a sweep, is said at `detect_anomaly`.
+    """
 
     def __init__(self, mode, check_nan=True):
         self.mode = mode

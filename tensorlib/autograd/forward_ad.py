@@ -127,6 +127,7 @@ def make_dual(tensor, tangent, *, level=None):
 def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor: the tangent is None where it depends on no dual tensor.
 
+    Shapes: the tangent has that of the tensor.
     Raises: TypeError for what is no Tensor.
     """
     if not isinstance(tensor, Tensor):

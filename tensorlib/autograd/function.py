@@ -95,6 +95,10 @@ class Function:
     example by example, unless it has `generate_vmap_rule = True`, which runs all three on the whole
     batch, or a `vmap(info, in_dims, *args)` of its own, which returns the outputs and their dims.
 
+    Raises: NotImplementedError for a forward, backward or jvp that is asked for and not written;
+    RuntimeError for an instance, and where backward returns another number of gradients than there
+    are arguments, or jvp than there are outputs.
+
     >>> class Cube(tensorlib.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):
@@ -336,6 +340,8 @@ def once_differentiable(function):
     """A backward that is not itself recorded: differentiating its results is an error.
 
     It stands under `@staticmethod`, above `def backward`.
+
+    Raises: RuntimeError in a sweep through the results.
     """
     @functools.wraps(function)
     def wrapper(ctx, *gs):

@@ -52,8 +52,15 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
     them is not run.
 
-    Raises: RuntimeError for a tensor without a graph, a missing gradient, a second sweep through
-    released values, a saved value that was overwritten.
+    Shapes: `gradient` has that of this tensor, each `.grad` that of its leaf.
+    Raises: RuntimeError for a tensor without a graph, a missing gradient or one of another shape, a
+    second sweep through released values, a saved value that was overwritten; TypeError for a
+    gradient that is no Tensor.
+
+    >>> x = tensorlib.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).backward(tensorlib.tensor([1., 10.]))
+    >>> x.grad
+    tensor([ 2., 40.])
     """
     cdef Tensor x = self
     check_root(x, 0)
@@ -143,7 +150,12 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
                  *, inputs=None, no_grad_set=None):
     """Computes the gradients of several tensors in one sweep; as `Tensor.backward` for each.
 
-    Raises: RuntimeError as `Tensor.backward`.
+    Raises: as `Tensor.backward`, and RuntimeError for another number of gradients than of tensors.
+
+    >>> x = tensorlib.tensor(3., requires_grad=True)
+    >>> tensorlib.autograd.backward([x * x, 2 * x])
+    >>> x.grad
+    tensor(8.)
     """
     cdef tuple roots = as_tensors("backward", tensors)
     run_backward(roots, as_gradients("backward", roots, grad_tensors),
@@ -176,6 +188,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
     `no_grad_set`, tensors or names of leaves, are taken as zero. An input may be a `GradientEdge`.
     `only_inputs` is taken for PyTorch's sake and changes nothing.
+
+    Shapes: each gradient has that of its input, those in `grad_outputs` those of the outputs.
+    Raises: as `Tensor.backward`; RuntimeError for an unused input or one that requires no gradient,
+    and for is_grads_batched; ValueError for materialize_grads with allow_unused=False.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)

@@ -45,6 +45,12 @@ def increment_version(tensor):
     """Notes that one tensor or several were written by what does not tell: a pointer, an array.
 
     So a gradient that needs the old values is an error, as after any write in place.
+
+    >>> x = tensorlib.ones(2)
+    >>> x.numpy()[0] = 5.0
+    >>> increment_version(x)
+    >>> x._version
+    1
     """
     for x in (tensor,) if isinstance(tensor, Tensor) else tensor:
         _count_write(x)
@@ -156,6 +162,11 @@ class disable_saved_tensors_hooks:
     """Under it, on this thread, entering `saved_tensors_hooks` raises RuntimeError(error_message).
 
     For what would go wrong with such hooks. A checkpoint is made of them.
+
+    >>> with disable_saved_tensors_hooks("no hooks here"), saved_tensors_hooks(abs, abs):
+    ...     pass
+    Traceback (most recent call last):
+    RuntimeError: no hooks here
     """
 
     def __init__(self, error_message):

@@ -57,6 +57,13 @@ def retain_grad(self):
 
     It is the gradient of the newest value, whatever is written over the tensor later, after all its
     hooks. Raises: RuntimeError if the tensor requires no gradient.
+
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x * 2
+    >>> y.retain_grad()
+    >>> (y * y).sum().backward()
+    >>> y.grad
+    tensor([4., 8.])
     """
     if not self.requires_grad:
         raise RuntimeError("retain_grad: can't retain_grad on Tensor that has requires_grad=False")

@@ -81,7 +81,14 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Under it operations are recorded, inside `no_grad` too."""
+    """Under it operations are recorded, inside `no_grad` too.
+
+    >>> x = tensorlib.ones(2, requires_grad=True)
+    >>> with tensorlib.no_grad(), tensorlib.enable_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     def __new__(cls, function=None):
         mode = super().__new__(cls)
@@ -89,7 +96,16 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Sets the grad mode at once; as a context manager it sets it back at the end."""
+    """Sets the grad mode at once; as a context manager it sets it back at the end.
+
+    Raises: TypeError for a mode that is no bool.
+
+    >>> x = tensorlib.ones(2, requires_grad=True)
+    >>> with tensorlib.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad, tensorlib.is_grad_enabled()
+    (False, True)
+    """
 
     def __init__(self, mode):
         if not isinstance(mode, bool):
@@ -114,6 +130,8 @@ class inference_mode(_Mode):
 
     Outside of it such an inference tensor can be read, and used in operations that do not save it;
     `clone()` gives an ordinary one. `inference_mode(False)` is the ordinary mode.
+
+    Raises: TypeError for a mode that is no bool.
 
     >>> with tensorlib.inference_mode():
     ...     y = tensorlib.ones(2)

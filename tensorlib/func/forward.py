@@ -16,7 +16,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     Both are tuples, one for each argument. The tangent is the Jacobian times `tangents`; zeros for
     outputs that depend on none, which are an error where `strict`.
 
-    Raises: RuntimeError for tangents that are not like the primals.
+    Shapes: tangents have those of the primals, the tangent those of the output.
+    Raises: RuntimeError for tangents that are not like the primals, for an operation without a
+    forward-mode rule, and under `strict`.
 
     >>> x = tensorlib.tensor([0.0, 1.0])
     >>> jvp(tensorlib.square, (x,), (tensorlib.ones(2),))
@@ -36,7 +38,7 @@ def linearize(func, *primals):
     """(output, jvp_fn) of `func` at `primals`.
 
     `jvp_fn(*tangents)` returns the tangent of the output. The function is run once, here, and its
-    graph serves every call.
+    graph serves every call. Shapes and errors are those of `jvp`.
 
     >>> out, jvp_fn = linearize(tensorlib.sin, tensorlib.zeros(2))
     >>> jvp_fn(tensorlib.tensor([1.0, 2.0]))
@@ -68,7 +70,8 @@ def pushed(name, run, path, tangents):
 def jacfwd(func, argnums=0, has_aux=False):
     """A function that returns the Jacobian of `func`, computed by forward mode, column by column.
 
-    Arguments and result are those of `jacrev`. Cheap where inputs are few.
+    Arguments, result and shapes are those of `jacrev`, errors those of `jvp`. Cheap where inputs
+    are few.
 
     >>> jacfwd(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -87,6 +90,9 @@ def hessian(func, argnums=0):
 
     The result is that of `jacfwd(jacrev(func, argnums), argnums)`.
 
+    Shapes: the output's, then the input's twice.
+    Raises: as `jacrev` and `jvp`.
+
     >>> hessian(lambda x: (x * x * x).sum())(tensorlib.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -99,6 +105,10 @@ def hvp(func, primals, tangents):
 
     The product is the Hessian times `tangents`, one for each primal, not in a tuple where there is
     only one. It is a directional derivative of the gradient: forward mode over reverse mode.
+
+    Shapes: tangents and product have those of the primals.
+    Raises: RuntimeError for an output that is no scalar, and as `jvp`.
+    Source: "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
 
     >>> x = tensorlib.tensor([1.0, 2.0])
     >>> hvp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))
@@ -113,7 +123,12 @@ def hvp(func, primals, tangents):
 def vhp(func, primals, cotangents):
     """(output, product) of `func`, which returns a scalar, at `primals`.
 
-    The product is `cotangents` times the Hessian, as in `hvp`, by two sweeps of reverse mode.
+    The product is `cotangents` times the Hessian, by two sweeps of reverse mode. Shapes and errors
+    are those of `hvp`.
+
+    >>> x = tensorlib.tensor([1.0, 2.0])
+    >>> vhp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))
+    (tensor(9.), tensor([ 6., 12.]))
     """
     check_tuple("vhp", "primals", primals)
     check_tuple("vhp", "cotangents", cotangents)

@@ -24,7 +24,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     that differ between examples decide no `if`. Transforms can be inside and outside:
     `vmap(grad(loss), (None, 0))(weights, xs)` are the gradients of each example.
 
-    Raises: ValueError for dims that do not fit the arguments or the results, RuntimeError.
+    Shapes: inside, a tensor has its shape without the dim at in_dims; a result has its shape with
+    the number of examples at out_dims.
+    Raises: ValueError for dims that do not fit the arguments or the results, for examples of
+    different numbers, or for results that are no tensors; RuntimeError for another randomness, for
+    numbers drawn where it is "error", and for control flow on values that differ.
 
     >>> xs = tensorlib.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> vmap(tensorlib.dot)(xs, xs)

@@ -14,8 +14,10 @@ def grad(func, argnums=0, has_aux=False):
     argument may be a container of tensors; its gradient is one alike. has_aux: `func` returns
     (output, aux), and the gradient function (gradient, aux).
 
-    Raises: RuntimeError if the output is not a scalar, or if `func` writes in place to an argument
-    or to a tensor that it captured.
+    Shapes: the gradient has those of the argument.
+    Raises: RuntimeError if the output is not a scalar, for argnums that name no argument, or if
+    `func` writes in place to an argument or to a tensor that it captured; ValueError for an
+    argument that is no tensor.
 
     >>> x = tensorlib.tensor(2.0)
     >>> cube = lambda x: x * x * x
@@ -48,6 +50,9 @@ def grad_and_value(func, argnums=0, has_aux=False):
     """A function that returns (gradient, value) of `func`, or (gradient, (value, aux)).
 
     PyTorch's order of what `value_and_grad` returns. Arguments and errors are those of `grad`.
+
+    >>> grad_and_value(tensorlib.square)(tensorlib.tensor(3.0))
+    (tensor(6.), tensor(9.))
     """
     @functools.wraps(func)
     def both(*args, **kwargs):
@@ -76,8 +81,10 @@ def _differentiated(name, func, argnums, has_aux, args, kwargs):
 def elementwise_grad(func, argnums=0):
     """A function that returns the derivative of `func`, a function of each element, at each.
 
-    It is the gradient of the sum of what `func` returns, of any shape. Arguments are those of
-    `grad`.
+    It is the gradient of the sum of what `func` returns. Arguments are those of `grad`.
+
+    Shapes: the output may have any; the derivative has that of the argument.
+    Raises: as `grad`, but not for an output that is no scalar.
 
     >>> elementwise_grad(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([2., 4.])
@@ -98,6 +105,7 @@ def vjp(func, *primals, has_aux=False):
     `vjp_fn(cotangents)` takes what is like the output and returns the product with the Jacobian
     from the left: a tuple with one for each primal. It may be called again and again.
 
+    Shapes: cotangents have those of the output, products those of the primals.
     Raises: RuntimeError for outputs that are not floating tensors, or for cotangents that are not
     like the output.
 
@@ -121,8 +129,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
     """A function that returns the Jacobian of `func`, computed by reverse mode.
 
     It has the container of the output, and in it that of the argument (a tuple where argnums is
-    one); each tensor has the output's shape followed by the input's. Cheap where outputs are few.
-    chunk_size: how many rows to compute at once; fewer take less memory.
+    one). Cheap where outputs are few. chunk_size: how many rows to compute at once; fewer take less
+    memory.
+
+    Shapes: each tensor has the output's followed by the input's.
+    Raises: as `vjp`, and ValueError for a chunk_size below 1.
 
     >>> jacrev(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],

@@ -39,7 +39,13 @@ def summary(tensors):
     under their own names, and in the depth, the number of nodes on the longest way down, as if the
     way led through the composed operation's node and then through those inside.
 
-    Raises: TypeError for something else than tensors, RuntimeError for one without a graph.
+    Raises: TypeError for something else than tensors, RuntimeError for one without a graph,
+    ValueError for none.
+
+    >>> w = tensorlib.ones(3, requires_grad=True)
+    >>> figures = summary((w * w).sum())
+    >>> figures.by_operation, figures.saved_bytes, figures.depth
+    ({'sum': 1, 'mul': 1, 'accumulate_grad': 1}, 12, 3)
     """
     counts, saved, extents = Counter(), Counter(), []
     graphs = [nodes_below([gradient_node(x) for x in roots_of("summary", tensors)])]

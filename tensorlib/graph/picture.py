@@ -36,7 +36,12 @@ def dot(tensors, params=None):
     operation is drawn around the graph inside it, with its outputs and with its inputs, some of
     them captured.
 
-    Raises: TypeError for something else than tensors, RuntimeError for one without a graph.
+    Raises: TypeError for something else than tensors, RuntimeError for one without a graph,
+    ValueError for none.
+
+    >>> w = tensorlib.ones(3, requires_grad=True)
+    >>> print(*[line.strip() for line in dot(w.exp(), {"w": w}).splitlines() if "->" in line])
+    root0 -> n0; n0 -> n1;
     """
     return "\n".join([HEAD, *Picture(roots_of("dot", tensors), params).lines(), "}", ""])
 

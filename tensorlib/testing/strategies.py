@@ -30,6 +30,8 @@ def dtypes(
 ) -> st.SearchStrategy[tl.dtype]:
     """A strategy for dtypes of the given kinds: "bool", "integer", "floating", "complex".
 
+    Raises: ValueError for no kind and for an unknown one.
+
     >>> dtypes("floating").example() in (tl.float32, tl.float64, tl.float16, tl.bfloat16)
     True
     """

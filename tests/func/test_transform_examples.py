@@ -1,16 +1,18 @@
-"""The examples in the docstrings of the transforms run."""
+"""The examples in the docstrings of transforms, of `Function` and of graph pictures run."""
 
 import doctest
 
 import pytest
 
 import tensorlib
-from tensorlib.autograd import functional
+from tensorlib.autograd import function, functional
 from tensorlib.func import forward, mapping, reverse
+from tensorlib.graph import figures, picture
 
 
-@pytest.mark.parametrize("module", [reverse, forward, mapping, functional],
-                         ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [reverse, forward, mapping, functional, function, figures, picture],
+    ids=lambda m: m.__name__)
 def test_the_examples_run(module):
     found = doctest.testmod(module, extraglobs={"tensorlib": tensorlib},
                             optionflags=doctest.NORMALIZE_WHITESPACE)
