@@ -302,7 +302,7 @@ cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
             operand = &plan.operands[step.inputs[k]]
             inputs[k] = sources[k]
             if moves[k] == 0 and number < 0:
-                inputs[k] = scratch + k * TILE * 8
+                inputs[k] = scratch + step.inputs[k] * TILE * 8      # as `fetch` has it
                 if r == 0 or operand.steps[inner - 1]:
                     find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
             sources[k] += operand.steps[inner - 1]

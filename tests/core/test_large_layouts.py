@@ -1,0 +1,170 @@
+"""Laws of element-wise work on 1,000 to 100,000 elements in odd layouts, against NumPy.
+
+So many elements take several tiles and chunks, which end in the middle of rows. Values are small
+whole numbers, which every dtype holds, so that results are exact.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorlib as tl
+
+POOL = np.random.default_rng(0).integers(1, 60, 1 << 20)
+POOLS = {name: POOL.astype(name) for name in (
+    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")}
+POOLS["bool"] = POOL % 2 == 0
+NUMBERS = st.sampled_from(sorted(set(POOLS) - {"bool"}))
+BOOLS = st.booleans()
+FLOATS = st.sampled_from(["float32", "float64"])
+# Of one size and of several: a move of bits must not pass for a cast.
+CASTS = st.one_of(
+    st.sampled_from([("float32", "int32"), ("int64", "float64"), ("float16", "int16"),
+                     ("uint8", "bool"), ("int8", "uint8")]),
+    st.tuples(*[st.sampled_from(sorted(POOLS))] * 2))
+BINARY = {"add": np.add, "maximum": np.maximum, "lt": np.less, "eq": np.equal}
+MANY = settings(max_examples=120)
+SMOOTH = ["sqrt", "tanh", "reciprocal", "atan", "log1p"]
+
+
+@st.composite
+def shapes(draw):
+    """Vectors, matrices, many short rows, and three dims, of 1,000 to 100,000 elements."""
+    numel = draw(st.sampled_from([1_000, 20_000, 40_000, 100_000]))
+    row = draw(st.one_of(st.integers(2, 63), st.integers(64, 800), st.just(numel)))
+    rows = max(1, numel // row)
+    if row == numel:
+        return (numel,)
+    return draw(st.sampled_from([(rows, row), (row, rows), (2, max(1, rows // 2), row)]))
+
+
+class Layout(NamedTuple):
+    """How an array lies in memory; short to print where a law fails."""
+
+    shape: tuple
+    dtype: str
+    order: tuple          # of the dims in memory
+    ways: tuple           # of each dim: plain, reversed, apart (every other element), or repeated
+    start: int            # in the pool
+    expanded: bool        # a repeated dim has its size and no step, not size 1
+
+    def array(self):
+        """A new array of this layout."""
+        room = [{"repeated": 1, "apart": 2 * n}.get(way, n)
+                for n, way in zip(self.shape, self.ways)]
+        memory = POOLS[self.dtype][self.start:self.start + math.prod(room)].copy()
+        view = memory.reshape([room[d] for d in self.order]).transpose(np.argsort(self.order))
+        steps = [{"reversed": -1, "apart": 2}.get(way) for way in self.ways]
+        view = view[tuple(slice(None, None, step) for step in steps)]
+        return np.broadcast_to(view, self.shape) if self.expanded else view
+
+
+@st.composite
+def layouts(draw, shape, dtype, repeats=True):
+    """Any layout of this shape. Without `repeats` no two elements share memory."""
+    order = tuple(draw(st.permutations(range(len(shape)))))
+    way = st.sampled_from(["plain", "plain", "reversed", "apart"] + ["repeated"] * repeats)
+    ways = tuple(draw(way) for _ in shape)
+    if repeats and draw(st.integers(0, 3)) == 3:             # one element for all
+        ways = ("repeated",) * len(shape)
+    return Layout(shape, dtype, order, ways, draw(st.integers(0, 99)), repeats and draw(BOOLS))
+
+
+def operands(n):
+    """n layouts whose shapes broadcast to one, each of any dtype of numbers."""
+    return st.tuples(shapes(), *[NUMBERS] * n).flatmap(
+        lambda drawn: st.tuples(*[layouts(drawn[0], dtype) for dtype in drawn[1:]]))
+
+
+def tensor(array):
+    """A Tensor that looks at the array's memory."""
+    return tl.from_numpy(np.asarray(array))
+
+
+def equal(result, expected):
+    """The values are the same, whatever dtype numbers are promoted to."""
+    assert tuple(result.shape) == expected.shape
+    np.testing.assert_array_equal(result.numpy().astype(np.float64), expected)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _two_threads():
+    """Chunks begin in the middle of rows."""
+    before = tl.get_num_threads()
+    tl.set_num_threads(2)
+    yield
+    tl.set_num_threads(before)
+
+
+@MANY
+@given(st.sampled_from(sorted(BINARY)), operands(2))
+def test_operations_of_two_tensors(name, both):
+    x, y = (layout.array() for layout in both)
+    expected = BINARY[name](x.astype(np.float64), y.astype(np.float64))
+    equal(getattr(tl, name)(tensor(x), tensor(y)), expected)
+
+
+@MANY
+@given(operands(3), st.sampled_from([15, 30, 45]))
+def test_a_choice_between_tensors(three, bound):
+    x, y, z = (layout.array() for layout in three)
+    expected = np.where(x > bound, y.astype(np.float64), z.astype(np.float64))
+    equal(tl.where(tensor(x > bound), tensor(y), tensor(z)), expected)
+
+
+@MANY
+@given(st.data())
+def test_sums_in_place_and_into_out(data):
+    shape = data.draw(shapes())
+    target = data.draw(layouts(shape, "float32", repeats=False)).array()
+    other = data.draw(layouts(shape, "float32")).array()
+    expected = target + other
+    equal(tl.add(tensor(target), tensor(other), out=tensor(np.zeros_like(target))), expected)
+    tensor(target).add_(tensor(other))
+    np.testing.assert_array_equal(target, expected)
+
+
+@MANY
+@given(st.tuples(shapes(), NUMBERS).flatmap(lambda drawn: layouts(*drawn)))
+def test_numbers_beside_tensors(layout):
+    x = layout.array()
+    wide = x.astype(np.float64)
+    equal(tensor(x) + 2, wide + 2)
+    equal(tl.where(tensor(x) > 30, tensor(x), 1.5), np.where(wide > 30, wide, 1.5))
+
+
+@settings(max_examples=200)
+@given(st.tuples(shapes(), CASTS).flatmap(lambda drawn: st.tuples(
+    layouts(drawn[0], drawn[1][0]), layouts(drawn[0], drawn[1][1], repeats=False))))
+def test_copies_and_casts(both):
+    (source, target), other = (layout.array() for layout in both), both[1].dtype
+    expected = np.broadcast_to(source.astype(other), target.shape)
+    tensor(target).copy_(tensor(source))
+    np.testing.assert_array_equal(target, expected)
+    x = tensor(np.broadcast_to(source, target.shape))
+    equal(x.to(getattr(tl, other)), expected)
+    equal(x.contiguous(), x.numpy())
+
+
+@MANY
+@given(st.sampled_from(SMOOTH), st.tuples(shapes(), FLOATS).flatmap(
+    lambda drawn: st.tuples(*[layouts(*drawn)] * 2)))
+def test_derivatives(name, both):
+    """A program with constants gives in any two layouts what it gives on packed operands."""
+    x, g = (np.broadcast_to(layout.array(), layout.shape) for layout in both)
+    slopes = []
+    for laid_out in (np.asarray, np.ascontiguousarray):
+        leaf = tensor(laid_out(x)).requires_grad_()
+        slopes += tl.autograd.grad(getattr(leaf, name)(), leaf, tensor(laid_out(g)))
+    np.testing.assert_allclose(slopes[0].numpy(), slopes[1].numpy(), rtol=1e-5)
+
+
+def test_one_element_for_all_in_chunks_that_begin_inside_of_rows():
+    """What a thread's last operation left in a tile is another value than this one's."""
+    x = np.resize(POOLS["float32"], (40_000, 200))[::2, ::2]     # two million, so that both work
+    for value in range(6):
+        equal(tensor(x) + tensor(np.full((1, 1), value, dtype="int16")), x + float(value))
