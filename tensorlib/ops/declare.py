@@ -25,7 +25,7 @@ from tensorlib._core.apply.operators import (
 )
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.complete import check_keywords, check_names
+from tensorlib.ops.complete import check_keywords, check_loop, check_names
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.publish import (
@@ -63,13 +63,14 @@ def elementwise(*, reference=None, samples=None, kernel=None, edges=(), to_float
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
-    Raises: ValueError for a name that is taken, and where `boolean` names no argument; TypeError
-    for a keyword that no declaration has.
+    Raises: ValueError for a name that is taken, a loop that is not there or takes others, and where
+    `boolean` names no argument; TypeError for a keyword that no declaration has.
     """
     def decorate(function):
         name, arguments = function.__name__, parameters(function)
         check_keywords("elementwise", name, testing)
         check_names("elementwise", name, arguments, ("out",), boolean)
+        check_loop(name, kernel or name, arguments)
         record = Op(
             name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
             refuses=refuses,

@@ -368,6 +368,8 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
             given = convert(*args, **kwargs)
         if type(given) is list:
             return run_instead(<list>given, in_place, out)
+        if in_place and args and given[0] is not args[0]:
+            raise RuntimeError(f"{name}: its convert made another of the tensor to be written")
         return call(*given) if out is None else call(*given, out=out)
     return function
 
