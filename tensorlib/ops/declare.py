@@ -5,16 +5,17 @@
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 
 What PyTorch lets a call say in more ways than the operation takes, `convert` deals with: a function
-with the signature of the call, which returns the tuple of the operation's own arguments, or
-`Instead(function, ...)` where another operation does the call. It leaves the operation's own
-arguments as they are, so that rules can call the function too.
+with the signature of the call, which returns the tuple of the operation's own arguments, or a list
+`[function, *arguments]` where another operation does the call. The operation's own arguments it
+leaves as they are, so that rules can call the function too, and a call that gives all that it takes
+by position gives just these, unless it has a parameter annotated `Tensor`. A hot function that does
+the call of a tensor alone may be its attribute `alone`.
 """
 
 from functools import wraps
 from types import FunctionType
 
 from tensorlib._core.apply.operators import (
-    Instead,
     make_checked,
     make_converted,
     make_elementwise,
@@ -103,7 +104,8 @@ def converted(name, call, convert, takes_out=False, in_place=False):
     most = MANY if code.co_flags & VARIADIC else code.co_argcount
     places = tensor_places(convert, by_name=False)
     made = make_converted(name, places, under_name(convert, name), call,
-                          code.co_argcount - len(given), most, in_place)
+                          code.co_argcount - len(given), most, in_place,
+                          getattr(convert, "alone", None))
     made.__wrapped__ = convert              # where `inspect.signature` looks
     made.canonical = call
     if takes_out:
@@ -297,10 +299,11 @@ def resolved(op, args, kwargs):
     """The operation that does a call of `op`, its tensors, and the attributes given, by name."""
     while op.convert is not None:
         given = op.convert(*args, **kwargs)
-        if not isinstance(given, Instead):
-            args, kwargs = given, {}
+        kwargs = {}
+        if isinstance(given, tuple):
+            args = given
             break
-        op, args, kwargs = given.function.op, given.args, given.kwargs
+        op, args = given[0].op, given[1:]
     rest = iter(op.attributes)
     count = len(op.arguments) + len(op.attributes)
     names = [op.arguments[op.places.index(i)] if i in op.places else next(rest)
@@ -316,5 +319,5 @@ def run_resolved(op, tensors, attributes):
     return op.function(**dict(zip(op.arguments, tensors)), **attributes)
 
 
-__all__ = ["FUNCTIONS", "Instead", "Tensors", "alias", "check_tensors", "composite", "elementwise",
+__all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise",
            "find", "in_place", "op", "publish", "resolved", "run_resolved"]
