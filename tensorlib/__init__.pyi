@@ -327,7 +327,8 @@ def empty_like(
     None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Format |
     None = None
 ) -> Tensor:
-    """As `empty`, of the sizes and the dtype of `input`."""
+    """A tensor of the sizes and the dtype of `input`, whose elements are whatever the memory
+    holds."""
 
 def eq(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the elements of both are equal, as bool."""
@@ -397,7 +398,7 @@ def full_like(
     None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
     False, memory_format: Format | None = None
 ) -> Tensor:
-    """As `full`, of the sizes and the dtype of `input`."""
+    """A tensor whose elements are all `fill_value`, of the sizes and the dtype of `input`."""
 
 def gather(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim."""
@@ -543,7 +544,7 @@ def manual_seed(seed: _int) -> Generator:
     """The default generator, started anew from `seed`."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: _Number | Tensor) -> Tensor:
-    """A copy of `input` with `value` where the mask holds."""
+    """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask holds, as a vector; both broadcast."""
@@ -666,7 +667,7 @@ def ones_like(
     None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Format |
     None = None
 ) -> Tensor:
-    """As `ones`, of the sizes and the dtype of `input`."""
+    """A tensor of ones, of the sizes and the dtype of `input`."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
@@ -697,7 +698,7 @@ def rand_like(
     Format | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad:
     _bool = False, memory_format: Format | None = None
 ) -> Tensor:
-    """As `rand`, of the sizes and the dtype of `input`."""
+    """Random numbers, uniform in [0, 1), of the sizes and the dtype of `input`."""
 
 def randint(
     low: _int | None = None, high: _int | None = None, size: _Sizes | None = None, *, generator:
@@ -713,7 +714,7 @@ def randint_like(
     None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Format | None =
     None
 ) -> Tensor:
-    """As `randint`, of the sizes and the dtype of `input`: `randint_like(input, [low,] high)`."""
+    """Random integers in [low, high), of the sizes and the dtype of `input`."""
 
 def randn(
     *sizes: _Sizes, size: _Sizes | None = None, generator: Generator | None = None, out: Tensor |
@@ -727,7 +728,7 @@ def randn_like(
     Format | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad:
     _bool = False, memory_format: Format | None = None
 ) -> Tensor:
-    """As `randn`, of the sizes and the dtype of `input`."""
+    """Random numbers, normal of mean 0 and variance 1, of the sizes and the dtype of `input`."""
 
 def randperm(
     n: _int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: _DType | None
@@ -737,7 +738,7 @@ def randperm(
     """The integers from 0 to n - 1 in a random order, as int64."""
 
 def ravel(input: Tensor) -> Tensor:
-    """`input` as a vector."""
+    """`input` as a vector: a view if possible, else a copy."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over each element."""
@@ -790,7 +791,7 @@ def set_default_dtype(d: _DType) -> None:
     """Sets the floating dtype of new tensors made from Python floats."""
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Sets the state of the default generator."""
+    """None, after the default generator took on a state that `get_rng_state` gave."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)) for each element."""
@@ -866,8 +867,8 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; vectors stay."""
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: _Sizes) -> Tensor:
-    """`gather` with broadcasting of the other dims."""
+def take_along_dim(input: Tensor, indices: Tensor, dim: _Sizes | None = None) -> Tensor:
+    """`gather` with broadcasting of the other dims; without `dim`, of both as vectors."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent of each element."""
@@ -921,7 +922,7 @@ def unbind(input: Tensor, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` at each index of a dim, which goes away."""
 
 def unflatten(input: Tensor, dim: _Sizes, sizes: _Sizes) -> Tensor:
-    """`input` with one dim made into several, of sizes `sizes`."""
+    """`input` with one dim made into several, of sizes `sizes`, of which one may be -1."""
 
 def unsqueeze(input: Tensor, dim: _Sizes) -> Tensor:
     """`input` with a dim of size 1 put in at `dim`, as a view."""
@@ -962,4 +963,4 @@ def zeros_like(
     None = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: Format |
     None = None
 ) -> Tensor:
-    """As `zeros`, of the sizes and the dtype of `input`."""
+    """A tensor of zeros, of the sizes and the dtype of `input`."""

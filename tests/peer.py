@@ -63,6 +63,20 @@ DIFFERENCES += [
     ),
 ]
 
+# The last argument is a kind of index, as test_differential_shapes.py calls it.
+DIFFERENCES += [
+    *[Difference(name, lambda kind: kind == "int32",
+                 "positions may have any signed integer dtype; PyTorch's functions differ on it")
+      for name in ("index_fill", "index_copy", "take_along_dim")],
+    Difference("index_fill", lambda kind: kind in ("bool", "uint8", "float", "matrix"),
+               "one error for indices of a wrong dtype, and one for those with dims; in PyTorch "
+               "index_fill alone has them the other way round"),
+    *[Difference(name, lambda kind: kind == "far",
+                 "a position out of range is an IndexError; PyTorch's functions differ on it")
+      for name in ("gather", "scatter", "scatter_add", "index_add", "take_along_dim",
+                   "take_along_dim of all")],
+]
+
 
 def excused(operation, *dtypes):
     return any(d.operation == operation and d.applies(*dtypes) for d in DIFFERENCES)

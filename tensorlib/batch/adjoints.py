@@ -25,10 +25,15 @@ def put(op, level, tensors, attributes):
 
 @rule("gather")
 def picked(op, level, tensors, attributes):
-    """Elements of each example at its own positions."""
-    x, = tensors
-    return op.function(spread(x, level), check_dims(op.name, attributes["dim"], x.ndim),
-                       spread(attributes["index"], level))
+    """Elements of each example at positions that they share."""
+    x, index = tensors[0], attributes["index"]
+    if max(x.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError("gather: index must have the same number of dimensions as input, got "
+                           f"{index.ndim} and {x.ndim}")
+    dim = check_dims(op.name, attributes["dim"], x.ndim)
+    picked = op.function(aligned(x, max(x.ndim, 1)), dim,
+                         spread(index if index.ndim else index.reshape(1), level))
+    return picked if index.ndim else picked.reshape((level.size,))
 
 
 @rule("spread_along")

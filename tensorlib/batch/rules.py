@@ -221,6 +221,22 @@ def unsqueezed(op, level, tensors, attributes):
     return op.function(x.value, check_dims(op.name, attributes["dim"], x.ndim + 1))
 
 
+@rule("flip")
+def turned(op, level, tensors, attributes):
+    """Each example turned round along dims."""
+    x, dims = tensors[0], check_dims(op.name, tuple(attributes["dims"]), tensors[0].ndim)
+    return op.function(x.value, dims if x.ndim else ())
+
+
+@rule("repeat", "tile")
+def repeated(op, level, tensors, attributes):
+    """Each example as often as its numbers say along each dim."""
+    x, counts = tensors[0], tuple(attributes[op.attributes[0]])
+    if op.name == "tile":
+        counts = (1,) * (x.ndim - len(counts)) + counts
+    return op.function(aligned(x, len(counts)), (1, *counts))
+
+
 @rule("narrow")
 def narrowed(op, level, tensors, attributes):
     """A range of one dim of each example."""

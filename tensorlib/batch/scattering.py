@@ -10,14 +10,15 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import is_at, rule, spread
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.indexing import fill_value, vector
 
 ELEMENTS = {"index_copy": "scatter", "index_add": "scatter_add"}
 
 
 def lifted(x, level, like):
-    """The batch of `x`, with a dim where the examples of `like` are 0-d."""
+    """The batch of `x`, with a dim where its examples or those of `like` are 0-d."""
     value = spread(x, level)
-    return value if like.ndim else value.reshape((level.size, -1))
+    return value if like.ndim and x.ndim else value.reshape((level.size, -1))
 
 
 def elements(name, level, input, dim, index, src):
@@ -31,8 +32,7 @@ def elements(name, level, input, dim, index, src):
 def slices(name, level, input, dim, index, source):
     """`index_copy` and `index_add`."""
     place = wrap(name, dim, input.ndim)
-    if index.ndim > 1:
-        raise IndexError(f"{name}: index is supposed to be a vector, got {index.ndim} dims")
+    index = vector(name, index)
     x, source = lifted(input, level, input), lifted(source, level, input)
     function = FUNCTIONS[name]
     if is_at(index, level):
@@ -50,12 +50,8 @@ def slices(name, level, input, dim, index, source):
 @rule("index_fill")
 def filled(level, input, dim, index, value):
     """As `index_copy` of the value, repeated."""
-    if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError("index_fill: value must be a number or a 0-d tensor, got "
-                           f"{value.ndim} dims")
     place = wrap("index_fill", dim, input.ndim)
-    value = value.to(input.dtype) if isinstance(value, Tensor) else FUNCTIONS["full"](
-        (), value, dtype=input.dtype)
+    index, value = vector("index_fill", index), fill_value("index_fill", value, input)
     shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
         index.numel(),)
     return slices("index_copy", level, input, dim, index, value.expand(shape))

@@ -9,6 +9,7 @@ from tensorlib.ops import (
     comparison,
     casting,
     shaping,
+    joining,
     rebasing,
     creation,
     random,

@@ -5,62 +5,121 @@ import numpy as np
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import behind
-from tensorlib._core.create import randperm, draws
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.create import draws, randperm
 from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import publish
+from tensorlib.ops.creation import as_numpy, sized
+from tensorlib.ops.declare import composite, publish
+from tensorlib.ops.samples import calls, given, refused_calls, refusals
 
-for _function in (draws.rand, draws.randn, draws.rand_like, draws.randn_like, draws.randint,
-                  draws.randint_like, randperm.randperm):
-    publish(_function.__name__, _function, _function.__doc__, method=False)
-publish("bernoulli", draws.bernoulli, draws.bernoulli.__doc__)
+INT32, INT64, FLOAT64 = (BY_NAME[name] for name in ("int32", "int64", "float64"))
+inf = float("inf")
+
+
+# ---- what the declarations share -----------------------------------------------------------------
+# The reference of what is random gives the least and the greatest that each element may be.
+
+def between(low, high):
+    """The reference of a function of sizes."""
+    return sized(lambda shape, dtype: (np.full(shape, low, dtype), np.full(shape, high, dtype)))
+
+
+def alike(low, high):
+    """The reference of a function of a tensor whose sizes are taken."""
+    return lambda x, *args: (np.full_like(x, low), np.full_like(x, high))
+
+
+SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), ({"size": (2,)},),
+              ((5,), {"dtype": FLOAT64}))
+BAD_SIZES = refused_calls((RuntimeError, -1), (TypeError, 2.5), (TypeError,),
+                          (RuntimeError, 2, {"dtype": INT64}))
+SHAPES = given(((2, 3),), ((),), ((0, 3),))
+
+
+def drawn(function, **declared):
+    """Declares a compiled function that draws, whose signature and docstring are its own."""
+    return composite(random=True, method=False, **declared)(function)
+
+
+# ---- drawn from one distribution -----------------------------------------------------------------
+
+drawn(draws.rand, tensors=(), reference=between(0, 1), samples=SIZES, errors=BAD_SIZES)
+drawn(draws.randn, tensors=(), reference=between(-inf, inf), samples=SIZES, errors=BAD_SIZES)
+drawn(draws.rand_like, tensors=("input",), takes="floating", reference=alike(0, 1), samples=SHAPES)
+drawn(draws.randn_like, tensors=("input",), takes="floating", reference=alike(-inf, inf),
+      samples=SHAPES)
+
+
+def integers(low, high, size=None, dtype=None):
+    """The reference of `randint`."""
+    if size is None:
+        low, high, size = 0, low, high
+    dtype = as_numpy(dtype, np.int64)
+    return np.full(size, low, dtype), np.full(size, high - 1, dtype)
+
+
+drawn(draws.randint, tensors=(), reference=integers,
+      samples=calls((5, (3,)), (-2, 4, (2, 3)), (3, {"high": 4, "size": ()}), (1, (0,)),
+                    (7, (2,), {"dtype": INT32}), (7, (2,), {"dtype": FLOAT64})),
+      errors=refused_calls((RuntimeError, 0, (2,)), (RuntimeError, 3, 3, (2,)), (TypeError, 3),
+                           (TypeError, 2.5, (2,)), (OverflowError, 2**40, (2,), {"dtype": INT32})))
+drawn(draws.randint_like, tensors=("input",), takes="integer floating",
+      reference=lambda x, *bounds: tuple(y.astype(x.dtype) for y in integers(*bounds, x.shape)),
+      samples=given(((2, 3), 5), ((4,), 2, 9), ((0, 3), 1)),
+      errors=refusals((RuntimeError, (2,), 0), (TypeError, (2,), 2.5)))
+drawn(randperm.randperm, tensors=(),
+      reference=lambda n, dtype=None: (np.zeros(n, as_numpy(dtype, np.int64)),
+                                       np.full(n, n - 1, as_numpy(dtype, np.int64))),
+      samples=calls((5,), (0,), (1,), (4, {"dtype": INT32})),
+      errors=refused_calls((RuntimeError, -1), (TypeError, 2.5),
+                           (RuntimeError, 300, {"dtype": BY_NAME["uint8"]})))
+composite(random=True, tensors=("input",),
+          reference=alike(0, 1), samples=given(((2, 3), 0.5), ((), 1.0), ((0, 2), 0.0)),
+          errors=refusals((RuntimeError, (2,), 1.5), (RuntimeError, (2,), -0.5),
+                          (TypeError, (2,), "a")))(draws.bernoulli)
+
 for _function in (draws.uniform_, draws.normal_, draws.random_, draws.bernoulli_):
     publish(_function.__name__, _function, _function.__doc__, public=False)
 
 
-# ---- the generator that is used where none is given ----------------------------------------------
-
-def manual_seed(seed):
-    """The default generator, started anew from `seed`. Raises: ValueError, OutOfRangeError."""
-    try:
-        seed = int(seed)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"manual_seed: {error}") from None
-    return default_generator.manual_seed(seed)
-
-
-def seed():
-    """A seed from the operating system, from which the default generator now starts anew."""
-    return default_generator.seed()
-
-
-def initial_seed():
-    """The seed from which the default generator started."""
-    return default_generator.initial_seed()
-
-
-def get_rng_state():
-    """The state of the default generator as a tensor of bytes."""
-    return default_generator.get_state()
-
-
-def set_rng_state(new_state):
-    """Sets the state of the default generator. Raises: TypeError, RuntimeError."""
-    default_generator.set_state(new_state)
-
-
-for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
-    publish(_function.__name__, _function, _function.__doc__, method=False)
-
-
 # ---- drawn with tensors of parameters ------------------------------------------------------------
 
+def anything(mean, std, size=None, dtype=None):
+    """The reference of `normal`."""
+    given = [x for x in (mean, std) if isinstance(x, np.ndarray)]
+    shape = np.broadcast_shapes(*(x.shape for x in given)) if given else size
+    dtype = given[0].dtype if given else as_numpy(dtype)
+    return np.full(shape, -inf, dtype), np.full(shape, inf, dtype)
+
+
+def dtype_of_normal(*parameters, dtype=None):
+    """The dtype of what `normal` gives: that of its first tensor."""
+    return next((x.dtype for x in parameters if isinstance(x, Tensor)), BY_NAME["float32"])
+
+
+def parameters(rng):
+    """Means and standard deviations: tensors that broadcast, or one of them or both numbers."""
+    for shape, other in (((2, 3), (3,)), ((4, 1), (1, 2)), ((), ()), ((0, 2), (2,))):
+        yield (rng.uniform(-2, 2, shape), rng.uniform(0, 2, other)), {}
+    yield (0.5, rng.uniform(0, 2, (3,))), {}
+    yield (rng.uniform(-2, 2, (3,)), 0.5), {}
+    yield (1.0, 2.0, (2, 3)), {}
+
+
+@composite(random=True, tensors=(), method=False, takes="floating", reference=anything,
+           samples=parameters, result_dtype=dtype_of_normal,
+           errors=refusals((RuntimeError, (3,), np.ones(2)), (RuntimeError, (3,), -1.0),
+                           (TypeError, (3,), 1.0, (3,)),
+                           (RuntimeError, (3,), np.ones(3, np.int64))))
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, pin_memory=False, requires_grad=False):
     """Random numbers, normal with this mean and standard deviation.
 
     `mean` and `std` are tensors that broadcast, or numbers; two numbers take a `size`.
-    Raises: RuntimeError for a negative `std`, TypeError.
+    Shapes: (*), (*) -> (*), with broadcasting.
+    Raises: RuntimeError for a negative `std` or shapes that do not broadcast, TypeError.
     """
     tensors = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
     if bool(tensors) == (size is not None):
@@ -74,7 +133,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     if _any(std < 0):
         raise RuntimeError("normal: all elements of std must be 0 or more")
-    shape = np.broadcast_shapes(*(x.shape for x in tensors))
+    shape = broadcast_shapes("normal", tensors[0].shape, tensors[-1].shape)
     drawn = draws.randn(shape, generator=generator, dtype=tensors[0].dtype) * std + mean
     return drawn if out is None else store_out("normal", (), drawn, out)
 
@@ -84,11 +143,37 @@ def _any(condition):
     return behind(condition).numpy().any() if isinstance(condition, Tensor) else condition
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+def chances(*cases):
+    """Rows of probabilities, some of them 0, and how many samples to draw."""
+    def generate(rng):
+        for shape, *attributes in cases:
+            weights = np.ones(shape)
+            weights[..., 1] = 0
+            yield (weights, *attributes), {}
+    return generate
+
+
+def places(x, num_samples, replacement=False):
+    """The reference of `multinomial`."""
+    shape = (*x.shape[:-1], num_samples)
+    return np.zeros(shape, np.int64), np.full(shape, x.shape[-1] - 1)
+
+
+@composite(random=True, tensors=("input",), takes="floating", reference=places,
+           samples=chances(((4,), 2), ((3, 4), 3), ((2, 3), 5, True)),
+           errors=refusals((RuntimeError, (2, 2, 2), 1), (RuntimeError, (3,), 4),
+                           (RuntimeError, (3,), 0), (RuntimeError, (0,), 1)))
+def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the probabilities in `input`, a vector or the rows of a matrix, as int64.
 
-    The probabilities need not sum to 1. Raises: RuntimeError for a row that is no distribution, or
-    for more samples than there are indices, unless with `replacement`.
+    The probabilities need not sum to 1. Shapes: (N,) -> (num_samples,); (B, N) -> (B, num_samples).
+    Raises: RuntimeError for a row that is no distribution, or for more samples than there are
+    indices, unless with `replacement`.
+    Source: without replacement, Efraimidis and Spirakis, "Weighted random sampling with a
+    reservoir" (2006).
+
+    >>> tensorlib.multinomial(tensorlib.tensor([0., 1., 0.]), 2, replacement=True)
+    tensor([1, 1])
     """
     if not input.is_floating_point() or input.ndim not in (1, 2):
         raise RuntimeError(
@@ -138,5 +223,42 @@ def _uniform(shape, generator):
         set_plan(before)
 
 
-publish("normal", normal, normal.__doc__, method=False)
-publish("multinomial", multinomial, multinomial.__doc__)
+# ---- the generator that is used where none is given ----------------------------------------------
+
+def manual_seed(seed):
+    """The default generator, started anew from `seed`.
+
+    Raises: ValueError for what is no integer, OutOfRangeError.
+    """
+    try:
+        seed = int(seed)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"manual_seed: {error}") from None
+    return default_generator.manual_seed(seed)
+
+
+def seed():
+    """A seed from the operating system, from which the default generator now starts anew."""
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The seed from which the default generator started."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """The state of the default generator as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state):
+    """None, after the default generator took on a state that `get_rng_state` gave.
+
+    Raises: TypeError for what is no tensor of bytes, RuntimeError for one that is no state.
+    """
+    default_generator.set_state(new_state)
+
+
+for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
+    publish(_function.__name__, _function, _function.__doc__, method=False)

@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given
-from tensorlib.ops.shaping import cat
+from tensorlib.ops.joining import cat
 
 inf = float("inf")
 

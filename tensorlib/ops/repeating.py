@@ -1,112 +1,222 @@
-"""Tensors turned round, shifted, repeated: made of views and copies that have gradients."""
+"""Tensors turned round, shifted, repeated, and the diagonals of matrices."""
 
-from operator import index
+from operator import index as as_int
 
 import numpy as np
 
+from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.index.keys import parse, take
+from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS, publish
-from tensorlib.ops.shaping import cat
+from tensorlib.ops.declare import FUNCTIONS, composite, op
+from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.joining import cat
 
-WHOLE = slice(None)
-
-
-def as_ints(given):
-    """Ints that were given one by one or as a sequence."""
-    several = len(given) == 1 and isinstance(given[0], (tuple, list))
-    return tuple(given[0] if several else given)
+WHOLE, BACKWARDS = slice(None), slice(None, None, -1)
 
 
-def flip(input, *dims):
+# ---- turned round and shifted --------------------------------------------------------------------
+
+@op(linear=True, maker=make_sized, reference=np.flip,
+    samples=given(((2, 3), (0,)), ((2, 3), (0, -1)), ((2, 3), ()), ((0, 3), (1,)), ((), ())),
+    errors=refusals((RuntimeError, (2, 3), (0, -2)), (IndexError, (2, 3), 2)))
+def flip(input: Tensor, dims):
     """A copy of `input` with the order of elements reversed along each of `dims`.
 
-    Raises: RuntimeError for a dim given twice, IndexError.
+    Shapes: (*) -> (*). Raises: RuntimeError for a dim given twice, IndexError.
     """
-    wrapped = [wrap("flip", dim, input.ndim) for dim in as_ints(dims)]
-    if len(set(wrapped)) < len(wrapped):
-        raise RuntimeError(f"flip: a dim appears multiple times in {wrapped}")
-    if input.ndim == 0:
-        return input.clone()
-    return input[tuple(slice(None, None, -1) if dim in wrapped else WHOLE
-                       for dim in range(input.ndim))].clone()
+    turned = [wrap("flip", dim, input.ndim) for dim in dims]
+    if len(set(turned)) < len(turned):
+        raise RuntimeError(f"flip: a dim appears multiple times in {turned}")
+    key = tuple(BACKWARDS if dim in turned else WHOLE for dim in range(input.ndim))
+    return views.clone(take(input, parse(input, key)))
 
 
-def roll(input, shifts, dims=None):
+@flip.vjp("input")
+def flip_vjp(g, dims):
+    return g.flip(dims)
+
+
+@composite(tensors=("input",),
+           reference=lambda x, shifts, dims=None: np.roll(x, shifts, None if dims == () else dims),
+           samples=given(((2, 3), 2), ((2, 3), -4, 1), ((2, 3), (1, 2), (0, 1)), ((0, 3), 1, 0),
+                         ((), 3), ((4,), 5, ())),
+           errors=refusals((RuntimeError, (2, 3), (1, 2), 0), (RuntimeError, (2, 3), (1, 2)),
+                           (IndexError, (2, 3), 1, 2), (TypeError, (2, 3), 1.5)))
+def roll(input: Tensor, shifts, dims=None):
     """`input` shifted along dims, what leaves at one end coming in at the other.
 
-    Without `dims` it is shifted as a vector. Raises: RuntimeError, IndexError.
+    Without `dims` it is shifted as a vector. Shapes: (*) -> (*).
+    Raises: RuntimeError for another number of shifts than dims, IndexError, TypeError.
+
+    >>> tensorlib.arange(5).roll(2)
+    tensor([3, 4, 0, 1, 2])
     """
-    if dims is None:
-        return roll(input.reshape(-1), shifts, 0).reshape(input.shape)
     shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
-    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
-    if len(shifts) != len(dims):
+    dims = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+    if not dims and len(shifts) == 1:
+        return roll(input.reshape(-1), shifts, 0).reshape(input.shape)
+    if len(shifts) != len(dims) or not shifts:
         raise RuntimeError(
             f"roll: shifts and dimensions must align, got {len(shifts)} and {len(dims)}")
     for shift, dim in zip(shifts, dims):
-        size = input.size(dim)
-        start = -index(shift) % size if size else 0
+        try:
+            shift = as_int(shift)
+        except TypeError:
+            raise TypeError(f"roll: shifts must be ints, got {shift!r}") from None
+        size = input.size(wrap("roll", dim, input.ndim))
+        start = -shift % size if size else 0
         input = cat((input.narrow(dim, start, size - start), input.narrow(dim, 0, start)), dim)
     return input
 
 
-def repeat(self, *repeats):
-    """This tensor as often as `repeats` says along each dim, the last of which are its own.
+# ---- repeated ------------------------------------------------------------------------------------
 
-    Raises: RuntimeError for fewer numbers than dims, or negative ones.
-    """
-    counts = as_ints(repeats)
-    if len(counts) < self.ndim:
-        raise RuntimeError(f"repeat: needs a number for each of {self.ndim} dims, got {counts}")
+def repeated(name, input, counts):
+    """`input` as often as `counts` says along each dim, the last of which are its own."""
+    try:
+        counts = tuple(map(as_int, counts))
+    except TypeError:
+        raise TypeError(f"{name}: expected ints, got {counts}") from None
     if min(counts, default=0) < 0:
-        raise RuntimeError(f"repeat: expected numbers of 0 or more, got {counts}")
-    sizes = (1,) * (len(counts) - self.ndim) + tuple(self.shape)
+        raise RuntimeError(f"{name}: expected numbers of 0 or more, got {counts}")
+    sizes = (1,) * (len(counts) - input.ndim) + tuple(input.shape)
     if set(counts) <= {1}:
-        return self.reshape(sizes).clone()
-    apart = [n for size in sizes for n in (1, size)]
-    spread = [n for pair in zip(counts, sizes) for n in pair]
-    return self.reshape(apart).expand(spread).reshape(
+        return views.clone(views.reshape(input, sizes))
+    apart = views.reshape(input, [n for size in sizes for n in (1, size)])
+    return views.reshape(
+        views.expand(apart, [n for pair in zip(counts, sizes) for n in pair]),
         [count * size for count, size in zip(counts, sizes)])
 
 
-def tile(input, *dims):
+def summed_over_repeats(g, shape, counts):
+    """The gradient of what was repeated to that of the result."""
+    counts = (1,) * (len(shape) - len(counts)) + tuple(counts)
+    sizes = (1,) * (len(counts) - len(shape)) + tuple(shape)
+    apart = g.reshape([n for pair in zip(counts, sizes) for n in pair])
+    return apart.sum(tuple(range(0, apart.ndim, 2))).reshape(shape)
+
+
+@op(linear=True, maker=make_sized, public=False, reference=np.tile,
+    samples=given(((2, 3), (2, 3)), ((2, 3), (2, 1, 1)), ((2, 3), (0, 1)), ((2, 3), (1, 1)),
+                  ((), (2, 2)), ((), ()), ((0, 2), (3, 2))),
+    errors=refusals((RuntimeError, (2, 3), 2), (RuntimeError, (2, 3), (2, -1)),
+                    (TypeError, (2, 3), (2, 1.5))))
+def repeat(input: Tensor, repeats):
+    """This tensor as often as `repeats` says along each dim, the last of which are its own.
+
+    Shapes: (N, M) by (B, n, m) -> (B, N n, M m), and so on.
+    Raises: RuntimeError for fewer numbers than dims, or negative ones, TypeError.
+    """
+    if len(repeats) < input.ndim:
+        raise RuntimeError(f"repeat: needs a number for each of {input.ndim} dims, got {repeats}")
+    return repeated("repeat", input, repeats)
+
+
+@repeat.vjp("input")
+def repeat_vjp(g, input_shape, repeats):
+    return summed_over_repeats(g, input_shape, repeats)
+
+
+@op(linear=True, maker=make_sized, reference=np.tile,
+    samples=given(((2, 3), (2,)), ((2, 3), (2, 3)), ((2, 3), (2, 1, 1)), ((2, 3), ()), ((), (3,))),
+    errors=refusals((RuntimeError, (2, 3), -1), (TypeError, (2, 3), (2, 1.5))))
+def tile(input: Tensor, dims):
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are.
 
-    Raises: RuntimeError for negative numbers.
+    Shapes: (N, M) by (m,) -> (N, M m); by (B, n, m) -> (B, N n, M m).
+    Raises: RuntimeError for negative numbers, TypeError.
+
+    >>> tensorlib.tensor([[1, 2]]).tile(2)
+    tensor([[1, 2, 1, 2]])
     """
-    counts = as_ints(dims)
-    return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
+    return repeated("tile", input, (1,) * (input.ndim - len(dims)) + tuple(dims))
 
 
-def repeat_interleave(input, repeats, dim=None):
+@tile.vjp("input")
+def tile_vjp(g, input_shape, dims):
+    return summed_over_repeats(g, input_shape, dims)
+
+
+@composite(tensors=("input",), reference=lambda x, repeats, dim=None: np.repeat(x, repeats, dim),
+           samples=given(((2, 3), 2), ((2, 3), np.array([1, 0, 2]), 1), ((2, 3), np.array([2]), -1),
+                         ((2, 3), 0, 0), ((), 3), ((0, 2), 2, 0)),
+           errors=refusals((RuntimeError, (2, 3), np.array([1, 2]), 1), (RuntimeError, (2,), -1),
+                           (IndexError, (2, 3), 2, 2), (TypeError, (2,), 1.5),
+                           (TypeError, (2,), np.ones(2))))
+def repeat_interleave(input: Tensor, repeats, dim=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 
-    Without `dim` the elements of `input` as a vector. Raises: RuntimeError, IndexError.
+    Without `dim` the elements of `input` as a vector. Shapes: (*, N, *) -> (*, sum of repeats, *).
+    Raises: RuntimeError for negative numbers, or another number of them than slices; TypeError for
+    what are no ints; IndexError.
+
+    >>> tensorlib.tensor([5, 6, 7]).repeat_interleave(tensorlib.tensor([1, 0, 2]))
+    tensor([5, 7, 7])
     """
     if dim is None:
         return repeat_interleave(input.reshape(-1), repeats, 0)
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
     counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.dtype.kind not in "iu" and counts.size:
+        raise TypeError(f"repeat_interleave: repeats must be ints, got {repeats!r}")
     if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
         raise RuntimeError(f"repeat_interleave: repeats must be one int of 0 or more, or one for "
                            f"each of the {size} slices, got {repeats!r}")
-    places = FUNCTIONS["tensor"](np.repeat(np.arange(size), counts))
-    return input.index_select(dim, places)
+    places = np.repeat(np.arange(size), counts.astype(np.int64))
+    return input.index_select(dim, FUNCTIONS["from_numpy"](places))
 
 
-def select(input, dim, index):
-    """`input` at one index of a dim, which goes away, as a view. Raises: IndexError."""
-    if input.ndim == 0:
+# ---- one slice, diagonals ------------------------------------------------------------------------
+
+@composite(tensors=("input",), reference=lambda x, dim, index: np.take(x, index, dim),
+           samples=given(((2, 3), 1, -1), ((2, 3), 0, 1), ((4,), 0, 2), ((2, 1, 3), -2, 0)),
+           errors=refusals((IndexError, (2, 3), 0, 2), (IndexError, (2, 3), 2, 0),
+                           (IndexError, (), 0, 0), (TypeError, (2, 3), 0, True),
+                           (TypeError, (2, 3), 0, slice(1))))
+def select(input: Tensor, dim, index):
+    """`input` at one index of a dim, which goes away, as a view.
+
+    Shapes: (*, N, *) -> (*, *). Raises: IndexError for a dim or index out of range, TypeError.
+    """
+    if type(index) is not int and not is_place(index):
+        raise TypeError(f"select: index must be an int, got {index!r}")
+    ndim = input.ndim
+    if ndim == 0:
         raise IndexError("select: cannot be applied to a 0-d tensor")
-    return input[(WHOLE,) * wrap("select", dim, input.ndim) + (index,)]
+    try:
+        return input[(WHOLE,) * wrap("select", dim, ndim) + (index,)]
+    except IndexError as error:
+        raise IndexError(f"select: {str(error).removeprefix('select: ')}") from None
 
 
-def diag(input, diagonal=0):
+def is_place(index):
+    """Whether a value is one position: an int, or a tensor of one."""
+    if isinstance(index, Tensor):
+        return index.ndim == 0 and not index.is_floating_point() and index.dtype.name != "bool"
+    return hasattr(type(index), "__index__") and not isinstance(index, bool)
+
+
+@composite(reference=np.diag,
+           samples=given(((3,),), ((2,), 1), ((2,), -2), ((0,), 1), ((3, 4),), ((3, 4), -1),
+                         ((3, 4), 9)),
+           errors=refusals((RuntimeError, ()), (RuntimeError, (2, 2, 2)), (TypeError, (2,), 1.5)))
+def diag(input: Tensor, diagonal=0):
     """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a matrix.
 
-    Raises: RuntimeError for other numbers of dims.
+    Shapes: (N,) -> (N + abs(diagonal), N + abs(diagonal)); (N, M) -> (length of the diagonal,).
+    Raises: RuntimeError for other numbers of dims, TypeError.
+
+    >>> tensorlib.tensor([1, 2]).diag(1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
     """
+    try:
+        diagonal = as_int(diagonal)
+    except TypeError:
+        raise TypeError(f"diag: diagonal must be an int, got {diagonal!r}") from None
     if input.ndim == 2:
         return input.diagonal(diagonal).clone()
     if input.ndim != 1:
@@ -117,13 +227,14 @@ def diag(input, diagonal=0):
     return matrix
 
 
-def trace(input):
-    """The sum of the diagonal of a matrix. Raises: RuntimeError for other numbers of dims."""
+@composite(reference=np.trace, tolerance="reduction",
+           samples=given(((3, 3),), ((2, 4),), ((0, 0),)),
+           errors=refusals((RuntimeError, (3,)), (RuntimeError, (2, 2, 2))))
+def trace(input: Tensor):
+    """The sum of the diagonal of a matrix.
+
+    Shapes: (N, M) -> (). Raises: RuntimeError for other numbers of dims.
+    """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expects a matrix, got {input.ndim} dims")
     return input.diagonal().sum()
-
-
-for _function in (flip, roll, tile, repeat_interleave, select, diag, trace):
-    publish(_function.__name__, _function, _function.__doc__)
-publish("repeat", repeat, repeat.__doc__, public=False)

@@ -87,3 +87,33 @@ def products(*cases):
         for a, b in cases:
             yield (rng.uniform(-2, 2, a), rng.uniform(-2, 2, b)), {}
     return generate
+
+
+def refusals(*cases):
+    """Error samples: the error, the shape of a real tensor (of ones), then the attributes."""
+    def generate():
+        for error, shape, *attributes in cases:
+            yield (np.ones(shape), *attributes), {}, error
+    return generate
+
+
+def calls(*cases):
+    """The arguments of calls as they stand, the last of them a dict of keywords where it is one."""
+    def generate(rng):
+        for case in cases:
+            yield split_keywords(case)
+    return generate
+
+
+def refused_calls(*cases):
+    """Error samples: the error, then the arguments as in `calls`."""
+    def generate():
+        for error, *case in cases:
+            yield *split_keywords(case), error
+    return generate
+
+
+def split_keywords(case):
+    """The arguments by position, and those by keyword."""
+    *args, last = case or ({},)
+    return (tuple(args), last) if isinstance(last, dict) else ((*args, last), {})

@@ -1,14 +1,97 @@
 """Copies of a tensor with other values put, or added, at positions along a dim; and in place."""
 
+import numpy as np
+
 from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import wrap
-from tensorlib._core.index.keys import parse
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import in_place, publish
-from tensorlib.ops.indexing import along, index_put, spread_index
+from tensorlib.ops.declare import composite
+from tensorlib.ops.indexing import along, fill_value, index_put, parsed, spread_index, vector
+from tensorlib.ops.samples import given, refusals
+
+# ---- what the declarations share -----------------------------------------------------------------
+
+ROWS = np.array([[0, 2, 1], [2, 1, 0]])           # of each column another one, in (4, 5)
+MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
+FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
+
+
+def with_sources(*cases):
+    """The shape of a tensor, a dim, an index, and the shape of a source (or a number itself)."""
+    def generate(rng):
+        for shape, dim, index, source in cases:
+            values = rng.uniform(-2, 2, source) if isinstance(source, tuple) else source
+            yield (rng.uniform(-2, 2, shape), dim, index, values), {}
+    return generate
+
+
+SLICES = (((4, 5), 0, np.array([3, 0, 2]), (3, 5)), ((4, 5), -1, np.array([4, -2]), (4, 2)),
+          ((4,), 0, np.array(1), (1,)), ((), 0, FIRST, (1,)), ((2, 3), 0, np.zeros(0, int), (0, 3)))
+ELEMENTS = (((4, 5), 0, ROWS, (2, 3)), ((4, 5), -1, ROWS, (4, 5)), ((), 0, FIRST, (1,)),
+            ((4,), 0, np.array(-1), ()))
+BAD_SLICES = (
+    (RuntimeError, (4, 5), 0, BOTH, np.ones((3, 5))),
+    (RuntimeError, (4, 5), 0, BOTH, np.ones((2, 5), np.int64)),
+    (RuntimeError, (4, 5), 0, BOTH > 0, np.ones((2, 5))),
+    (IndexError, (4, 5), 0, ROWS, np.ones((2, 5))),
+    (IndexError, (4, 5), 0, np.array([0, 4]), np.ones((2, 5))),
+    (IndexError, (4, 5), 2, BOTH, np.ones((2, 5))))
+BAD_ELEMENTS = (
+    (RuntimeError, (4, 5), 0, ROWS, np.ones((1, 3))),
+    (RuntimeError, (4, 5), 0, ROWS, np.ones((2, 3), np.int64)),
+    (RuntimeError, (4, 5), 0, BOTH, np.ones(2)),
+    (RuntimeError, (4, 5), 0, ROWS > 0, np.ones((2, 3))),
+    (RuntimeError, (4,), 0, FLOATS, FLOATS),
+    (RuntimeError, (4, 5), 0, np.zeros((2, 6), int), np.ones((2, 6))),
+    (IndexError, (4, 5), 0, ROWS + 2, np.ones((2, 3))),
+    (IndexError, (4, 5), 2, ROWS, np.ones((2, 3))))
+
+
+def at_slices(x, dim, index):
+    """A copy of an array with at least a dim, and NumPy's key for positions along a dim."""
+    x = np.atleast_1d(x).copy()
+    return x, (slice(None),) * (dim % x.ndim) + (np.atleast_1d(index),)
+
+
+def at_elements(x, dim, index, source):
+    """The same for `scatter`, and the part of the source that goes there."""
+    x, index = np.atleast_1d(x).copy(), np.atleast_1d(index)
+    key = tuple(index if d == dim % x.ndim else places
+                for d, places in enumerate(np.indices(index.shape)))
+    if np.ndim(source) or np.ndim(index) > 1:
+        source = source[tuple(map(slice, index.shape))] if np.ndim(source) else source
+    return x, key, source
+
+
+def put_slices(x, dim, index, source):
+    """The reference of `index_copy` and `index_fill`."""
+    base, key = at_slices(x, dim, index)
+    base[key] = source
+    return base.reshape(x.shape)
+
+
+def added_slices(x, dim, index, source, alpha=1):
+    """The reference of `index_add`."""
+    base, key = at_slices(x, dim, index)
+    np.add.at(base, key, (alpha * source).astype(x.dtype))
+    return base.reshape(x.shape)
+
+
+def put_elements(x, dim, index, src):
+    """The reference of `scatter`."""
+    base, key, source = at_elements(x, dim, index, src)
+    base[key] = source
+    return base.reshape(x.shape)
+
+
+def added_elements(x, dim, index, src):
+    """The reference of `scatter_add`."""
+    base, key, source = at_elements(x, dim, index, src)
+    np.add.at(base, key, source)
+    return base.reshape(x.shape)
+
 
 # ---- slices along a dim --------------------------------------------------------------------------
-
 
 def slices_at(name, input, dim, index):
     """The parsed key of the positions `index` along a dim, and the shape of what it picks.
@@ -16,13 +99,11 @@ def slices_at(name, input, dim, index):
     Raises: RuntimeError, IndexError.
     """
     dim = wrap(name, dim, input.ndim)
-    if index.ndim > 1:
-        raise IndexError(f"{name}: index is supposed to be a vector, got {index.ndim} dims")
-    index = index.reshape(-1)
+    index = vector(name, index)
     if input.ndim == 0:
-        return parse(input.reshape(1), index), index.shape
+        return parsed(name, input.reshape(1), index), index.shape
     shape = input.shape[:dim] + index.shape + input.shape[dim + 1:]
-    return parse(input, (slice(None),) * dim + (index,)), shape
+    return parsed(name, input, (slice(None),) * dim + (index,)), shape
 
 
 def checked_source(name, input, shape, source):
@@ -43,10 +124,16 @@ def put_at(input, key, values):
     return index_put(input.reshape(1), values, key).reshape(())
 
 
-def index_copy(input, dim, index: Tensor, source: Tensor):
+@composite(tensors=("input", "index", "source"), inplace=True,
+           reference=put_slices, samples=with_sources(*SLICES), errors=refusals(*BAD_SLICES))
+def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
 
+    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *). Where positions meet, the last wins.
     Raises: RuntimeError for other shapes or dtypes, IndexError.
+
+    >>> tensorlib.zeros(3).index_copy(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
+    tensor([6., 0., 5.])
     """
     if any(map(stands_in, (input, index, source))):
         return in_batch("index_copy", (input, dim, index, source))
@@ -54,10 +141,17 @@ def index_copy(input, dim, index: Tensor, source: Tensor):
     return put_at(input, key, checked_source("index_copy", input, shape, source))
 
 
-def index_add(input, dim, index: Tensor, source: Tensor, *, alpha=1):
+@composite(tensors=("input", "index", "source"), inplace=True,
+           reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
+           samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))))
+def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     """A copy of `input` with alpha * `source` added at the positions of `index`, a vector.
 
+    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *).
     Raises: RuntimeError for other shapes or dtypes, IndexError.
+
+    >>> tensorlib.zeros(3).index_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
+    tensor([ 0.,  0., 11.])
     """
     if any(map(stands_in, (input, index, source))):
         return in_batch("index_add", (input, dim, index, source * alpha if alpha != 1 else source))
@@ -67,18 +161,28 @@ def index_add(input, dim, index: Tensor, source: Tensor, *, alpha=1):
     return input.add(added, alpha=alpha)
 
 
-def index_fill(input, dim, index: Tensor, value):
+@composite(tensors=("input", "index"), inplace=True,
+           reference=put_slices,
+           samples=given(((4, 5), 0, np.array([3, 0, 2]), 1.5), ((4, 5), -1, np.array([-2]), 2),
+                         ((4,), 0, np.array(1), True), ((), 0, FIRST, 3)),
+           errors=refusals((RuntimeError, (4, 5), 0, BOTH, np.ones(2)),
+                           (RuntimeError, (4, 5), 0, BOTH > 0, 1),
+                           (OverflowError, (4, 5), 0, BOTH, 10**400),
+                           (TypeError, (4, 5), 0, BOTH, "1"), (IndexError, (4, 5), 0, ROWS, 1),
+                           (IndexError, (4, 5), 0, np.array([4]), 1),
+                           (IndexError, (4, 5), 2, BOTH, 1)))
+def index_fill(input: Tensor, dim, index: Tensor, value):
     """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector.
 
-    Raises: RuntimeError for a value with dims, IndexError.
+    The dtype stays that of `input`. Shapes: (*, N, *), (K,), () -> (*, N, *).
+    Gradient: to a tensor `value` the sum. Raises: RuntimeError for a value with dims or an index
+    that is not of integers, OutOfRangeError for a value that the dtype can't hold, IndexError.
     """
     if any(map(stands_in, (input, index, value))):
         return in_batch("index_fill", (input, dim, index, value))
-    if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError("index_fill: value must be a number or a 0-d tensor, got "
-                           f"{value.ndim} dims")
+    value = fill_value("index_fill", value, input)
     key, _ = slices_at("index_fill", input, dim, index)
-    return put_at(input, key, value if isinstance(value, Tensor) else input.new_full((), value))
+    return put_at(input, key, value)
 
 
 # ---- elements along a dim ------------------------------------------------------------------------
@@ -89,28 +193,36 @@ def elements_at(name, input, dim, index, src):
     Raises: RuntimeError, IndexError.
     """
     dim = wrap(name, dim, input.ndim)
+    places = index if index.ndim else index.reshape(1)
+    x = input if input.ndim else input.reshape(1)
     if not isinstance(src, Tensor):
-        src = input.new_full((), src)
+        src = fill_value(name, src, input)
     elif src.dtype != input.dtype:
         raise RuntimeError(f"{name}: expected self.dtype to be equal to src.dtype, got "
                            f"{input.dtype} and {src.dtype}")
-    elif input.ndim == 0:
-        src = src.reshape(-1)[:index.numel()]
-    elif src.ndim != index.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
-        raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
-                           f"{list(src.shape)}")
     else:
-        src = src[tuple(slice(n) for n in index.shape)]
-    if input.ndim == 0:
-        return parse(input.reshape(1), index.reshape(-1)), src
-    return parse(input, along(name, dim, index, input.shape)), src
+        src = src if src.ndim else src.reshape(1)
+        if src.ndim != places.ndim or any(n > m for n, m in zip(places.shape, src.shape)):
+            raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
+                               f"{list(src.shape)}")
+        src = src[tuple(slice(n) for n in places.shape)]
+    return parsed(name, x, along(name, dim, places, x.shape)), src
 
 
-def scatter(input, dim, index: Tensor, src):
+@composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,
+           samples=with_sources(*ELEMENTS),
+           errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")))
+def scatter(input: Tensor, dim, index: Tensor, src):
     """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on.
 
-    `src` is a tensor at least as large as `index`, or a number. Where positions meet, one wins.
-    Raises: RuntimeError, IndexError.
+    `src` is a tensor at least as large as `index`, or a number. Where positions meet, the last
+    wins. Shapes: (*, N, *), (*, K, *), (*, K, *) -> (*, N, *), where the index and `src` have as
+    many dims as `input`, and the index is no larger than it in any but `dim`.
+    Raises: RuntimeError for other shapes or dtypes, OutOfRangeError for a number that the dtype
+    can't hold, IndexError.
+
+    >>> tensorlib.zeros(3).scatter(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
+    tensor([6., 0., 5.])
     """
     if any(map(stands_in, (input, index, src))):
         return in_batch("scatter", (input, dim, index, src))
@@ -118,18 +230,18 @@ def scatter(input, dim, index: Tensor, src):
     return put_at(input, key, src)
 
 
-def scatter_add(input, dim, index: Tensor, src: Tensor):
+@composite(tensors=("input", "index", "src"), inplace=True,
+           reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
+           samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))))
+def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
     """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on.
 
-    Raises: RuntimeError, IndexError.
+    Shapes: as `scatter`. Raises: RuntimeError for other shapes or dtypes, IndexError.
+
+    >>> tensorlib.zeros(3).scatter_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
+    tensor([ 0.,  0., 11.])
     """
     if any(map(stands_in, (input, index, src))):
         return in_batch("scatter_add", (input, dim, index, src))
     key, src = elements_at("scatter_add", input, dim, index, src)
     return input + spread_index(src, input.shape or (1,), key).reshape(input.shape)
-
-
-for _function in (index_copy, index_add, index_fill, scatter, scatter_add):
-    publish(_function.__name__, _function, _function.__doc__)
-for _name in ("index_copy", "index_add", "index_fill", "masked_fill", "scatter", "scatter_add"):
-    in_place(_name)

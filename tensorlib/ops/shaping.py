@@ -1,16 +1,17 @@
-"""Operations on shapes: views, copies, joining and splitting."""
+"""The same elements under other shapes and orders of dims: views and copies."""
 
-from operator import index
+import math
+from operator import index as as_int
 
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.overwrite import take_layout
-from tensorlib._core.layout import joining, views
+from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor, attach
-from tensorlib.ops.declare import Tensors, alias, op, publish
-from tensorlib.ops.samples import given, given_sequences
+from tensorlib.ops.declare import alias, composite, op, publish
+from tensorlib.ops.samples import given, refusals
 
 # ---- sizes ---------------------------------------------------------------------------------------
 
@@ -23,6 +24,7 @@ RESHAPED = given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1))
 def view(input: Tensor, shape):
     """`input` under other sizes with the same elements, as a view. One size may be -1.
 
+    Shapes: (N, M) under (K, -1) -> (K, N M / K).
     Raises: RuntimeError if the number of elements differs, or if it can't be done without a copy.
     """
     return views.reshape(input, shape, copy=False, name="view")
@@ -33,7 +35,8 @@ def view(input: Tensor, shape):
 def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
 
-    One size may be -1. Raises: RuntimeError if the number of elements differs.
+    One size may be -1. Shapes: (N, M) under (K, -1) -> (K, N M / K).
+    Raises: RuntimeError if the number of elements differs, TypeError for sizes that are no ints.
     """
     return views.reshape(input, shape)
 
@@ -51,6 +54,7 @@ def reshape_vjp(g, input_shape):
 def expand(input: Tensor, shape):
     """`input` repeated along dims of size 1 and new leading dims, as a view. -1 keeps a size.
 
+    Shapes: (1, M) to (B, N, -1) -> (B, N, M).
     Raises: RuntimeError for sizes that do not broadcast.
     """
     return views.expand(input, shape)
@@ -77,7 +81,11 @@ def not_broadcast():
     tolerance="reduction",
     samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
-    """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
+    """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it.
+
+    Shapes: (B, N, M) to (1, M) -> (1, M). Raises: RuntimeError for sizes that do not broadcast to
+    those of `input`.
+    """
     return views.sum_to_size(input, size)
 
 
@@ -91,7 +99,10 @@ def sum_to_size_vjp(g, input_shape):
 @op(linear=True, view=True, reference=np.swapaxes,
     samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0), ((2, 3), 1, 1)))
 def transpose(input: Tensor, dim0, dim1):
-    """`input` with two dims exchanged, as a view. Raises: IndexError."""
+    """`input` with two dims exchanged, as a view.
+
+    Shapes: (A, B, C) with dims 0 and 2 -> (C, B, A). Raises: IndexError for a dim out of range.
+    """
     return views.transpose(input, dim0, dim1)
 
 
@@ -105,7 +116,8 @@ def transpose_vjp(g, dim0, dim1):
 def permute(input: Tensor, dims):
     """`input` with its dims in the order `dims`, as a view.
 
-    Raises: RuntimeError if `dims` is no order of all dims, IndexError.
+    Shapes: (A, B, C) in the order (2, 0, 1) -> (C, A, B).
+    Raises: RuntimeError if `dims` is no order of all dims, IndexError for a dim out of range.
     """
     return views.permute(input, dims)
 
@@ -121,7 +133,10 @@ def permute_vjp(g, dims):
 
 @op(linear=True, view=True, reference=np.transpose, samples=given(((2, 3),), ((4,),), ((),)))
 def t(input: Tensor):
-    """The transpose of a matrix, as a view; vectors stay. Raises: RuntimeError above 2 dims."""
+    """The transpose of a matrix, as a view; vectors stay.
+
+    Shapes: (N, M) -> (M, N). Raises: RuntimeError above 2 dims.
+    """
     if input.ndim > 2:
         raise RuntimeError(f"t: expects a tensor with at most 2 dims, got {input.ndim}")
     return views.transpose(input, 0, 1) if input.ndim == 2 else views.permute(
@@ -134,7 +149,10 @@ def t_vjp(g):
 
 
 def _last_two(self):
-    """The matrices in the last two dims transposed, as a view. Raises: RuntimeError (below 2)."""
+    """The matrices in the last two dims transposed, as a view.
+
+    Shapes: (*, N, M) -> (*, M, N). Raises: RuntimeError below 2 dims.
+    """
     if self.ndim < 2:
         raise RuntimeError(f"mT: expects a tensor with at least 2 dims, got {self.ndim}")
     return transpose(self, -2, -1)
@@ -157,7 +175,7 @@ attach("T", property(_reversed, doc=_reversed.__doc__))
 def squeeze(input: Tensor, dim=None):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
 
-    Raises: IndexError.
+    Shapes: (1, N, 1) -> (N,); with dim 0 -> (N, 1). Raises: IndexError for a dim out of range.
     """
     dims = range(input.ndim) if dim is None else [
         wrap("squeeze", d, input.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
@@ -172,7 +190,10 @@ def squeeze_vjp(g, input_shape):
 @op(linear=True, view=True, reference=np.expand_dims,
     samples=given(((2, 3), 0), ((2, 3), -1), ((), 0)))
 def unsqueeze(input: Tensor, dim):
-    """`input` with a dim of size 1 put in at `dim`, as a view. Raises: IndexError."""
+    """`input` with a dim of size 1 put in at `dim`, as a view.
+
+    Shapes: (N, M) at 1 -> (N, 1, M). Raises: IndexError for a dim out of range.
+    """
     return views.unsqueeze(input, wrap("unsqueeze", dim, input.ndim + 1))
 
 
@@ -186,7 +207,10 @@ def unsqueeze_vjp(g, input_shape):
 # base and its views know nothing of it.
 
 def transpose_(self, dim0, dim1):
-    """This tensor, after two of its dims were exchanged. Raises: IndexError, RuntimeError."""
+    """This tensor, after two of its dims were exchanged.
+
+    Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
+    """
     return take_layout("transpose_", self, transpose, (dim0, dim1))
 
 
@@ -196,12 +220,18 @@ def t_(self):
 
 
 def squeeze_(self, dim=None):
-    """This tensor, after it lost its dims of size 1, or those of `dim`. Raises: IndexError."""
+    """This tensor, after it lost its dims of size 1, or those of `dim`.
+
+    Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
+    """
     return take_layout("squeeze_", self, squeeze, (dim,))
 
 
 def unsqueeze_(self, dim):
-    """This tensor, after it got a dim of size 1 at `dim`. Raises: IndexError."""
+    """This tensor, after it got a dim of size 1 at `dim`.
+
+    Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
+    """
     return take_layout("unsqueeze_", self, unsqueeze, (dim,))
 
 
@@ -209,41 +239,15 @@ for _function in (transpose_, t_, squeeze_, unsqueeze_):
     publish(_function.__name__, _function, _function.__doc__, public=False)
 
 
-# ---- parts ---------------------------------------------------------------------------------------
-
-@op(linear=True, view=True, reference=lambda x, dim, start, length: np.take(
-    x, range(start, start + length), dim), samples=given(((4, 3), 0, 1, 2), ((4, 3), 1, 0, 0)))
-def narrow(input: Tensor, dim, start, length):
-    """Elements `start` to `start + length` along `dim`, as a view.
-
-    Raises: IndexError, RuntimeError for a range outside the dim.
-    """
-    dim = wrap("narrow", dim, input.ndim)
-    if input.ndim == 0:
-        raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
-    size = input.size(dim)
-    start = start + size if start < 0 else start
-    if not 0 <= start <= size or length < 0 or start + length > size:
-        raise RuntimeError(
-            f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size})")
-    return views.narrow(input, dim, start, length)
-
-
-@narrow.vjp("input")
-def narrow_vjp(g, input_shape, dim, start, length):
-    size = input_shape[dim]
-    start = start + size if start < 0 else start
-    before, after = list(input_shape), list(input_shape)
-    before[dim], after[dim] = start, size - start - length
-    return cat((g.new_zeros(before), g, g.new_zeros(after)), dim)
-
+# ---- diagonals -----------------------------------------------------------------------------------
 
 @op(linear=True, view=True, reference=np.diagonal,
     samples=given(((3, 4), 0, 0, 1), ((3, 4), 1, 0, 1), ((2, 3, 3), -1, 1, 2)))
 def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
     """The diagonal of two dims as one new last dim, as a view.
 
-    Raises: IndexError, RuntimeError if both dims are the same.
+    Shapes: (N, M, *) -> (*, length of the diagonal).
+    Raises: IndexError for a dim out of range, RuntimeError if both dims are the same.
     """
     first, second = wrap("diagonal", dim1, input.ndim), wrap("diagonal", dim2, input.ndim)
     if first == second:
@@ -282,131 +286,69 @@ def copy_vjp(g):
     return g
 
 
-# ---- joining -------------------------------------------------------------------------------------
-
-@op(linear=True, method=False, out=True, kernel=joining.cat,
-    reference=lambda *xs, dim=0: np.concatenate(xs, dim),
-    samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1))
-def cat(tensors: Tensors, dim=0):
-    """The tensors joined along a dim that is there. Dtypes are promoted.
-
-    Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
-    """
-
-
-@cat.vjp
-def cat_vjp(g, tensors_shape, dim):
-    grads, start = [], 0
-    for shape in tensors_shape:
-        if shape == (0,):                    # an empty vector joins with anything
-            grads.append(g.new_zeros(shape))
-            continue
-        grads.append(g.narrow(dim, start, shape[dim]))
-        start += shape[dim]
-    return grads
-
-
-@op(linear=True, method=False, out=True, kernel=joining.stack,
-    reference=lambda *xs, dim=0: np.stack(xs, dim),
-    samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1))
-def stack(tensors: Tensors, dim=0):
-    """The tensors, all of one shape, joined along a new dim. Dtypes are promoted.
-
-    Raises: RuntimeError for no tensors or shapes that differ, IndexError.
-    """
-
-
-@stack.vjp
-def stack_vjp(g, tensors_shape, dim):
-    before = (slice(None),) * (dim % g.ndim)
-    return [g[(*before, i)] for i in range(len(tensors_shape))]
-
-
-# ---- splitting -----------------------------------------------------------------------------------
-
-def split(tensor, split_size_or_sections, dim=0):
-    """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
-    the sizes given, which must add up.
-
-    Raises: RuntimeError, IndexError.
-    """
-    dim = wrap("split", dim, tensor.ndim)
-    if tensor.ndim == 0:
-        raise RuntimeError("split: expects at least a 1-dimensional tensor")
-    size = tensor.size(dim)
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
-        if step < 0 or (step == 0 and size):
-            raise RuntimeError(f"split: expects split_size be positive, got {step}")
-        sizes = [min(step, size - start) for start in range(0, size, step)] if size else [0]
-    else:
-        try:
-            sizes = [index(n) for n in split_size_or_sections]
-        except TypeError:
-            raise TypeError("split: expects an int or a sequence of ints, got "
-                            f"{split_size_or_sections!r}") from None
-        if sum(sizes) != size or min(sizes, default=0) < 0:
-            raise RuntimeError(
-                f"split: expects split_sizes to sum exactly to {size} (the size at dimension "
-                f"{dim}), got {sizes}")
-    pieces, start = [], 0
-    for length in sizes:
-        pieces.append(narrow(tensor, dim, start, length))
-        start += length
-    return views.among_others(tuple(pieces))
-
-
-def chunk(input, chunks, dim=0):
-    """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller.
-
-    Raises: RuntimeError if `chunks` is not positive, IndexError.
-    """
-    if chunks <= 0:
-        raise RuntimeError(f"chunk: expects `chunks` to be greater than 0, got {chunks}")
-    dim = wrap("chunk", dim, input.ndim)
-    if input.ndim == 0:
-        raise RuntimeError("chunk: expects at least a 1-dimensional tensor")
-    size = input.size(dim)
-    if size == 0:
-        return tuple(input.narrow(dim, 0, 0) for _ in range(chunks))
-    return split(input, -(-size // chunks), dim)
-
-
-def unbind(input, dim=0):
-    """Views of `input` at each index of a dim, which goes away. Raises: IndexError."""
-    dim = wrap("unbind", dim, input.ndim)
-    if input.ndim == 0:
-        raise IndexError("unbind: expects at least a 1-dimensional tensor")
-    return views.among_others(
-        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
-
-
 # ---- made of others ------------------------------------------------------------------------------
 
-def broadcast_to(input, size):
-    """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
+def to_shape(x, size):
+    """The reference of `broadcast_to`: -1 keeps a size."""
+    sizes = (1,) * (len(size) - x.ndim) + x.shape
+    return np.broadcast_to(x, tuple(m if n == -1 else n for n, m in zip(size, sizes)))
+
+
+@composite(tensors=("input",), reference=to_shape,
+           samples=given(((3, 1), (3, 4)), ((3, 1), (2, -1, 4)), ((), (2, 2)), ((1,), (0,))),
+           errors=refusals((RuntimeError, (3, 4), (2, 4)), (RuntimeError, (3,), (-1, 3)),
+                           (TypeError, (3,), (3.0,))))
+def broadcast_to(input: Tensor, size):
+    """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`.
+
+    Shapes: (1, M) to (B, N, M) -> (B, N, M). Raises: RuntimeError for sizes that do not broadcast.
+    """
     return expand(input, size)
 
 
 def expand_as(self, other: Tensor):
-    """`self` expanded to the shape of `other`, as a view."""
+    """`self` expanded to the shape of `other`, as a view.
+
+    Shapes: (1, M), (B, N, M) -> (B, N, M). Raises: RuntimeError for shapes that do not broadcast.
+    """
     return expand(self, other.shape)
 
 
 def view_as(self, other: Tensor):
-    """`self` under the sizes of `other`, as a view."""
+    """`self` under the sizes of `other`, as a view.
+
+    Raises: RuntimeError for another number of elements, or if it can't be done without a copy.
+    """
     return view(self, other.shape)
 
 
 def reshape_as(self, other: Tensor):
-    """`self` under the sizes of `other`."""
+    """`self` under the sizes of `other`. Raises: RuntimeError for another number of elements."""
     return reshape(self, other.shape)
 
 
-def flatten(input, start_dim=0, end_dim=-1):
+def flattened(x, start_dim=0, end_dim=-1):
+    """The reference of `flatten`."""
+    if x.ndim == 0:
+        return x.reshape(1)
+    start, end = start_dim % x.ndim, end_dim % x.ndim
+    return x.reshape(*x.shape[:start], math.prod(x.shape[start:end + 1]), *x.shape[end + 1:])
+
+
+@composite(reference=flattened,
+           samples=given(((2, 3),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((2, 3), 1, 1), ((),),
+                         ((0, 2, 3), 0, -2)),
+           errors=refusals((RuntimeError, (2, 3, 4), 2, 1), (IndexError, (2, 3), 0, 2),
+                           (IndexError, (), 1), (TypeError, (2, 3), 0.0, 1)))
+def flatten(input: Tensor, start_dim=0, end_dim=-1):
     """`input` with the dims from `start_dim` to `end_dim` made one.
 
+    A view if possible, else a copy.
+    Shapes: (A, B, C, D) with dims 1 to 2 -> (A, B C, D); () -> (1,).
     Raises: RuntimeError if `start_dim` comes after `end_dim`, IndexError.
+
+    >>> tensorlib.zeros(2, 3, 4).flatten(1).shape
+    tensorlib.Size([2, 12])
     """
     if start_dim == 0 and end_dim == -1 and input.ndim != 1:
         return reshape(input, (input.numel(),))
@@ -421,19 +363,55 @@ def flatten(input, start_dim=0, end_dim=-1):
     return reshape(input, sizes[:start] + (sizes[start:end + 1].numel(),) + sizes[end + 1:])
 
 
-def ravel(input):
-    """`input` as a vector."""
+@composite(reference=np.ravel, samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)))
+def ravel(input: Tensor):
+    """`input` as a vector: a view if possible, else a copy. Shapes: (N, M) -> (N M,)."""
     return reshape(input, (-1,))
 
 
-def unflatten(input, dim, sizes):
-    """`input` with one dim made into several, of sizes `sizes`."""
-    dim = wrap("unflatten", dim, input.ndim)
-    return reshape(input, input.shape[:dim] + tuple(sizes) + input.shape[dim + 1:])
+@composite(tensors=("input",), reference=lambda x, dim, sizes: x.reshape(
+               *x.shape[:dim % x.ndim], *sizes, *x.shape[dim % x.ndim + 1:]),
+           samples=given(((2, 6), 1, (2, 3)), ((2, 6), -2, (1, 2, 1)), ((0, 2), 0, (3, 0)),
+                         ((6,), 0, (-1, 2))),
+           errors=refusals((RuntimeError, (2, 6), 1, (4, 2)), (RuntimeError, (2, 6), 1, (4, -1)),
+                           (RuntimeError, (2, 1), 1, ()), (IndexError, (2, 6), 2, (2, 3)),
+                           (TypeError, (2, 6), 1, (2.0, 3))))
+def unflatten(input: Tensor, dim, sizes):
+    """`input` with one dim made into several, of sizes `sizes`, of which one may be -1.
+
+    A view if possible, else a copy. Shapes: (A, B C) with dim 1 into (B, C) -> (A, B, C).
+    Raises: RuntimeError for no sizes, or sizes that don't multiply to that of the dim; IndexError.
+
+    >>> tensorlib.zeros(2, 12).unflatten(1, (3, -1)).shape
+    tensorlib.Size([2, 3, 4])
+    """
+    dim, sizes = wrap("unflatten", dim, input.ndim), tuple(sizes)
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if input.ndim:
+        try:
+            size, product = input.shape[dim], math.prod(map(as_int, sizes))
+        except TypeError:
+            raise TypeError(f"unflatten: sizes must be ints, got {list(sizes)}") from None
+        if product != size and (sizes.count(-1) != 1 or product == 0 or size % -product):
+            raise RuntimeError(f"unflatten: sizes {list(sizes)} don't multiply up to the size of "
+                               f"dim {dim}, which is {size}")
+    return reshape(input, input.shape[:dim] + sizes + input.shape[dim + 1:])
 
 
-def movedim(input, source, destination):
-    """`input` with dims moved to other places, the others kept in order, as a view."""
+@composite(tensors=("input",), reference=np.moveaxis,
+           samples=given(((2, 3, 4), 0, 2), ((2, 3, 4), (0, -1), (1, 0)), ((2, 3), 1, 1),
+                         ((2, 0, 3), (), ()), ((4,), 0, -1)),
+           errors=refusals((RuntimeError, (2, 3), (0, 0), (0, 1)),
+                           (RuntimeError, (2, 3), 0, (0, 1)),
+                           (RuntimeError, (2, 3), (0, 1), (1, 1)),
+                           (IndexError, (2, 3), 2, 0)))
+def movedim(input: Tensor, source, destination):
+    """`input` with dims moved to other places, the others kept in order, as a view.
+
+    Shapes: (A, B, C) with dim 0 to 2 -> (B, C, A). Raises: RuntimeError for a dim given twice or
+    another number of sources than of destinations, IndexError.
+    """
     sources = source if isinstance(source, (tuple, list)) else (source,)
     targets = destination if isinstance(destination, (tuple, list)) else (destination,)
     if len(sources) != len(targets):
@@ -450,11 +428,7 @@ def movedim(input, source, destination):
     return permute(input, order)
 
 
-for _function in (split, chunk, unbind, flatten, ravel, unflatten, movedim, broadcast_to):
-    publish(_function.__name__, _function, _function.__doc__)
 for _function in (expand_as, view_as, reshape_as):
     publish(_function.__name__, _function, _function.__doc__, public=False)
 for _name, _function in {"swapaxes": transpose, "swapdims": transpose, "moveaxis": movedim}.items():
     alias(_name, _function)
-for _name, _function in {"concat": cat, "concatenate": cat}.items():
-    alias(_name, _function, method=False)

@@ -117,7 +117,12 @@ def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,
                bint requires_grad=False):
     """A 1-d tensor over the memory of an object that has the buffer protocol.
 
-    `offset` is in bytes; a negative `count` takes all elements. Raises: ValueError.
+    `offset` is in bytes; a negative `count` takes all elements. Shapes: (count,).
+    Raises: ValueError for what is no buffer, for one without elements or without a whole number of
+    them, and for an offset or a count beyond it.
+
+    >>> tensorlib.frombuffer(b"abc", dtype=tensorlib.uint8)
+    tensor([97, 98, 99], dtype=tensorlib.uint8)
     """
     cdef int id = dtype_id(dtype)
     cdef Py_ssize_t itemsize = ITEMSIZE[id], length, wanted

@@ -295,6 +295,7 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     """A new tensor that copies a number, nested sequence, array, buffer or tensor.
 
     Python's floats become the default dtype, ints int64, bools bool; arrays keep their dtype.
+    Shapes: those of the nested sequence or the array; () for a number.
     Raises: ValueError for ragged sequences, TypeError and RuntimeError for what is no number.
 
     >>> tensorlib.tensor([[1, 2.5], [3, 4]])
@@ -313,16 +314,21 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """A tensor of `obj` that shares its memory where it can.
 
     Shared are tensors, NumPy arrays and buffers of the dtype asked for; `copy=True` always copies,
-    `copy=False` never. Raises: ValueError if `copy=False` and a copy is needed.
+    `copy=False` never. Raises: ValueError if `copy=False` and a copy is needed, and for ragged
+    sequences; TypeError and RuntimeError for what is no number.
 
     >>> a = np.ones(2)
     >>> tensorlib.asarray(a).data_ptr() == a.ctypes.data
     True
     """
     cdef int id = -1 if dtype is None else dtype_id(dtype)
-    cdef Tensor x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
-    cdef bint shared = x is not None and (id < 0 or x.type == id)
+    cdef Tensor x
+    cdef bint shared
     require_cpu(device)
+    if hasattr(type(obj), "__tensor_call__"):      # an example of a batch
+        return obj.clone() if copy else as_tensor(obj, dtype)
+    x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
+    shared = x is not None and (id < 0 or x.type == id)
     if copy is False and not shared:
         raise ValueError(
             f"asarray: can't share the memory of {type(obj).__name__}"
@@ -339,7 +345,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 def as_tensor(data, dtype=None, device=None):
     """`data` as a tensor: itself if it is one of that dtype, else as `asarray`.
 
-    A tensor that changes dtype stays in its graph.
+    A tensor that changes dtype stays in its graph. Raises: as `asarray`.
     """
     if isinstance(data, Tensor) or hasattr(type(data), "__tensor_call__"):
         require_cpu(device)

@@ -187,3 +187,12 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
 def wrap(str name, dim, int ndim):
     """A dim counted from the front. Raises IndexError outside [-ndim, ndim)."""
     return wrap_dim(name, dim, ndim)
+
+
+def broadcast_shapes(str name, a, b):
+    """The sizes that two shapes broadcast to. Raises RuntimeError."""
+    cdef Py_ssize_t dims_a[MAX_NDIM]
+    cdef Py_ssize_t dims_b[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim_a = parse_shape(name, a, dims_a), ndim_b = parse_shape(name, b, dims_b), d
+    return tuple([dims[d] for d in range(broadcast(name, ndim_a, dims_a, ndim_b, dims_b, dims))])

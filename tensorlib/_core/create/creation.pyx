@@ -221,7 +221,10 @@ cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -
         except OutOfRangeError as error:
             raise OutOfRangeError(f"{name}{str(error).removeprefix('tensor')}") from None
         return 0
-    real = value
+    try:
+        real = value
+    except OverflowError:
+        raise OutOfRangeError(f"{name}: {value} does not fit in {dtype_object(dtype)}") from None
     find_cast(FLOAT64, dtype)(&real, bits, 1)
     if isfinite(real):
         find_cast(dtype, FLOAT64)(bits, &back, 1)
@@ -248,7 +251,9 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
           requires_grad=False, memory_format=None):
     """A tensor whose elements are whatever the memory holds.
 
-    Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
+    Shapes: the sizes given, one by one or as a sequence.
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are no ints,
+    OutOfMemoryError.
     """
     check_options("empty", layout, device, pin_memory)
     if memory_format is not None and memory_format is not contiguous_format:
@@ -261,7 +266,9 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
           requires_grad=False):
     """A tensor of zeros.
 
-    Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
+    Shapes: the sizes given, one by one or as a sequence.
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are no ints,
+    OutOfMemoryError.
 
     >>> tensorlib.zeros(2, 3)
     tensor([[0., 0., 0.],
@@ -277,7 +284,9 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
          requires_grad=False):
     """A tensor of ones.
 
-    Raises: RuntimeError for sizes that are negative or too large, OutOfMemoryError.
+    Shapes: the sizes given, one by one or as a sequence.
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are no ints,
+    OutOfMemoryError.
     """
     check_options("ones", layout, device, pin_memory)
     x = sized("ones", sizes, size, chosen_dtype("ones", dtype, out, default_float()))
@@ -288,7 +297,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
          requires_grad=False):
     """A tensor whose elements are all `fill_value`, of its dtype unless one is given.
 
-    Raises: RuntimeError for bad sizes, OutOfRangeError for a value that the dtype can't hold.
+    Shapes: the sizes given. Raises: RuntimeError for sizes that are negative or too large,
+    TypeError for what is no number, OutOfRangeError for a value that the dtype can't hold.
+
+    >>> tensorlib.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
     """
     check_options("full", layout, device, pin_memory)
     value = plain_number("full", "fill_value", fill_value)
@@ -305,11 +319,23 @@ cdef int number_dtype(object value) noexcept:
 
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
                   requires_grad=False):
-    """A 0-d tensor of a number, of the default dtype unless one is given."""
+    """A 0-d tensor of a number, of the default dtype unless one is given.
+
+    Raises: TypeError for what is no number, OutOfRangeError for one that the dtype can't hold.
+    """
     check_options("scalar_tensor", layout, device, pin_memory)
     value = plain_number("scalar_tensor", "s", s)
     x = raw_tensor(chosen_dtype("scalar_tensor", dtype, None, default_float()), 0, NULL)
     return constant("scalar_tensor", x, None, requires_grad, value)
+
+
+def filling(str name, value, dtype):
+    """A number as a 0-d tensor, which `name` will put into tensors of this dtype.
+
+    Raises: TypeError for what is no number, OutOfRangeError for one that the dtype can't hold.
+    """
+    return constant(name, raw_tensor(dtype_id(dtype), 0, NULL), None, False,
+                    plain_number(name, "value", value))
 
 
 # ---- as another tensor ---------------------------------------------------------------------------
@@ -339,14 +365,20 @@ cdef inline object standing(object input, object x):
 
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
-    """As `empty`, of the sizes and the dtype of `input`."""
+    """A tensor of the sizes and the dtype of `input`, whose elements are whatever the memory holds.
+
+    Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
+    """
     x = alike("empty_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     return standing(input, finish("empty_like", x, None, requires_grad))
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
-    """As `zeros`, of the sizes and the dtype of `input`."""
+    """A tensor of zeros, of the sizes and the dtype of `input`.
+
+    Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
+    """
     x = alike("zeros_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     fill_bits(x, 0)
     return standing(input, finish("zeros_like", x, None, requires_grad))
@@ -354,14 +386,21 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
-    """As `ones`, of the sizes and the dtype of `input`."""
+    """A tensor of ones, of the sizes and the dtype of `input`.
+
+    Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
+    """
     x = alike("ones_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     return standing(input, constant("ones_like", x, None, requires_grad, 1))
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
-    """As `full`, of the sizes and the dtype of `input`."""
+    """A tensor whose elements are all `fill_value`, of the sizes and the dtype of `input`.
+
+    Shapes: (*) -> (*). Raises: TypeError for what is no tensor or no number, OutOfRangeError for a
+    value that the dtype can't hold.
+    """
     x = alike("full_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     value = plain_number("full_like", "fill_value", fill_value)
     return standing(input, constant("full_like", x, None, requires_grad, value))

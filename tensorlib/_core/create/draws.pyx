@@ -206,7 +206,12 @@ cdef Tensor roomy(str name, Tensor x):
 
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
          pin_memory=False, requires_grad=False):
-    """Random numbers, uniform in [0, 1). Raises: RuntimeError for integer dtypes."""
+    """Random numbers, uniform in [0, 1).
+
+    Shapes: the sizes given, one by one or as a sequence.
+    Raises: RuntimeError for integer dtypes and for sizes that are negative or too large, TypeError.
+    Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+    """
     check_options("rand", layout, device, pin_memory)
     x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()))
     x = roomy("rand", x)
@@ -216,7 +221,13 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
 
 def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
           pin_memory=False, requires_grad=False):
-    """Random numbers, normal of mean 0 and variance 1. Raises: RuntimeError for integer dtypes."""
+    """Random numbers, normal of mean 0 and variance 1.
+
+    Shapes: the sizes given, one by one or as a sequence.
+    Raises: RuntimeError for integer dtypes and for sizes that are negative or too large, TypeError.
+    Source: Box & Muller, A Note on the Generation of Random Normal Deviates (1958), on the numbers
+    of `rand`.
+    """
     check_options("randn", layout, device, pin_memory)
     x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()))
     x = roomy("randn", x)
@@ -237,7 +248,10 @@ def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, lay
 
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
-    """As `rand`, of the sizes and the dtype of `input`."""
+    """Random numbers, uniform in [0, 1), of the sizes and the dtype of `input`.
+
+    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
+    """
     x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
     x = roomy("rand_like", x)
     draw_uniform("rand_like", x, 0, 1, generator)
@@ -246,7 +260,10 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
-    """As `randn`, of the sizes and the dtype of `input`."""
+    """Random numbers, normal of mean 0 and variance 1, of the sizes and the dtype of `input`.
+
+    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
+    """
     x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)
     x = roomy("randn_like", x)
     draw_normal("randn_like", x, 0, 1, generator)
@@ -321,7 +338,8 @@ cdef int draw_below(Tensor x, double p, Generator generator) except -1:
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability that each element of `input` gives, else 0; or with probability `p`.
 
-    Raises: RuntimeError unless the probabilities are in [0, 1].
+    Shapes: (*) -> (*).
+    Raises: RuntimeError unless the probabilities are in [0, 1] and of a floating dtype, TypeError.
 
     >>> tensorlib.bernoulli(tensorlib.tensor([0., 1.]))
     tensor([0., 1.])
@@ -420,8 +438,9 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
             device=None, pin_memory=False, requires_grad=False):
     """Random integers in [low, high), as int64.
 
-    `randint(high, size)` begins at 0. Raises: RuntimeError unless low < high, OutOfRangeError for
-    bounds that the dtype can't hold.
+    `randint(high, size)` begins at 0. Shapes: the sizes given.
+    Raises: RuntimeError unless low < high, TypeError for bounds that are no ints, OutOfRangeError
+    for those that the dtype can't hold.
     """
     check_options("randint", layout, device, pin_memory)
     if size is None:
@@ -438,7 +457,11 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
 
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
                  device=None, pin_memory=False, requires_grad=False, memory_format=None):
-    """As `randint`, of the sizes and the dtype of `input`: `randint_like(input, [low,] high)`."""
+    """Random integers in [low, high), of the sizes and the dtype of `input`.
+
+    `randint_like(input, high)` begins at 0. Shapes: (*) -> (*).
+    Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
+    """
     if high is None:
         low, high = 0, low
     low = whole("randint_like", "low", 0 if low is None else low)

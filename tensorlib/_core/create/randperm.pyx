@@ -58,7 +58,10 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
              pin_memory=False, requires_grad=False):
     """The integers from 0 to n - 1 in a random order, as int64.
 
-    Raises: RuntimeError for a negative n or one beyond the integers that the dtype holds.
+    Shapes: (n,).
+    Raises: RuntimeError for a negative n or one beyond the integers that the dtype holds,
+    TypeError.
+    Source: Durstenfeld, Algorithm 235: Random Permutation (1964), from the inside out.
     """
     cdef Py_ssize_t length = plain_size("randperm", "n", n)
     cdef int id = chosen_dtype("randperm", dtype, out, INT64)

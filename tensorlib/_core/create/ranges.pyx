@@ -77,9 +77,10 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
            pin_memory=False, requires_grad=False):
     """The numbers start, start + step, ... before `end`.
 
-    `arange(end)` counts from 0. The dtype is int64 if all are integers, else the
-    default one. Raises: RuntimeError for a step of 0 or away from `end` and for infinite ranges,
-    OutOfRangeError for numbers that the dtype can't hold.
+    `arange(end)` counts from 0. The dtype is int64 if all are integers, else the default one.
+    Shapes: (ceil((end - start) / step),).
+    Raises: RuntimeError for a step of 0 or away from `end` and for infinite ranges, TypeError for
+    what is no number, OutOfRangeError for numbers that the dtype can't hold.
 
     >>> tensorlib.arange(1, 2, 0.25)
     tensor([1.0000, 1.2500, 1.5000, 1.7500])
@@ -170,7 +171,11 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
              pin_memory=False, requires_grad=False):
     """`steps` numbers from `start` to `end`, both included, at equal distances.
 
-    Of the default dtype. Raises: RuntimeError for a negative number of steps.
+    Of the default dtype. Shapes: (steps,).
+    Raises: RuntimeError for a negative number of steps, TypeError for what is no number.
+
+    >>> tensorlib.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     cdef int id = chosen_dtype("linspace", dtype, out, default_float())
     check_options("linspace", layout, device, pin_memory)
@@ -182,7 +187,11 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
              pin_memory=False, requires_grad=False):
     """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`.
 
-    Of the default dtype. Raises: RuntimeError for a negative number of steps.
+    Of the default dtype. Shapes: (steps,).
+    Raises: RuntimeError for a negative number of steps, TypeError for what is no number.
+
+    >>> tensorlib.logspace(0, 3, 4, base=2)
+    tensor([1., 2., 4., 8.])
     """
     cdef int id = chosen_dtype("logspace", dtype, out, default_float())
     cdef double radix = plain_number("logspace", "base", base)
@@ -201,7 +210,10 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
 
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
         requires_grad=False):
-    """The identity matrix of n rows and m columns (n unless given). Raises: RuntimeError."""
+    """The identity matrix of n rows and m columns (n unless given).
+
+    Shapes: (n, m). Raises: RuntimeError for a size that is negative or too large, TypeError.
+    """
     cdef Py_ssize_t dims[2]
     cdef Py_ssize_t i
     cdef uint64_t bits

@@ -1,17 +1,19 @@
 """Elements picked along one dim, as `gather` does, and added back: raw, outside the graph.
 
 The index has the dims of the tensor; in all but one of them it may be smaller. Each element of the
-index names a position in that dim and means its own position in the others.
+index names a position in that dim and means its own position in the others. A 0-d tensor counts as
+a vector of one element, and so does a 0-d index.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, INTEGER_KIND, ITEMSIZE, KIND,
+    UINT8, dtype_id, dtype_object,
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
 cdef enum:
@@ -131,8 +133,8 @@ cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
     return signs >= 0
 
 
-cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
-    """A copy of the positions counted from the front. Raises IndexError."""
+cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
+    """A copy of the positions counted from the front. Raises IndexError, which names `name`."""
     cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
     cdef int64_t low = 0, high = -1
@@ -144,37 +146,55 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
         high = max(high, values[i])
     if low < -size or high >= size:
         raise IndexError(
-            f"index {low if low < -size else high} is out of bounds for dimension {dim} "
-            f"with size {size}")
+            f"{name + ': ' if name else ''}index {low if low < -size else high} is out of bounds "
+            f"for dimension {dim} with size {size}")
     for i in range(out.numel_):
         values[i] += size if values[i] < 0 else 0
     return out
 
 
-def positions(Tensor x, int dim, Tensor index, bint copy=True):
+cpdef int check_positions(str name, index) except -1:
+    """Raises RuntimeError unless `index`, or what it stands for, has a dtype for positions."""
+    cdef int dtype = (<Tensor>index).type if isinstance(index, Tensor) else dtype_id(index.dtype)
+    if KIND[dtype] != INTEGER_KIND or dtype == UINT8:
+        raise RuntimeError(f"{name}: index must be int64, or of a smaller signed integer dtype, "
+                           f"got {dtype_object(dtype)}")
+    return 0
+
+
+def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
     """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
 
     Without `copy` the index itself where it is just that.
     """
+    cdef Tensor like = as_vector(x), places = as_vector(index)
     cdef int d
-    if index.ndim_ != x.ndim_:
+    if index.numel_:                         # an empty one may have any dtype, as in PyTorch
+        check_positions(name, index)
+    if like.ndim_ != places.ndim_:
         raise RuntimeError(
-            "gather: index must have the same number of dimensions as input, got "
+            f"{name}: index must have the same number of dimensions as input, got "
             f"{index.ndim_} and {x.ndim_}")
-    for d in range(x.ndim_):
-        if d != dim and index.dims[d] > x.dims[d]:
+    for d in range(like.ndim_):
+        if d != dim and places.dims[d] > like.dims[d]:
             raise RuntimeError(
-                f"gather: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
+                f"{name}: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
                 f"from dimension {dim}")
-    if not copy and index.packed and index.type == INT64 and in_range(index, x.dims[dim]):
+    if not copy and index.packed and index.type == INT64 and in_range(index, like.dims[dim]):
         return index
-    return wrapped(index, x.dims[dim], dim)
+    return wrapped(index, like.dims[dim], dim, name)
+
+
+cdef Tensor as_vector(Tensor x):
+    """`x`, or the one element of a 0-d tensor as a vector."""
+    cdef Py_ssize_t one = 1
+    return x if x.ndim_ else new_view(x, 1, &one, &one, x.data_pointer)
 
 
 def take_along(Tensor x, int dim, Tensor places):
     """The elements of `x` at checked positions along a dim (wrapped)."""
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
-    walk(picking(x.type), x, dim, places, out)
+    walk(picking(x.type), as_vector(x), dim, as_vector(places), as_vector(out))
     return out
 
 
@@ -186,5 +206,6 @@ def add_along(Tensor values, shape, int dim, Tensor places):
     cdef int dtype = FLOAT32 if half else values.type        # halves are rounded once, at the end
     cdef Tensor out = new_tensor(dtype, ndim, dims)
     zero(out)
-    walk(adding(dtype), out, dim, places, packed_copy(values, FLOAT32) if half else values)
+    walk(adding(dtype), as_vector(out), dim, as_vector(places),
+         as_vector(packed_copy(values, FLOAT32) if half else values))
     return packed_copy(out, values.type) if half else out

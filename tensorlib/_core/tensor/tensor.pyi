@@ -547,7 +547,7 @@ class Tensor:
     @property
     def mT(self) -> Tensor: ...
     def masked_fill(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
-        """A copy of `input` with `value` where the mask holds."""
+        """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
     def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `masked_fill`."""
     def masked_select(self, mask: Tensor) -> Tensor:
@@ -699,7 +699,7 @@ class Tensor:
     ) -> Tensor:
         """This tensor, after its elements became integers in [from, to)."""
     def ravel(self) -> Tensor:
-        """`input` as a vector."""
+        """`input` as a vector: a view if possible, else a copy."""
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
@@ -846,8 +846,8 @@ class Tensor:
         """The transpose of a matrix, as a view; vectors stay."""
     def t_(self) -> Tensor:
         """This tensor, after it was transposed."""
-    def take_along_dim(self, indices: Tensor, dim: _Sizes) -> Tensor:
-        """`gather` with broadcasting of the other dims."""
+    def take_along_dim(self, indices: Tensor, dim: _Sizes | None = None) -> Tensor:
+        """`gather` with broadcasting of the other dims; without `dim`, of both as vectors."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """The tangent of each element."""
     def tan_(self) -> Tensor:
@@ -896,7 +896,7 @@ class Tensor:
     def unbind(self, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` at each index of a dim, which goes away."""
     def unflatten(self, dim: _Sizes, sizes: _Sizes) -> Tensor:
-        """`input` with one dim made into several, of sizes `sizes`."""
+        """`input` with one dim made into several, of sizes `sizes`, of which one may be -1."""
     def uniform_(
         self, from_: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:

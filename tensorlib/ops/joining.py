@@ -1,0 +1,209 @@
+"""Tensors cut into parts, and parts joined into one."""
+
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.layout import joining, views
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import Tensors, alias, composite, op
+from tensorlib.ops.samples import given, given_sequences, refusals
+
+# ---- one part ------------------------------------------------------------------------------------
+
+@op(linear=True, view=True, reference=lambda x, dim, start, length: np.take(
+    x, range(start, start + length), dim),
+    samples=given(((4, 3), 0, 1, 2), ((4, 3), 1, 0, 0)),
+    errors=refusals((RuntimeError, (4, 3), 0, 3, 2), (RuntimeError, (4, 3), 0, 0, -1),
+                    (RuntimeError, (), 0, 0, 0), (IndexError, (4, 3), 2, 0, 1)))
+def narrow(input: Tensor, dim, start, length):
+    """Elements `start` to `start + length` along `dim`, as a view.
+
+    Shapes: (*, N, *) -> (*, length, *).
+    Raises: RuntimeError for a range outside the dim, IndexError.
+    """
+    dim = wrap("narrow", dim, input.ndim)
+    if input.ndim == 0:
+        raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
+    size = input.size(dim)
+    start = start + size if start < 0 else start
+    if not 0 <= start <= size or length < 0 or start + length > size:
+        raise RuntimeError(
+            f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size})")
+    return views.narrow(input, dim, start, length)
+
+
+@narrow.vjp("input")
+def narrow_vjp(g, input_shape, dim, start, length):
+    size = input_shape[dim]
+    start = start + size if start < 0 else start
+    before, after = list(input_shape), list(input_shape)
+    before[dim], after[dim] = start, size - start - length
+    return cat((g.new_zeros(before), g, g.new_zeros(after)), dim)
+
+
+# ---- joined --------------------------------------------------------------------------------------
+
+def not_joined(*cases):
+    """Error samples: the error, shapes of a sequence of tensors of ones, the dim."""
+    def generate():
+        for error, shapes, dim in cases:
+            yield (tuple(np.ones(shape) for shape in shapes), dim), {}, error
+    return generate
+
+
+@op(linear=True, method=False, out=True, kernel=joining.cat,
+    reference=lambda *xs, dim=0: np.concatenate(xs, dim),
+    samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1),
+    errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2, 3), (3, 2)), 0),
+                      (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)))
+def cat(tensors: Tensors, dim=0):
+    """The tensors joined along a dim that is there. Dtypes are promoted.
+
+    Vectors without elements join with anything. Shapes: (*, N, *), (*, M, *), ... along the dim of
+    N and M -> (*, N + M + ..., *).
+    Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
+    """
+
+
+@cat.vjp
+def cat_vjp(g, tensors_shape, dim):
+    grads, start = [], 0
+    for shape in tensors_shape:
+        if shape == (0,):                    # an empty vector joins with anything
+            grads.append(g.new_zeros(shape))
+            continue
+        grads.append(g.narrow(dim, start, shape[dim]))
+        start += shape[dim]
+    return grads
+
+
+@op(linear=True, method=False, out=True, kernel=joining.stack,
+    reference=lambda *xs, dim=0: np.stack(xs, dim),
+    samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1),
+    errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2,), (3,)), 0),
+                      (IndexError, ((2,), (2,)), 2)))
+def stack(tensors: Tensors, dim=0):
+    """The tensors, all of one shape, joined along a new dim. Dtypes are promoted.
+
+    Shapes: K times (N, M) along dim 0 -> (K, N, M).
+    Raises: RuntimeError for no tensors or shapes that differ, IndexError.
+    """
+
+
+@stack.vjp
+def stack_vjp(g, tensors_shape, dim):
+    before = (slice(None),) * (dim % g.ndim)
+    return [g[(*before, i)] for i in range(len(tensors_shape))]
+
+
+for _name in ("concat", "concatenate"):
+    alias(_name, cat, method=False)
+
+
+# ---- cut -----------------------------------------------------------------------------------------
+
+def pieces(x, size_or_sizes, dim=0):
+    """The reference of `split`."""
+    size = x.shape[dim]
+    if isinstance(size_or_sizes, int):
+        ends = range(size_or_sizes, size, size_or_sizes) if size else ()
+    else:
+        ends = np.cumsum(size_or_sizes)[:-1]
+    return np.split(x, ends, dim)
+
+
+@composite(tensors=("tensor",), reference=pieces,
+           samples=given(((4, 3), 2), ((5,), 2), ((2, 3), [1, 2], -1), ((2, 3), (0, 2), 0),
+                         ((0, 2), 2), ((3,), 7)),
+           errors=refusals((RuntimeError, (4, 3), 0), (RuntimeError, (4, 3), -1),
+                           (RuntimeError, (4, 3), [1, 2]), (RuntimeError, (4,), [5, -1]),
+                           (RuntimeError, (), 1), (IndexError, (4, 3), 1, 2),
+                           (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)))
+def split(tensor: Tensor, split_size_or_sections, dim=0):
+    """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
+    the sizes given, which must add up.
+
+    Shapes: (*, N, *) -> (*, size, *) for each.
+    Raises: RuntimeError for sizes that are negative or do not add up, IndexError, TypeError.
+
+    >>> tensorlib.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    dim = wrap("split", dim, tensor.ndim)
+    if tensor.ndim == 0:
+        raise RuntimeError("split: expects at least a 1-dimensional tensor")
+    size = tensor.size(dim)
+    parts, start = [], 0
+    for length in sizes_of_pieces(split_size_or_sections, size, dim):
+        parts.append(narrow(tensor, dim, start, length))
+        start += length
+    return views.among_others(tuple(parts))
+
+
+def sizes_of_pieces(wanted, size, dim):
+    """The sizes of the pieces that a dim of this size is cut into by `split`."""
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if wanted < 0 or (wanted == 0 and size):
+            raise RuntimeError(f"split: expects split_size be positive, got {wanted}")
+        return [min(wanted, size - start) for start in range(0, size, wanted)] if size else [0]
+    try:
+        sizes = [as_int(n) for n in wanted]
+    except TypeError:
+        raise TypeError(
+            f"split: expects an int or a sequence of ints, got {wanted!r}") from None
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise RuntimeError(f"split: expects split_sizes to sum exactly to {size} (the size at "
+                           f"dimension {dim}), got {sizes}")
+    return sizes
+
+
+def chunks_of(x, chunks, dim=0):
+    """The reference of `chunk`."""
+    size = x.shape[dim]
+    return pieces(x, -(-size // chunks) if size else [0] * chunks, dim)
+
+
+@composite(tensors=("input",), reference=chunks_of,
+           samples=given(((4, 3), 2), ((5,), 3), ((5,), 4), ((2, 3), 2, -1), ((0, 2), 3)),
+           errors=refusals((RuntimeError, (4, 3), 0), (RuntimeError, (), 1),
+                           (IndexError, (4, 3), 1, 2), (TypeError, (4, 3), 2.0)))
+def chunk(input: Tensor, chunks, dim=0):
+    """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller.
+
+    Shapes: (*, N, *) -> (*, N / chunks rounded up, *) for each.
+    Raises: RuntimeError if `chunks` is not positive, IndexError, TypeError.
+
+    >>> tensorlib.arange(5).chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    try:
+        chunks = as_int(chunks)
+    except TypeError:
+        raise TypeError(f"chunk: chunks must be an int, got {chunks!r}") from None
+    if chunks <= 0:
+        raise RuntimeError(f"chunk: expects `chunks` to be greater than 0, got {chunks}")
+    dim = wrap("chunk", dim, input.ndim)
+    if input.ndim == 0:
+        raise RuntimeError("chunk: expects at least a 1-dimensional tensor")
+    size = input.size(dim)
+    return split(input, -(-size // chunks) if size else [0] * chunks, dim)
+
+
+@composite(reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)),
+           samples=given(((2, 3),), ((2, 3), -1), ((3,),), ((2, 0),)),
+           errors=refusals((IndexError, ()), (IndexError, (2, 3), 2)))
+def unbind(input: Tensor, dim=0):
+    """Views of `input` at each index of a dim, which goes away.
+
+    Shapes: (*, N, *) -> N times (*, *). Raises: IndexError for a dim out of range.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).unbind(1)
+    (tensor([1, 3]), tensor([2, 4]))
+    """
+    dim = wrap("unbind", dim, input.ndim)
+    if input.ndim == 0:
+        raise IndexError("unbind: expects at least a 1-dimensional tensor")
+    return views.among_others(
+        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
