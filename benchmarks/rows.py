@@ -1,14 +1,15 @@
 """What `benchmarks.operations` times: at least one expression for each operation of the registry.
 
 Most follow from the operation's samples: `lib.tanh(x)`, `lib.addmm(a, x, y)`. ROWS has those that
-are timed in another form or in several. What only gradient rules call has no row: it is timed by
-the backward direction of others.
+are timed in another form or in several. Questions, whose answer is no tensor, have no row. What
+only gradient rules call has none either: it is timed by the backward direction of others.
 """
 
 from itertools import repeat
 
 import numpy as np
 
+from tensorlib import Tensor
 from tensorlib.ops import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing.catalogue import public, samples
@@ -66,6 +67,57 @@ cat lib.cat([x, y], 1)
 stack lib.stack([x, y])
 stack lib.stack([x, y], -1)
 copy lib.empty_like(x).copy_(y)
+movedim x.movedim(0, 1)
+broadcast_to lib.broadcast_to(a, (n, n))
+flatten u.flatten(1)
+unflatten x.unflatten(1, (-1, 1))
+split x.split(2)
+chunk x.chunk(2)
+unbind x.unbind()
+select x.select(0, 1)
+flip x.flip(0)
+flip x.flip(1)
+roll x.roll(1, 0)
+repeat a.repeat(n, 1)
+tile a.tile(n)
+repeat_interleave a.repeat_interleave(4)
+diag a.diag()
+diag x.diag()
+trace x.trace()
+tensor lib.tensor([0.5] * n)
+as_tensor lib.as_tensor(x)
+asarray lib.asarray(x)
+frombuffer lib.frombuffer(bytearray(8 * n), dtype=lib.int64)
+empty lib.empty(n, 0)
+zeros lib.zeros(n, n)
+ones lib.ones(n, n)
+full lib.full((n, n), 2.0)
+scalar_tensor lib.scalar_tensor(2.0)
+empty_like lib.empty_like(x[:0])
+zeros_like lib.zeros_like(x)
+ones_like lib.ones_like(x)
+full_like lib.full_like(x, 1)
+arange lib.arange(n)
+linspace lib.linspace(0, 1, n)
+logspace lib.logspace(0, 1, n)
+eye lib.eye(n)
+tril_indices lib.tril_indices(n, n)
+triu_indices lib.triu_indices(n, n)
+rand lib.rand(n, n) < 1
+randn lib.randn(n, n) < 99
+rand_like lib.rand_like(x) < 1
+randn_like lib.randn_like(x) < 99
+randint lib.randint(9, (n, n)) < 9
+randint_like lib.randint_like(x, 9) < 9
+randperm lib.randperm(n) < n
+bernoulli lib.bernoulli(x) < 2
+normal lib.normal(0.0, 1.0, (n, n)) < 99
+multinomial lib.multinomial(a, 1) < n
+index_copy x.index_copy(0, i, y)
+index_add x.index_add(0, i, y)
+index_fill x.index_fill(0, i, 1)
+scatter x.scatter(0, j, 1)
+scatter_add x.scatter_add(0, i.reshape(n, 1), y)
 matmul x @ y
 matmul u @ u
 mm lib.mm(x, y.t())
@@ -140,7 +192,12 @@ def rows():
     found = [tuple(line.split(" ", 1)) for line in ROWS.strip().splitlines()]
     by_hand = {name for name, _ in found}
     return [(name, derived(op)) for name, op in registry.items()
-            if name not in by_hand and public(op)] + found
+            if name not in by_hand and has_row(op)] + found
+
+
+def has_row(op):
+    """Whether an operation is timed by itself: one that users call, and that gives tensors."""
+    return public(op) and op.returns is Tensor
 
 
 def derived(op):

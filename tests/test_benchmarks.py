@@ -16,10 +16,9 @@ from benchmarks import settings  # noqa: E402  benchmarks are no part of the pac
 IN_A_PROCESS_WITHOUT_OTHER_TESTS_OPERATIONS = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from benchmarks.rows import rows
+from benchmarks.rows import has_row, rows
 from tensorlib.ops import registry
-from tensorlib.testing.catalogue import public
-print(*[name for name, op in registry.items() if public(op)], sep=",")
+print(*[name for name, op in registry.items() if has_row(op)], sep=",")
 for name, code in rows():
     print(name, code)
 """

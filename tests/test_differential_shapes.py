@@ -138,7 +138,8 @@ OTHERS = {
         lambda L, x, s: L.broadcast_to(x, (2, 4)),
     ),
     "tril_indices": (
-        lambda L, x, s: L.tril_indices(3, 3, 1, dtype=L.int32), lambda L, x, s: L.tril_indices(0, 3),
+        lambda L, x, s: L.tril_indices(3, 3, 1, dtype=L.int32),
+        lambda L, x, s: L.tril_indices(0, 3),
         lambda L, x, s: L.tril_indices(-3, 3), lambda L, x, s: L.tril_indices(2.5, 3),
         lambda L, x, s: L.triu_indices(3, 4, -1),
     ),

@@ -52,24 +52,21 @@ The column is empty where there is nothing to differentiate, as for functions th
 """
 GRADIENTS = {"deriv": "formula", "linear": "linear", "multilinear": "multilinear",
              "composite": "parts", "jvp": "rule", "": "rule"}
-CONSTANT = {"bernoulli", "multinomial", "nonzero"}     # made of no operations that have gradients
 
 
 def gradient(name, function):
     """How the gradient of a public function comes about."""
     op = getattr(function, "op", None) or registry.get(name)
-    if name in CONSTANT:
-        return "none"
     if op is None:
         return "parts" if hasattr(Tensor, name) else ""
     return GRADIENTS[op.linearity] if op.differentiable else "none"
 
 
-def forms(name, signature):
+def forms(name, parameters):
     found = ["method"] if hasattr(Tensor, name) else []
     if hasattr(Tensor, name + "_"):
         found.append("`_`")
-    if "out" in signature:
+    if "out=None" in parameters:
         found.append("`out`")
     return ", ".join(found)
 
@@ -88,11 +85,11 @@ def functions():
     for name, function in FUNCTIONS.items():
         first.setdefault(id(function), name)
     for name, function in sorted(FUNCTIONS.items()):
-        signature = ", ".join(plain(name, function))
+        parameters = list(plain(name, function))
         own = first[id(function)]
         says = summary(function) if own == name else f"Another name of `{own}`."
-        yield row(f"`{name}({signature})`", escaped(says), gradient(name, function),
-                  forms(name, signature))
+        yield row(f"`{name}({', '.join(parameters)})`", escaped(says), gradient(name, function),
+                  forms(name, parameters))
 
 
 def methods():

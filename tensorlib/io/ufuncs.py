@@ -12,11 +12,12 @@ from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, ten
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.ops.declare import FUNCTIONS
 
-# An element-wise operation whose reference is a ufunc is its counterpart, without another word. The
-# others have a reference that differs in some dtype or for NaN.
-COUNTERPARTS.update(
-    (op.testing["reference"], FUNCTIONS[name]) for name, op in registry.items()
-    if op.elementwise and isinstance(op.testing["reference"], np.ufunc))
+# An element-wise operation whose reference is a ufunc is its counterpart, without another word: the
+# one declared first, if there are several, as `maximum` and `clamp_min`. The others have a reference
+# that differs in some dtype or for NaN.
+for _name, _op in registry.items():
+    if _op.elementwise and isinstance(_op.testing["reference"], np.ufunc):
+        COUNTERPARTS.setdefault(_op.testing["reference"], FUNCTIONS[_name])
 for _ufunc, _name in {
     np.fabs: "abs", np.reciprocal: "reciprocal", np.rint: "round", np.sign: "sign",
 }.items():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import Instead, alias, composite, elementwise
+from tensorlib.ops.declare import alias, composite, elementwise
 from tensorlib.ops.samples import pairs
 
 inf, nan = float("inf"), float("nan")
@@ -76,7 +76,7 @@ def rounded(input, other, *, rounding_mode=None):
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
-    return Instead(floor_divide if rounding_mode == "floor" else div_trunc, input, other)
+    return [floor_divide if rounding_mode == "floor" else div_trunc, input, other]
 
 
 @elementwise(reference=np.divide, samples=pairs(other_low=0.5), edges=EDGES, to_float=True,
@@ -237,19 +237,19 @@ def minimum_deriv_other(input, other):
     return 0.5 + 0.5 * (input - other).sign()
 
 
-@elementwise(reference=lambda x, slope: np.where(x == 0, x, x * slope), samples=pairs(low=0.3),
+@elementwise(reference=lambda x, other: np.where(x == 0, x, x * other), samples=pairs(low=0.3),
              edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False)
-def zmul(input, slope):
-    """input * slope, but 0 where `input` is 0: a gradient times an infinite or NaN derivative."""
+def zmul(input, other):
+    """input * other, but 0 where `input` is 0: a gradient times an infinite or NaN derivative."""
 
 
 @zmul.deriv("input")
-def zmul_deriv_input(slope):
-    return slope
+def zmul_deriv_input(other):
+    return other
 
 
-@zmul.deriv("slope")
-def zmul_deriv_slope(input):
+@zmul.deriv("other")
+def zmul_deriv_other(input):
     return input
 
 

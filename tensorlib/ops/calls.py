@@ -30,7 +30,7 @@ class GradOp:
     `op` is the Op, `needs` names its inputs, of which `inputs` holds those that the call has, and
     `outputs` its results; `attributes` are the forward's. `likes` are the shape and dtype of each
     input, where the gradient follows from rules. An operation on a sequence of tensors has a
-    sequence of gradients.
+    sequence of gradients; one that cuts a tensor into any number of parts takes theirs as a tuple.
     """
 
     op: Op

@@ -47,15 +47,18 @@ def to(input: Tensor, dtype, copy=False):
     return views.to_dtype(input, dtype, copy)
 
 
+cast = to.canonical
+
+
 @to.vjp("input")
 def to_vjp(g, input_dtype):
-    return to.canonical(g, input_dtype)
+    return cast(g, input_dtype)
 
 
 def type_method(name, target, doc):
     """Publishes the method that converts to one dtype."""
     def method(self):
-        return to.canonical(self, target)
+        return cast(self, target)
     publish(name, method, doc, public=False)
 
 
@@ -69,7 +72,7 @@ for _name, _target in {
 
 def type_as(self, other: Tensor):
     """The elements as the dtype of `other`."""
-    return to.canonical(self, other.dtype)
+    return cast(self, other.dtype)
 
 
 def cpu(self):

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import EDGES
-from tensorlib.ops.declare import FUNCTIONS, Instead, alias, composite, elementwise, publish
+from tensorlib.ops.declare import alias, composite, elementwise, publish
 from tensorlib.ops.samples import booleans, integers, pairs, reals, triples
 
 inf = float("inf")
@@ -113,7 +113,12 @@ def both_or_places(condition, input=None, other=None):
         return condition, input, other
     if not isinstance(condition, Tensor):
         raise TypeError(f"where: condition must be a Tensor, not {type(condition).__name__}")
-    return Instead(FUNCTIONS["nonzero"], condition, as_tuple=True)
+    return [places_of_true, condition]
+
+
+def places_of_true(condition):
+    """What `where` gives for the condition alone."""
+    return condition.nonzero(as_tuple=True)
 
 
 @elementwise(reference=np.where, samples=triples(boolean=True), edges=EDGES,
@@ -145,13 +150,17 @@ where_method.checks = True
 publish("where", where_method, where.__doc__, public=False)
 
 
+LIMITS = {BY_NAME[name]: (np.iinfo(name).min, np.iinfo(name).max)
+          for name in ("uint8", "int8", "int16", "int32", "int64")}
+
+
 def check_bounds(name, input, *bounds):
     """Raises RuntimeError for integers as bounds that integers of this dtype cannot reach."""
-    if input.is_floating_point() or input.dtype == BY_NAME["bool"]:
+    if input.dtype not in LIMITS:
         return
-    limits = np.iinfo(input.dtype.name)
+    smallest, largest = LIMITS[input.dtype]
     for bound in bounds:
-        if isinstance(bound, int) and not limits.min <= bound <= limits.max:
+        if isinstance(bound, int) and not smallest <= bound <= largest:
             raise RuntimeError(f"{name}: the bound {bound} does not fit in {input.dtype}")
 
 
@@ -174,9 +183,9 @@ def bounded(input: Tensor, min=None, max=None):
     if not input.is_floating_point():
         check_bounds("clamp", input, min, max)
         if max is None:
-            return Instead(clamp_min, input, min)
+            return [clamp_min, input, min]
         if min is None:
-            return Instead(clamp_max, input, max)
+            return [clamp_max, input, max]
     return input, -inf if min is None else min, inf if max is None else max
 
 

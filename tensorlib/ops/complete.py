@@ -1,6 +1,7 @@
 """What a declaration must have: checked when it is made, and when the registry is complete."""
 
 from tensorlib._core.graph.op import nearest, registry
+from tensorlib._core.tiles.loops import loop_arity, loop_names
 
 # What a declaration may say beside its own keywords, for `tensorlib.testing.check_op`.
 TESTING = ("reference", "samples", "edges", "dtypes", "errors", "prepare", "takes", "refuses",
@@ -13,10 +14,8 @@ def check_keywords(what, name, testing):
     """Raises TypeError for a keyword that no declaration has."""
     for keyword in testing:
         if keyword not in TESTING:
-            near = nearest(keyword, TESTING)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise TypeError(f"{what}: {name} is declared with {keyword!r}, which no declaration "
-                            f"has{hint}")
+                            f"has{hint(keyword, TESTING)}")
 
 
 def check_names(what, name, parameters, outputs, named=()):
@@ -30,6 +29,22 @@ def check_names(what, name, parameters, outputs, named=()):
     for stray in set(named).difference(parameters):
         raise ValueError(f"{what}: {name} has no argument {stray!r}; it takes "
                          f"{', '.join(parameters)}")
+
+
+def check_loop(name, loop, arguments):
+    """Raises ValueError unless the loop of an element-wise operation is there and takes these."""
+    arity = loop_arity(loop)
+    if not arity:
+        raise ValueError(f"elementwise: {name} has no loop {loop!r}{hint(loop, loop_names())}")
+    if arity != len(arguments):
+        raise ValueError(f"elementwise: {name} takes {', '.join(arguments)}, but its loop {loop!r} "
+                         f"{arity} {'argument' if arity == 1 else 'arguments'}")
+
+
+def hint(name, names):
+    """The end of an error for a name that is none of these."""
+    near = nearest(name, names)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def missing(op):

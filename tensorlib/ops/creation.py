@@ -14,6 +14,7 @@ from tensorlib.ops.declare import composite, op, publish
 from tensorlib.ops.publish import parameters
 from tensorlib.ops.samples import calls, given, given_pairs, refusals, refused_calls
 
+SHAPES = given(((2, 3),), ((),), ((0, 3),))
 INT16, INT64, FLOAT64 = (BY_NAME[name] for name in ("int16", "int64", "float64"))
 
 
@@ -30,7 +31,7 @@ def as_numpy(dtype, otherwise=np.float32):
 
 def sized(make):
     """The reference of a function of sizes, which `make` takes as a tuple, with a dtype."""
-    def reference(*sizes, size=None, dtype=None, requires_grad=False):
+    def reference(*sizes, size=None, dtype=None):
         given = sizes if size is None else (size,)
         return make(given if isinstance(given[0], int) else given[0], as_numpy(dtype))
     return reference
@@ -50,8 +51,10 @@ SEQUENCES = calls(([[1, 2.5], [3, 4]],), (3,), (True,), ([],), ([[True, False]],
                   ([[1, 2, 3]], {"dtype": INT16}), ((1.5, -2), {"dtype": FLOAT64}))
 NO_NUMBERS = refused_calls((ValueError, [[1, 2], [3]]), (TypeError, [1, "a"]), (RuntimeError, None))
 
-for _function in (convert.tensor, convert.as_tensor, convert.asarray):
-    made(_function, reference=array_of, samples=SEQUENCES, errors=NO_NUMBERS)
+made(convert.tensor, reference=array_of, samples=SEQUENCES, errors=NO_NUMBERS)
+for _function, _given in ((convert.as_tensor, "data"), (convert.asarray, "obj")):
+    composite(tensors=(_given,), method=False, reference=np.asarray, samples=SHAPES,
+              errors=NO_NUMBERS)(_function)
 
 made(frombuffer,
      reference=lambda buffer, dtype, count=-1, offset=0: np.frombuffer(
@@ -69,7 +72,7 @@ for _function in (from_numpy, set_default_dtype):
 # ---- of sizes ------------------------------------------------------------------------------------
 
 SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), ({"size": (2,)},), (3, {"dtype": INT64}),
-              ((2, 1), {"dtype": FLOAT64, "requires_grad": True}))
+              ((2, 1), {"dtype": FLOAT64}))
 BAD_SIZES = refused_calls((RuntimeError, -1), (RuntimeError, (2, -3)), (RuntimeError, 2**62, 4),
                           (TypeError, 2.5), (TypeError,), (TypeError, (2,), 3),
                           (RuntimeError, 2, {"dtype": INT64, "requires_grad": True}))
@@ -94,8 +97,6 @@ made(creation.scalar_tensor, reference=lambda s, dtype=None: np.array(s, as_nump
 
 
 # ---- as another tensor ---------------------------------------------------------------------------
-
-SHAPES = given(((2, 3),), ((),), ((0, 3),))
 
 made(creation.empty_like, reference=np.empty_like, samples=given(((0, 3),), ((2, 0),)))
 made(creation.zeros_like, reference=np.zeros_like, samples=SHAPES)

@@ -5,16 +5,17 @@
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 
 What PyTorch lets a call say in more ways than the operation takes, `convert` deals with: a function
-with the signature of the call, which returns the tuple of the operation's own arguments, or
-`Instead(function, ...)` where another operation does the call. It leaves the operation's own
-arguments as they are, so that rules can call the function too.
+with the signature of the call, which returns the tuple of the operation's own arguments, or a list
+`[function, *arguments]` where another operation does the call. The operation's own arguments it
+leaves as they are, so that rules can call the function too, and a call that gives all that it takes
+by position gives just these, unless it has a parameter annotated `Tensor`. A hot function that does
+the call of a tensor alone may be its attribute `alone`.
 """
 
 from functools import wraps
 from types import FunctionType
 
 from tensorlib._core.apply.operators import (
-    Instead,
     make_checked,
     make_converted,
     make_elementwise,
@@ -25,7 +26,7 @@ from tensorlib._core.apply.operators import (
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs
-from tensorlib.ops.complete import check_keywords, check_names
+from tensorlib.ops.complete import check_keywords, check_loop, check_names
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.publish import (
@@ -66,13 +67,17 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
-    Raises: ValueError for a name that is taken, and where `boolean` names no argument; TypeError
-    for a keyword that no declaration has.
+    Raises: ValueError for a name that is taken, a loop that is not there or takes others, and where
+    `boolean` names no argument; TypeError for a keyword that no declaration has.
     """
     def decorate(function):
         name, arguments = function.__name__, parameters(function)
         check_keywords("elementwise", name, testing)
         check_names("elementwise", name, arguments, ("out",), boolean)
+        if kernel is None:
+            fill_from_ufuncs(name, len(arguments), (reference, *ufuncs),
+                             "bool" in testing.get("takes", "bool"))
+        check_loop(name, kernel or name, arguments)
         record = Op(
             name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
             refuses=refuses,
@@ -81,9 +86,6 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             takes_out=True, convert=convert,
             testing={"reference": reference, "samples": samples, "edges": edges,
                      "refuses": refuses, **testing})
-        if kernel is None:
-            fill_from_ufuncs(name, len(arguments), (reference, *ufuncs),
-                             "bool" in testing.get("takes", "bool"))
         made, inplace_made = make_elementwise(record), make_inplace(record)
         if convert is None:
             made.__signature__ = names_signature(record.arguments, "out")
@@ -110,7 +112,8 @@ def converted(name, call, convert, takes_out=False, in_place=False):
     most = MANY if code.co_flags & VARIADIC else code.co_argcount
     places = tensor_places(convert, by_name=False)
     made = make_converted(name, places, under_name(convert, name), call,
-                          code.co_argcount - len(given), most, in_place)
+                          code.co_argcount - len(given), most, in_place,
+                          getattr(convert, "alone", None))
     made.__wrapped__ = convert              # where `inspect.signature` looks
     made.canonical = call
     if takes_out:
@@ -304,10 +307,11 @@ def resolved(op, args, kwargs):
     """The operation that does a call of `op`, its tensors, and the attributes given, by name."""
     while op.convert is not None:
         given = op.convert(*args, **kwargs)
-        if not isinstance(given, Instead):
-            args, kwargs = given, {}
+        kwargs = {}
+        if isinstance(given, tuple):
+            args = given
             break
-        op, args, kwargs = given.function.op, given.args, given.kwargs
+        op, args = given[0].op, given[1:]
     rest = iter(op.attributes)
     count = len(op.arguments) + len(op.attributes)
     names = [op.arguments[op.places.index(i)] if i in op.places else next(rest)
@@ -323,5 +327,5 @@ def run_resolved(op, tensors, attributes):
     return op.function(**dict(zip(op.arguments, tensors)), **attributes)
 
 
-__all__ = ["FUNCTIONS", "Instead", "Tensors", "alias", "check_tensors", "composite", "elementwise",
+__all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise",
            "find", "in_place", "op", "publish", "resolved", "run_resolved"]

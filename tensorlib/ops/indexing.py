@@ -13,7 +13,7 @@ from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.comparison import where
-from tensorlib.ops.declare import Instead, composite, op
+from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, given_pairs, refusals
 
 BOOL, WHOLE = BY_NAME["bool"], slice(None)
@@ -297,7 +297,7 @@ def spread_along(input: Tensor, shape, dim, index):
 
 @spread_along.vjp("input")
 def spread_along_vjp(g, dim, index):
-    return gather(g, dim, index)
+    return gather.canonical(g, dim, index)
 
 
 def gathered(x, dim, index):
@@ -312,7 +312,7 @@ def gather_arguments(input: Tensor, dim, index: Tensor):
     """The dim counted from the front, and the positions too, checked."""
     dim = wrap("gather", dim, input.ndim)
     if stands_in(index):                         # who knows how to index knows how to gather
-        return Instead(picked_along, input, dim, index)
+        return [picked_along, input, dim, index]
     if stands_in(input):
         return input, dim, index
     return input, dim, positions("gather", input, dim, index, input.requires_grad)

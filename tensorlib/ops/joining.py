@@ -53,7 +53,8 @@ def not_joined(*cases):
     return generate
 
 
-@op(linear=True, method=False, out=True, reference=lambda *xs, dim=0: np.concatenate(xs, dim),
+@op(linear=True, method=False, out=True, kernel=joining.cat,
+    reference=lambda *xs, dim=0: np.concatenate(xs, dim),
     samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1),
     errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2, 3), (3, 2)), 0),
                       (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)))
@@ -64,7 +65,6 @@ def cat(tensors: Tensors, dim=0):
     N and M -> (*, N + M + ..., *).
     Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
     """
-    return joining.cat(tensors, dim)
 
 
 @cat.vjp
@@ -79,7 +79,8 @@ def cat_vjp(g, tensors_shape, dim):
     return grads
 
 
-@op(linear=True, method=False, out=True, reference=lambda *xs, dim=0: np.stack(xs, dim),
+@op(linear=True, method=False, out=True, kernel=joining.stack,
+    reference=lambda *xs, dim=0: np.stack(xs, dim),
     samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1),
     errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2,), (3,)), 0),
                       (IndexError, ((2,), (2,)), 2)))
@@ -89,7 +90,6 @@ def stack(tensors: Tensors, dim=0):
     Shapes: K times (N, M) along dim 0 -> (K, N, M).
     Raises: RuntimeError for no tensors or shapes that differ, IndexError.
     """
-    return joining.stack(tensors, dim)
 
 
 @stack.vjp

@@ -31,7 +31,8 @@ def alike(low, high):
     return lambda x, *args: (np.full_like(x, low), np.full_like(x, high))
 
 
-SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), ({"size": (2,)},), ((5,), {"dtype": FLOAT64}))
+SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), ({"size": (2,)},),
+              ((5,), {"dtype": FLOAT64}))
 BAD_SIZES = refused_calls((RuntimeError, -1), (TypeError, 2.5), (TypeError,),
                           (RuntimeError, 2, {"dtype": INT64}))
 SHAPES = given(((2, 3),), ((),), ((0, 3),))

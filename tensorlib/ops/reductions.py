@@ -11,7 +11,7 @@ from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arithmetic import maximum, minimum
-from tensorlib.ops.declare import Instead, composite, op
+from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given
 from tensorlib.ops.joining import cat
 
@@ -241,12 +241,13 @@ def three_forms(name, whole, of_two):
         if isinstance(dim, Tensor):
             dim, other = None, dim
         if other is not None:
-            return Instead(of_two, input, other)
+            return [of_two, input, other]
         if dim is not None:
             return input, dim, keepdim
         if keepdim:
             raise TypeError(f"{name}: keepdim needs a dim")
-        return Instead(whole, input)
+        return [whole, input]
+    convert.alone = whole
     return convert
 
 

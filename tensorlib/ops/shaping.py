@@ -408,7 +408,8 @@ def unflatten(input: Tensor, dim, sizes):
            samples=given(((2, 3, 4), 0, 2), ((2, 3, 4), (0, -1), (1, 0)), ((2, 3), 1, 1),
                          ((2, 0, 3), (), ()), ((4,), 0, -1)),
            errors=refusals((RuntimeError, (2, 3), (0, 0), (0, 1)),
-                           (RuntimeError, (2, 3), 0, (0, 1)), (RuntimeError, (2, 3), (0, 1), (1, 1)),
+                           (RuntimeError, (2, 3), 0, (0, 1)),
+                           (RuntimeError, (2, 3), (0, 1), (1, 1)),
                            (IndexError, (2, 3), 2, 0)))
 def movedim(input: Tensor, source, destination):
     """`input` with dims moved to other places, the others kept in order, as a view.

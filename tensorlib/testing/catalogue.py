@@ -168,12 +168,12 @@ def values(x):
 SEED = 11
 
 
-def call(op, sample):
+def call(op, sample, **options):
     """What the operation gives for a sample of Tensors; what is random draws the same each time."""
     args, kwargs = prepared(op, sample)
     if op.random:
         tl.manual_seed(SEED)
-    return op.function(*args, **kwargs)
+    return op.function(*args, **kwargs, **options)
 
 
 def prepared(op, sample):

@@ -9,14 +9,22 @@ import tensorlib as tl
 from tensorlib._core.graph.op import registry
 from tensorlib.autograd.jvp import jvp_of
 from tensorlib.autograd.tangent import RULES
+from tensorlib.ops.complete import TESTING
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing.catalogue import ASPECTS, waived
 
 # The number of waivers now. It may only fall.
 WAIVERS = 1
 
-KEYWORDS = {"reference", "samples", "edges", "errors", "prepare", "takes", "refuses",
-            "result_dtype", "signed_zeros", "tolerance", "waive"}
+# Public functions that are no operations: they compute nothing from tensors, nor make one.
+EXEMPT = {
+    "manual_seed": "sets the default generator",
+    "seed": "sets the default generator",
+    "initial_seed": "asks the default generator",
+    "get_rng_state": "asks the default generator",
+    "set_rng_state": "sets the default generator",
+    "set_default_dtype": "sets what new tensors have",
+}
 
 
 def gaps(op):
@@ -39,8 +47,10 @@ def gaps(op):
             yield f"no gradient for {', '.join(without)}"
     if op.differentiable and op.linearity not in ("composite", *RULES):
         yield "no rule for forward mode"
-    if unknown := set(op.testing) - KEYWORDS:
+    if unknown := set(op.testing) - set(TESTING):
         yield f"unknown keywords {unknown}"
+    if op.name in FUNCTIONS and op.function is not FUNCTIONS[op.name]:
+        yield "another function than the public one"
     for aspect, reason in waived(op).items():
         if aspect not in ASPECTS or not reason:
             yield f"a waiver of {aspect!r} for the reason {reason!r}"
@@ -49,6 +59,17 @@ def gaps(op):
 @pytest.mark.parametrize("op", registry.values(), ids=lambda op: op.name)
 def test_every_op_is_complete(op):
     assert not list(gaps(op))
+
+
+def test_every_public_function_is_a_declared_operation(capsys):
+    """One name for the function and its record, but for functions that compute nothing."""
+    names = {name for name, function in FUNCTIONS.items() if function.__name__ == name}
+    with capsys.disabled():
+        print(f"\n{len(EXEMPT)} of {len(names)} public functions are no operations",
+              *EXEMPT.items(), sep="\n  ")
+    assert names - set(registry) == set(EXEMPT)
+    for name in names - set(EXEMPT):
+        assert registry[name].function is FUNCTIONS[name] and FUNCTIONS[name].op is registry[name]
 
 
 def test_the_number_of_waivers_only_falls(capsys):

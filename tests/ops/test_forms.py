@@ -9,8 +9,8 @@ from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.testing import assert_close
 from tensorlib.testing.catalogue import (
-    call, dtypes_taken, elementwise, in_dtype, in_numpy, kinds_taken, leaves, numpy_dtypes, outputs,
-    samples, values,
+    Sample, call, dtypes_taken, elementwise, in_dtype, in_numpy, kinds_taken, leaves, numpy_dtypes,
+    outputs, samples, values,
 )
 from tensorlib.testing.layouts import GAP, reversed_dims, strided, transposed
 
@@ -271,7 +271,7 @@ def test_out_equals_plain(op, layout):
 
 
 def into_out(op, tensors, plain, out):
-    given = op.function(*tensors.args, **tensors.kwargs, out=out)
+    given = call(op, tensors, out=out)
     for result, room, wanted in zip(outputs(given), outputs(out), outputs(plain), strict=True):
         assert result is room
         same(room, wanted)
@@ -319,7 +319,7 @@ def test_out_refuses_what_does_not_fit(op):
     with pytest.raises(RuntimeError, match="out has shape"):
         op.function(*tensors.args, **tensors.kwargs,
                     out=rooms(plain, lambda x: tl.zeros(7, 7, dtype=x.dtype)))
-    if outputs(plain)[0].dtype.is_floating_point:
+    if outputs(plain)[0].dtype.is_floating_point and op.arguments:     # else `out` says the dtype
         with pytest.raises(RuntimeError, match="out|cast"):
             op.function(*tensors.args, **tensors.kwargs,
                         out=rooms(plain, lambda x: tl.zeros(x.shape, dtype=tl.int64)))
@@ -331,9 +331,10 @@ def test_out_refuses_what_does_not_fit(op):
 def test_out_of_integers_refuses_real_numbers(op):
     tensors, _ = leaves(op, samples(op)[0])
     plain = call(op, tensors)
-    assert plain.dtype.is_floating_point
+    assert outputs(plain)[0].dtype.is_floating_point
     with tl.no_grad(), pytest.raises(RuntimeError, match="out|cast"):
-        op.function(*tensors.args, **tensors.kwargs, out=tl.zeros(plain.shape, dtype=tl.int64))
+        op.function(*tensors.args, **tensors.kwargs,
+                    out=rooms(plain, lambda x: tl.zeros(x.shape, dtype=tl.int64)))
 
 
 @operations("out", lambda op: takes_out(op) and op.differentiable)
@@ -354,12 +355,12 @@ ERRORS = [op for op in registry.values() if op.testing.get("errors")]
 def test_declared_errors(op):
     """They raise what is declared, name an operation, and leave the inputs as they were."""
     for args, kwargs, error in op.testing["errors"]():
-        tensors = [tl.tensor(x) if isinstance(x, np.ndarray) else x for x in args]
+        sample = Sample(args, kwargs)
+        tensors = sample.map(lambda i, array: tl.tensor(array))
         with pytest.raises(error, match=r"\w+: "):
-            op.function(*tensors, **kwargs)
-        for x, array in zip(tensors, args):
-            if isinstance(array, np.ndarray):
-                np.testing.assert_array_equal(values(x), array)
+            op.function(*tensors.args, **tensors.kwargs)
+        for x, array in zip(tensors.arrays, sample.arrays):
+            np.testing.assert_array_equal(values(x), array)
 
 
 REFUSES = [op for op in registry.values() if op.testing.get("refuses")]

@@ -4,7 +4,6 @@ The function that a user calls is made here once per operation, closed over its 
 hot operation runs no Python frame.
 """
 
-cimport cython
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 
@@ -289,10 +288,14 @@ cdef tuple as_sizes(Op op, object sizes):
 
 def make_checked(str name, dict places, function, bint takes_out=False):
     """A plain function behind a check that the arguments at these places (by name) are Tensors."""
+    cdef bint first_alone = tuple(places.values()) == (0,)
     def checked(*args, **kwargs):
         cdef object out = None
-        check_tensors(name, places, args, kwargs)
-        if takes_out and kwargs and "out" in kwargs:
+        if not (first_alone and len(<tuple>args) and isinstance((<tuple>args)[0], Tensor)):
+            check_tensors(name, places, args, kwargs)
+        if not kwargs:
+            return function(*args)
+        if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
         result = function(*args, **kwargs)
         if out is None:
@@ -311,47 +314,49 @@ cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1
     return 0
 
 
-@cython.final
-@cython.freelist(8)
-cdef class Instead:
-    """What a `convert` returns for a call that another operation does: its function and arguments.
-
-    The function runs in the form that was called: plain, in place or with `out`.
-    """
-    cdef readonly object function
-    cdef readonly tuple args
-    cdef readonly dict kwargs
-
-    def __init__(self, function, *args, **kwargs):
-        self.function, self.args, self.kwargs = function, args, kwargs
-
-
-def make_converted(str name, dict places, convert, call, int least, int most, bint in_place):
+def make_converted(str name, dict places, convert, call, int least, int most, bint in_place,
+                   alone):
     """`call`, the function of an operation, with its arguments as `convert` makes them of a call's.
 
-    `convert` takes from `least` to `most` arguments by position.
+    `convert` takes from `least` to `most` arguments by position, those at `places` Tensors. Where
+    it checks none, it is not asked for a call with `most`; nor for one tensor alone, which the
+    function `alone` does, if there is one.
     """
+    cdef bint checks = bool(places), first_alone = tuple(places.values()) == (0,)
     def function(*args, **kwargs):
         cdef object out = None, given
-        if len(args) > most or not kwargs and len(args) < least:
-            bound = "" if least == most else "at least " if len(args) < least else "at most "
-            raise TypeError(f"{name}: takes {bound}{least if len(args) < least else most} "
-                            f"arguments, got {len(args)}")
-        check_tensors(name, places, args, kwargs)
-        if kwargs and not in_place and "out" in kwargs:
-            out = kwargs.pop("out")
-        given = convert(*args, **kwargs)
-        if type(given) is Instead:
-            return run_instead(<Instead>given, in_place, out)
+        cdef Py_ssize_t count = len(<tuple>args)
+        if not kwargs:
+            if count == most and not checks:
+                return call(*args)
+            if count == 1 and alone is not None:
+                return alone((<tuple>args)[0])
+        if count > most or not kwargs and count < least:
+            bound = "" if least == most else "at least " if count < least else "at most "
+            raise TypeError(f"{name}: takes {bound}{least if count < least else most} arguments, "
+                            f"got {count}")
+        if checks and not (first_alone and count and isinstance((<tuple>args)[0], Tensor)):
+            check_tensors(name, places, args, kwargs)
+        if not kwargs:
+            given = convert(*args)
+        else:
+            if not in_place and "out" in kwargs:
+                out = kwargs.pop("out")
+            given = convert(*args, **kwargs)
+        if type(given) is list:
+            return run_instead(<list>given, in_place, out)
+        if in_place and args and given[0] is not args[0]:
+            raise RuntimeError(f"{name}: its convert made another of the tensor to be written")
         return call(*given) if out is None else call(*given, out=out)
     return function
 
 
-cdef object run_instead(Instead given, bint in_place, object out):
-    function = given.function.inplace if in_place else given.function
+cdef object run_instead(list given, bint in_place, object out):
+    """Runs another operation, in the form that was called: plain, in place or with `out`."""
+    function = given[0].inplace if in_place else given[0]
     if out is None:
-        return function(*given.args, **given.kwargs)
-    return function(*given.args, **given.kwargs, out=out)
+        return function(*given[1:])
+    return function(*given[1:], out=out)
 
 
 def make_general(Op op):

@@ -322,9 +322,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     True
     """
     cdef int id = -1 if dtype is None else dtype_id(dtype)
-    cdef Tensor x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
-    cdef bint shared = x is not None and (id < 0 or x.type == id)
+    cdef Tensor x
+    cdef bint shared
     require_cpu(device)
+    if hasattr(type(obj), "__tensor_call__"):      # an example of a batch
+        return obj.clone() if copy else as_tensor(obj, dtype)
+    x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
+    shared = x is not None and (id < 0 or x.type == id)
     if copy is False and not shared:
         raise ValueError(
             f"asarray: can't share the memory of {type(obj).__name__}"

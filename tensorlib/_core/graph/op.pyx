@@ -115,6 +115,8 @@ cdef class Op:
         """
         cdef Rule rule = Rule.__new__(Rule)
         cdef int i
+        if not self.differentiable:
+            raise ValueError(f"{self.name}: is declared without a derivative and takes no rule")
         rule.function = function
         rule.names = names or function.__code__.co_varnames[:function.__code__.co_argcount]
         rule.joint = argument is None
@@ -157,11 +159,20 @@ cdef class Op:
         elif name == "node":
             rule.wants[i] = NODE
         else:
-            owner, _, what = name.rpartition("_")
-            if owner not in self.arguments or what not in FACTS:
-                raise ValueError(f"{self.name}: a rule asks for {name!r}, which it does not have")
+            owner, what = self.fact(name)
             rule.wants[i] = FACTS[what]
             rule.places[i] = self.arguments.index(owner)
+
+    def fact(self, str name):
+        """The argument and the fact that a name such as `input_shape` stands for.
+
+        Raises: ValueError for a name that stands for none.
+        """
+        cdef str owner, what
+        owner, _, what = name.rpartition("_")
+        if owner not in self.arguments or what not in FACTS:
+            raise ValueError(f"{self.name}: a rule asks for {name!r}, which it does not have")
+        return owner, what
 
     def add_tangent(self, function, names=None, str linearity="jvp"):
         """Registers the forward-mode rule: the output's tangent from those of the inputs.
@@ -169,9 +180,16 @@ cdef class Op:
         Its parameters name what it needs, as in a gradient rule, and the tangents `d_ARGUMENT`;
         `names` stands for parameters that say nothing.
         """
-        self.tangent_rule = function
+        if not self.differentiable:
+            raise ValueError(f"{self.name}: is declared without a derivative and takes no rule")
         if names is None and linearity == "jvp":
             names = function.__code__.co_varnames[:function.__code__.co_argcount]
+            known = {f"d_{name}" for name in self.arguments}.union(
+                self.arguments, self.attributes, self.outputs)
+            for name in names:
+                if name not in known:
+                    self.fact(name)
+        self.tangent_rule = function
         self.tangent_names = names
         self.linearity = linearity
         return function

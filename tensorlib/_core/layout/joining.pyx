@@ -16,7 +16,7 @@ cdef bint is_nothing(Tensor x) noexcept:
     return x.ndim_ == 1 and x.numel_ == 0
 
 
-def cat(tuple tensors, dim):
+def cat(tuple tensors, dim=0):
     """The tensors joined along `dim`: a new tensor. Vectors of no elements join with anything."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int along, d, dtype
@@ -52,7 +52,7 @@ def cat(tuple tensors, dim):
     return joined("cat", tensors, first.ndim_, dims, along, dtype)
 
 
-def stack(tuple tensors, dim):
+def stack(tuple tensors, dim=0):
     """The tensors, all of one shape, joined along a new dim, as a new tensor."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor x, first

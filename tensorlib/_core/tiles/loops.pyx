@@ -44,6 +44,21 @@ cdef int loop_id(str name) except -1:
     return IDS[name]
 
 
+def loop_arity(str name):
+    """How many arguments the loops of this name take, 0 where there are none."""
+    cdef int dtype
+    if name in IDS:
+        for dtype in range(N_DTYPES):
+            if TABLE[<int>IDS[name]][dtype].run != NULL:
+                return TABLE[<int>IDS[name]][dtype].arity
+    return 0
+
+
+def loop_names():
+    """The names of all loops."""
+    return list(IDS)
+
+
 cdef Loop* find_loop(int loop, int dtype) noexcept nogil:
     return &TABLE[loop][dtype]
 
