@@ -2,6 +2,7 @@
 
 import itertools
 
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.layout.views import zeros_like
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.forward import Path
@@ -22,7 +23,7 @@ class Trace:
     def __init__(self, tensors, complete=False):
         self.recording = is_grad_enabled()
         self.complete = complete
-        self.since = graph_reader.sequence()
+        self.since = recorded_so_far()
         self.linked = self.recording and True in [x.requires_grad for x in tensors]
         self.inputs = [
             x.view(x.shape) if self.recording and x.requires_grad else x.detach().requires_grad_()

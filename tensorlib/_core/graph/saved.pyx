@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
 import os
@@ -86,15 +86,6 @@ cdef void forget_unpacked(Node node):
     cdef int i
     for i in range(node.n_saved):
         (<Packed>node.saved[i].tensor).unpacked = None
-
-
-cdef void release_saved(Node node) noexcept:
-    cdef int i, n = node.n_saved
-    node.n_saved = 0
-    if n:
-        node.released = True
-    for i in range(n):
-        Py_DECREF(<object>node.saved[i].tensor)
 
 
 cdef str HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep

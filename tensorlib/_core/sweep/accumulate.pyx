@@ -61,7 +61,7 @@ cdef bint add_in_place(PyObject* total, Tensor g) except -1:
 cdef int accumulate(Node node, bint create_graph) except -1:
     """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad."""
     cdef Tensor leaf = <Tensor>node.saved[0].tensor
-    cdef PyObject* g = node.inline_grad
+    cdef PyObject* g = node.visit.grad
     if g == NULL:
         return 0
     if leaf.gradient is None and Py_REFCNT(g) == 1 and only_ours(g):

@@ -1,7 +1,6 @@
 """Looking into a recorded graph: what leads from inputs to outputs, and what one node kept.
 
-Forward mode and the functional transforms read the graph through these doors. Walks are iterative
-and mark the nodes they pass, so that a graph of any depth takes constant stack.
+Forward mode and the functional transforms read the graph with these functions.
 """
 
 from libc.stdint cimport int64_t
@@ -10,20 +9,17 @@ from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport next_epoch
 from tensorlib._core.graph.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, sequence_now,
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode,
 )
 from tensorlib._core.graph.op cimport FUNCTION, NODE, Op, PASS, Rule, TILES, ZERO
 from tensorlib._core.graph.saved cimport saved_facts, saved_value
 from tensorlib._core.sweep.rules cimport (
     call_rule, rule_arguments, run_joint, run_rule, run_tiles, zeros_for,
 )
+from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib._core.graph.node import _accumulate_op
 from tensorlib._core.graph.op import find
-
-cdef object accumulate = _accumulate_op
-cdef int64_t last_mark = 0
 
 
 # ---- where a transform runs its function ---------------------------------------------------------
@@ -49,11 +45,6 @@ def leave_transform(tuple before):
     now.grad, now.complete, now.epoch = before
 
 
-def sequence():
-    """The number that the next node will have: nodes recorded from now on are not below it."""
-    return sequence_now()
-
-
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
     return gradient_edge(x), x.slot
@@ -61,65 +52,14 @@ def gradient_place(Tensor x):
 
 # ---- walks ---------------------------------------------------------------------------------------
 
-cdef int64_t new_mark() noexcept:
-    """A mark above all that nodes bear; the next one is this walk's too."""
-    global last_mark
-    last_mark += 2
-    return last_mark
-
-
-cdef bint is_outside(Node node, int64_t since) noexcept:
-    """Whether a node stands for a leaf or was recorded before `since`."""
-    return node.op is accumulate or node.sequence < since
-
-
-cdef list reached(list roots, int64_t since, int64_t mark, list borders):
-    """The nodes that `roots` lead to, themselves included, which get the mark.
-
-    The walk goes neither to nodes that bear the mark or a later one, nor outside: the edges that
-    lead there, as (node, number of the edge), are added to `borders`.
-    """
-    cdef list found = [], stack = []
-    cdef Node node, target
-    cdef int i
-    for node in roots:
-        if node.mark < mark:
-            node.mark = mark
-            found.append(node)
-            stack.append(node)
-    while stack:
-        node = stack.pop()
-        for i in range(node.n_edges):
-            if node.edges[i].target == NULL:
-                continue
-            target = <Node>node.edges[i].target
-            if target.mark >= mark:
-                continue
-            if is_outside(target, since):
-                borders.append((node, i))
-                continue
-            target.mark = mark
-            found.append(target)
-            stack.append(target)
-    return found
-
-
 def leads_outside(list roots, list inputs, int64_t since):
     """Whether nodes `roots` depend on a node from before `since` or a leaf.
 
     The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
     """
-    cdef list inner = [], borders = []
-    cdef Node node
-    cdef int64_t mark = new_mark()
-    for node in inputs:
-        node.mark = mark
-    for node in roots:
-        if node.mark != mark and is_outside(node, since):
-            return True
-        inner.append(node)
-    reached(inner, since, mark, borders)
-    return bool(borders)
+    cdef bint outside
+    nodes_below(roots, inputs, since, True, &outside)
+    return outside
 
 
 def nodes_between(list inputs, list roots, int64_t since):
@@ -127,21 +67,8 @@ def nodes_between(list inputs, list roots, int64_t since):
 
     Those are left out themselves. None was recorded before `since`.
     """
-    cdef list path = []
-    cdef Node node
-    cdef int64_t mark = new_mark(), useful = mark + 1
-    cdef int i
-    for node in inputs:
-        node.mark = useful
-    inner = reached([node for node in roots if not is_outside(node, since)], since, mark, [])
-    inner.sort(key=age)
-    for node in inner:
-        for i in range(node.n_edges):
-            if node.edges[i].target != NULL and (<Node>node.edges[i].target).mark == useful:
-                node.mark = useful
-                path.append(node)
-                break
-    return path
+    cdef bint outside
+    return sorted(nodes_below(roots, inputs, since, True, &outside), key=age)
 
 
 def age(Node node):
@@ -214,7 +141,7 @@ def takes_batches(Node node):
     cdef int i
     if node.hooks:
         return False
-    if node.op is accumulate:
+    if node.is_leaf:
         return True
     for rule in (<Op>node.op).rules:
         if rule is None or rule.kind == PASS or rule.kind == ZERO:
