@@ -55,7 +55,7 @@ def columns_of(trace):
 
         n = x.numel()
         if n >= COLUMNS_TOGETHER and batches:
-            together = at_once([call.node for call, _ in path.steps])
+            together = at_once([node for node, _ in path.steps])
             columns = [found.movedim(0, -1) for found in together_in_parts(pushed, x, together)]
         else:
             columns = [stack(found, -1) for found in zip(*map(pushed, one_hots(x.detach())))]

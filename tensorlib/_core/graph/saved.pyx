@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 import os
 
-from tensorlib._core.base.dtypes cimport dtype_object
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport untracked
 from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, mode
@@ -156,6 +156,8 @@ cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     if not as_recorded:
         return x
     if bit >= OUTPUT:
+        if KIND[x.type] != FLOAT_KIND:
+            return x
         linked = alias(x)
         linked.grad_node = node
         linked.slot = bit - OUTPUT

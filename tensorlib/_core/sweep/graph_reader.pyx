@@ -5,21 +5,15 @@ Forward mode and the functional transforms read the graph with these functions.
 
 from libc.stdint cimport int64_t
 
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
-from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport next_epoch
 from tensorlib._core.graph.node cimport (
     OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode,
 )
-from tensorlib._core.graph.op cimport FUNCTION, NODE, Op, PASS, Rule, TILES, ZERO
-from tensorlib._core.graph.saved cimport saved_facts, saved_value
-from tensorlib._core.sweep.rules cimport (
-    call_rule, rule_arguments, run_joint, run_rule, run_tiles, zeros_for,
-)
+from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
+from tensorlib._core.graph.saved cimport saved_facts
+from tensorlib._core.sweep.rules cimport facts_of, value_of
 from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
-
-from tensorlib._core.graph.op import find
 
 
 # ---- where a transform runs its function ---------------------------------------------------------
@@ -76,43 +70,39 @@ def age(Node node):
     return node.sequence
 
 
-# ---- what one node kept --------------------------------------------------------------------------
+# ---- what is known of one run of an operation ----------------------------------------------------
+# A source, as rules.pyx has it: a node, or what stands for a call.
 
 def operation(Node node):
     """The operation that a node recorded."""
     return node.op
 
 
-def attributes(Node node):
-    """What the operation took beside tensors: those attributes that were kept."""
-    return node.attributes or {}
+def attributes(source):
+    """What the operation took beside tensors: of a node, those attributes that were kept."""
+    return (<Node>source).attributes or {} if type(source) is Node else source.attributes
 
 
-def kept_input(Node node, int i):
+def kept_input(source, int i):
     """Input `i` as it was, linked to the graph. Raises RuntimeError if overwritten since."""
-    return saved_value(node, i, True)
+    return value_of(source, i, True)
 
 
-def kept_output(Node node, int k):
-    """Output `k` as it was, linked to the graph. Raises RuntimeError if overwritten since."""
-    cdef Tensor out = saved_value(node, OUTPUT + k, False)
-    return saved_value(node, OUTPUT + k, True) if KIND[out.type] == FLOAT_KIND else out
+def input_facts(source, int i):
+    """Shape and dtype of input `i`."""
+    return facts_of(source, i)
 
 
-def output_facts(Node node, int k):
+def output_facts(source, int k):
     """Shape and dtype of output `k`, which hold also where it was overwritten."""
-    return saved_facts(node, OUTPUT + k)
+    if type(source) is Node:
+        return saved_facts(<Node>source, OUTPUT + k)
+    return source.output(k).shape, source.output(k).dtype
 
 
 def count_outputs(Node node):
     """How many outputs the operation had."""
     return node.n_outputs
-
-
-def input_facts(Node node, int i):
-    """Shape and dtype of input `i`."""
-    cdef Edge* edge = &node.edges[i]
-    return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
 
 
 def widest(list nodes):
@@ -152,56 +142,3 @@ def takes_batches(Node node):
             if rule.wants[i] == NODE:
                 return False
     return True
-
-
-def input_gradients(Node node, tuple wanted, object g, object seen, bint recorded):
-    """For each `wanted` input its gradient by the node's rules, in its shape and dtype; or None.
-
-    `g` is the gradient of the output, or a tuple with one or None for each output: any values that
-    operations take. Where it has a `value`, a Tensor with one more dim before those of the output,
-    `seen` makes such a value of a Tensor, and formulas run on that.
-    """
-    cdef Op op = <Op>node.op
-    cdef Rule rule
-    cdef list grads = [None] * node.n_edges
-    cdef object joint = run_joint(node, op, g, recorded)
-    cdef object grad
-    cdef int i
-    for i in range(node.n_edges):
-        if not wanted[i]:
-            continue
-        rule = None if joint is not None else <Rule>op.rules[i]
-        if joint is not None:
-            grad = joint[i]
-        elif rule is None or rule.kind == PASS or rule.kind == FUNCTION:
-            grad = run_rule(node, op, i, g, recorded)
-        elif rule.kind == ZERO:
-            grad = None
-        elif rule.kind == TILES and seen is not None and not recorded:
-            grad = seen(run_tiles(node, rule, <Tensor?>g.value))
-        else:
-            grad = of_formula(node, op, i, rule, g, recorded)
-        if grad is not None:
-            grads[i] = fitted(&node.edges[i], grad)
-    return grads
-
-
-cdef object of_formula(Node node, Op op, int i, Rule rule, object g, bint recorded):
-    """The gradient by a formula, evaluated on values."""
-    cdef bint whole = "g" in rule.names
-    cdef object slope = call_rule(
-        op, i, rule, rule_arguments(rule, node, g if whole else None, recorded))
-    return slope if whole else find("zmul").function(g, slope)
-
-
-cdef object fitted(Edge* edge, object grad):
-    """A gradient summed over what was broadcast, in the dtype of the input."""
-    shape, dtype = make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
-    if grad.shape != shape:
-        grad = grad.sum_to_size(shape)
-    return grad if grad.dtype is dtype else grad.to(dtype)
-
-
-def zeros_of(Node node, int i):
-    """Zeros of the shape and dtype of input `i`."""
-    return zeros_for(&node.edges[i])

@@ -19,7 +19,7 @@ from tensorlib._core.sweep.accumulate cimport accumulate, add_to_place
 from tensorlib._core.sweep.hooks cimport (
     check_nan, explain, run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
 )
-from tensorlib._core.sweep.rules cimport fit, run_joint, run_rule
+from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, leads_on,
     nodes_below, own_sweep, pop_ready, push_ready, walk,
@@ -77,19 +77,14 @@ cdef set no_grad_places(tuple roots, tuple no_grad_set):
 cdef list observed_gradients(Sweep* sweep, Node node, object g):
     """The gradients of a node's inputs where a search for anomalies or hooks see them all first."""
     cdef Op op = <Op>node.op
-    cdef list grads = [None] * node.n_edges
     cdef PyObject* running = mode().running
     cdef int i
     if sweep.anomalies & TRACED:
         mode().running = <PyObject*>node
     try:
-        joint = run_joint(node, op, g, sweep.create_graph)
-        for i in range(node.n_edges):
-            if leads_on(sweep, &node.edges[i]):
-                grads[i] = joint[i] if joint is not None else run_rule(
-                    node, op, i, g, sweep.create_graph)
-                if grads[i] is not None:
-                    grads[i] = fit(node, i, grads[i], sweep.create_graph)
+        joint = joint_gradients(node, op, g, sweep.create_graph)
+        grads = [gradient(node, op, i, g, joint, sweep.create_graph)
+                 if leads_on(sweep, &node.edges[i]) else None for i in range(node.n_edges)]
         if sweep.anomalies & CHECKED:
             check_nan(node, grads)
     except Exception:
@@ -104,7 +99,7 @@ cdef list observed_gradients(Sweep* sweep, Node node, object g):
 cdef int run_node(Sweep* sweep, Node node) except -1:
     """Runs the rules of a node and delivers what they give."""
     cdef Op op = <Op>node.op
-    cdef object g, joint = None, grad
+    cdef object g, joint, grad = None
     cdef bint observed = node.hooks is not None or sweep.anomalies
     cdef Edge* edge
     cdef Node target
@@ -114,7 +109,7 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
     g = arrived(node)
     drop_grads(node)
     if g is not None:
-        joint = observed_gradients(sweep, node, g) if observed else run_joint(
+        joint = observed_gradients(sweep, node, g) if observed else joint_gradients(
             node, op, g, sweep.create_graph)
     for i in range(node.n_edges):
         edge = &node.edges[i]
@@ -122,13 +117,10 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
             continue
         target = <Node>edge.target
         if g is not None:
-            grad = joint[i] if joint is not None else run_rule(
-                node, op, i, g, sweep.create_graph)
-            if grad is not None and not observed:
-                grad = fit(node, i, grad, sweep.create_graph)
-            if grad is not None:
-                deliver(sweep, target, edge.slot, <Tensor>grad)
-                grad = None
+            grad = joint[i] if observed else gradient(node, op, i, g, joint, sweep.create_graph)
+        if grad is not None:
+            deliver(sweep, target, edge.slot, <Tensor>grad)
+            grad = None
         target.visit.pending -= 1
         if target.visit.pending == 0:
             push_ready(&sweep.ready, target)
