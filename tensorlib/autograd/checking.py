@@ -168,10 +168,10 @@ def _backward_jacobians(fn, inputs, positions, nondet_tol):
     return analytical
 
 
-def _traced(fn, inputs, positions, complete):
+def _traced(fn, inputs, positions, forward):
     """A trace of `fn` by its checked inputs, finished."""
     given = list(inputs)
-    with Trace([inputs[position].detach() for position in positions], complete) as trace:
+    with Trace([inputs[position].detach() for position in positions], forward) as trace:
         for position, x in zip(positions, trace.inputs):
             given[position] = x
         outputs = fn(*given)
@@ -181,7 +181,7 @@ def _traced(fn, inputs, positions, complete):
 
 def _batched_jacobians(fn, inputs, positions):
     """By one sweep of a batch of gradients for each output."""
-    trace = _traced(fn, inputs, positions, complete=False)
+    trace = _traced(fn, inputs, positions, forward=False)
     jacobians = []
     for place, output in enumerate(trace.outputs):
         def pulled(unit, place=place):
@@ -197,7 +197,7 @@ def _batched_jacobians(fn, inputs, positions):
 
 def _forward_jacobians(fn, inputs, positions, batched):
     """By forward mode, an element of an input at a time or all at once."""
-    trace = _traced(fn, inputs, positions, complete=True)
+    trace = _traced(fn, inputs, positions, forward=True)
     path = trace.path()
     by_input = []
     for place, x in enumerate(trace.inputs):

@@ -6,7 +6,7 @@ from tensorlib._core.graph.op import Op
 from tensorlib._core.sweep.graph_reader import input_facts
 from tensorlib._core.sweep.python_nodes import (
     custom_node,
-    is_complete,
+    is_forward_mode,
     mark_written,
     payload_of,
     rewrite_history,
@@ -209,7 +209,7 @@ def recorded(cls, ctx, args, outputs):
     own = {key: k for key, k in slots.items() if key not in given or key in dirty}
     saved = []
     ctx._backward_layout = laid_out(ctx._to_save, own, saved)
-    ctx._jvp_layout = laid_out(ctx._for_forward if is_complete() else (), own, saved)
+    ctx._jvp_layout = laid_out(ctx._for_forward if is_forward_mode() else (), own, saved)
     tensors = tuple(args[i] for i in ctx._places)
     node = custom_node(cls._op, tensors, tuple(saved), len(outputs), ctx)
     ctx._to_save = ctx._for_forward = ctx._dirty = ()

@@ -47,7 +47,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     tensors, single = as_tensors("jvp", "inputs", inputs)
     with set_grad_enabled(create_graph):
         v = vectors("jvp", v, tensors, "the input to the user-provided function is")
-        trace = Trace(tensors, complete=True)
+        trace = Trace(tensors, forward=True)
         values, single_out = run("jvp", trace, func)
         check_connected(trace, strict)
         products = trace.push(trace.path(), v)
@@ -73,7 +73,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
     tensors, single = as_tensors("jacobian", "inputs", inputs)
     forward = strategy == "forward-mode"
     with set_grad_enabled(create_graph):
-        trace = Trace(tensors, complete=forward)
+        trace = Trace(tensors, forward=forward)
         values, single_out = run("jacobian", trace, func)
         check_connected(trace, strict, each=True)
         blocks = columns_of(trace) if forward else [
@@ -112,7 +112,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     >>> hvp(lambda x: (x * x * x).sum(), x, tensorlib.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return second_order("hvp", func, inputs, v, create_graph, strict, complete=True)
+    return second_order("hvp", func, inputs, v, create_graph, strict, forward=True)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
@@ -120,19 +120,19 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
     Computed by two sweeps of reverse mode.
     """
-    return second_order("vhp", func, inputs, v, create_graph, strict, complete=False)
+    return second_order("vhp", func, inputs, v, create_graph, strict, forward=False)
 
 
-def second_order(name, func, inputs, v, create_graph, strict, complete):
-    """What `hvp` (with `complete`, by forward mode) and `vhp` return."""
+def second_order(name, func, inputs, v, create_graph, strict, forward):
+    """What `hvp` (with `forward`, by forward mode) and `vhp` return."""
     tensors, single = as_tensors(name, "inputs", inputs)
     with set_grad_enabled(create_graph):
         v = vectors(name, v, tensors, "the input to the user-provided function is")
-        with Trace(tensors, complete) as trace:
+        with Trace(tensors, forward) as trace:
             value, slopes = gradients_of(name, func, trace.inputs, strict)
         check_slopes(name, trace, slopes, strict)
         *_, value = trace.finish([*slopes, value])
-        if complete:
+        if forward:
             products = trace.push(trace.path(), v)[:-1]
         else:
             products = trace.pull([*v, value.new_zeros(value.shape)], False)

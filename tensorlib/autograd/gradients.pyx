@@ -160,8 +160,9 @@ cdef bint has_none(tuple found) noexcept:
 cdef tuple with_zeros(tuple found, tuple wanted, tuple no_grad_set):
     """The gradients, zeros for inputs in the `no_grad_set`."""
     tensors = [id(x) for x in no_grad_set if isinstance(x, Tensor)]
-    return tuple([x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in no_grad_set) else g
-                  for x, g in zip(wanted, found)])
+    return tuple([
+        x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in no_grad_set) else g
+        for x, g in zip(wanted, found)])
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,

@@ -40,7 +40,7 @@ def jvp_of(op, args, kwargs, tangents):
 def jvp_of_parts(op, tensors, attributes, kwargs, tangents):
     """`jvp_of` for what is made of operations."""
     moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
-    with Trace([tensors[i] for i in moving], complete=True) as trace:
+    with Trace([tensors[i] for i in moving], forward=True) as trace:
         for i, x in zip(moving, trace.inputs):
             tensors[i] = x
         out = op.function(*((tensors,) if op.variadic else tensors), *attributes, **kwargs)

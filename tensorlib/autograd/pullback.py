@@ -25,8 +25,9 @@ class Pullback:
         starts = [node for node, _ in self.starts]
         self.nodes = graph_reader.nodes_between(starts, [end[0] for end in self.ends if end], since)
         passed = {*starts, *self.nodes}
-        self.steps = [(node, node.next_functions) for node in reversed(self.nodes)]
-        self.wanted = [tuple(edge[0] in passed for edge in edges) for _, edges in self.steps]
+        self.steps = [(node, graph_reader.operation(node), node.next_functions)
+                      for node in reversed(self.nodes)]
+        self.wanted = [tuple(edge[0] in passed for edge in edges) for *_, edges in self.steps]
         self.takes_batches = all(map(graph_reader.takes_batches, passed))
 
     def pull(self, gradients, recorded):
@@ -39,13 +40,13 @@ class Pullback:
             if end is not None and g is not None:
                 add(known, end, g)
         with set_grad_enabled(recorded):
-            for (node, edges), wanted in zip(self.steps, self.wanted):
+            for (node, op, edges), wanted in zip(self.steps, self.wanted):
                 n_outputs = graph_reader.count_outputs(node)
                 gs = tuple(known.pop((node, k), None) for k in range(n_outputs))
                 if all(g is None for g in gs):
                     continue
                 g = gs[0] if len(gs) == 1 else gs
-                grads = gradients_of(node, graph_reader.operation(node), wanted, g, recorded)
+                grads = gradients_of(node, op, wanted, g, recorded)
                 for edge, grad in zip(edges, grads):
                     if grad is not None:
                         add(known, edge, grad)

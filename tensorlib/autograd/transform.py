@@ -17,12 +17,12 @@ class Trace:
 
     `with Trace(tensors) as trace:` the function is run on `trace.inputs`, which share the memory of
     the tensors given. They are linked to the graph of these where there is one and the caller
-    records, so that transforms can be nested. `complete` has forward mode's needs recorded too.
+    records, so that transforms can be nested. `forward` has forward mode's needs recorded too.
     """
 
-    def __init__(self, tensors, complete=False):
+    def __init__(self, tensors, forward=False):
         self.recording = is_grad_enabled()
-        self.complete = complete
+        self.forward = forward
         self.since = recorded_so_far()
         self.linked = self.recording and True in [x.requires_grad for x in tensors]
         self.inputs = [
@@ -31,7 +31,7 @@ class Trace:
         self.nodes = [graph_reader.gradient_place(x)[0] for x in self.inputs]    # kept alive
 
     def __enter__(self):
-        self.before = graph_reader.enter_transform(self.complete)
+        self.before = graph_reader.enter_transform(self.forward)
         return self
 
     def __exit__(self, *error):

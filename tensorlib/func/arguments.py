@@ -57,10 +57,10 @@ class Run:
     is what came with them.
     """
 
-    def __init__(self, name, function, args, kwargs, places, has_aux, complete=False):
+    def __init__(self, name, function, args, kwargs, places, has_aux, forward=False):
         self.name = name
         tensors, self.inputs = checked_inputs(name, tuple([args[place] for place in places]))
-        with traced(tensors, complete) as self.trace:
+        with traced(tensors, forward) as self.trace:
             args = list(args)
             for place, x in zip(places, unflatten(self.inputs, self.trace.inputs)):
                 args[place] = x

@@ -10,9 +10,9 @@ class BatchedTrace:
     Examples do not mix, so what is pulled back or pushed forward for the batch is that of each.
     """
 
-    def __init__(self, tensors, complete, levels):
+    def __init__(self, tensors, forward, levels):
         self.levels = levels
-        self.trace = Trace([self.lowered(x) for x in tensors], complete)
+        self.trace = Trace([self.lowered(x) for x in tensors], forward)
         self.inputs = self.raised(self.trace.inputs)
 
     def lowered(self, x):
@@ -67,7 +67,7 @@ class BatchedTrace:
         return self.raised(self.trace.push(path, [self.lowered(t) for t in tangents]))
 
 
-def traced(tensors, complete):
+def traced(tensors, forward):
     """The trace of a function's inputs: that of whole batches where there are such now."""
     levels = running_levels()
-    return BatchedTrace(tensors, complete, levels) if levels else Trace(tensors, complete)
+    return BatchedTrace(tensors, forward, levels) if levels else Trace(tensors, forward)

@@ -24,7 +24,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     (tensor([0., 1.]), tensor([0., 2.]))
     """
     check_tuple("jvp", "primals", primals)
-    run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, complete=True)
+    run = Run("jvp", func, primals, {}, range(len(primals)), has_aux, forward=True)
     path = run.trace.path()
     if strict and path.independent_outputs():
         raise RuntimeError(f"jvp: output {path.independent_outputs()[0]} of the function is "
@@ -43,7 +43,7 @@ def linearize(func, *primals):
     >>> jvp_fn(tensorlib.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """
-    run = Run("linearize", func, primals, {}, range(len(primals)), False, complete=True)
+    run = Run("linearize", func, primals, {}, range(len(primals)), False, forward=True)
     path = run.trace.path()
 
     def jvp_fn(*tangents):
@@ -78,7 +78,7 @@ def jacfwd(func, argnums=0, has_aux=False):
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
         places, single = places_of("jacfwd", argnums, len(args))
-        run = Run("jacfwd", func, args, kwargs, places, has_aux, complete=True)
+        run = Run("jacfwd", func, args, kwargs, places, has_aux, forward=True)
         blocks = [run.by_argument(found, single) for found in columns_of(run.trace)]
         return run.with_aux(unflatten(run.structure, blocks))
     return jacobian

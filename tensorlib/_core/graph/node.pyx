@@ -15,7 +15,7 @@ import traceback
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport first_version
-from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, watch_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -33,7 +33,7 @@ cdef extern from * nogil:
     """
     #include <stdint.h>
     static __thread struct {
-        int grad, watched, complete;
+        int grad, node_flags, forward_mode;
         void *packing, *running;
         int64_t epoch;
     } thread_mode = {1};
@@ -121,7 +121,7 @@ cdef class Node:
     @property
     def metadata(self):
         """A dict for notes of the user's."""
-        watch(self)
+        track(self)
         if self.notes is None:
             self.notes = {}
         return self.notes
@@ -218,17 +218,17 @@ cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
 # points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
 # whose `.grad` has a graph (create_graph) can point back to it, and so can hooks and what a
-# `Function` keeps: these nodes are watched, and those that are built on them.
+# `Function` keeps: these nodes are tracked, and those that are built on them.
 
-cdef void watch(Node node) noexcept:
+cdef void track(Node node) noexcept:
     """Shows a node and what it saves to the garbage collector, and all that will be built on it."""
     cdef int i
-    node.watched = True
+    node.tracked = True
     if not PyObject_GC_IsTracked(node):
         PyObject_GC_Track(node)
     for i in range(node.n_saved):
         if not node.packs:
-            watch_tensor(<Tensor>node.saved[i].tensor)
+            track_tensor(<Tensor>node.saved[i].tensor)
 
 
 cdef traverseproc traverse_fields = type_slots.tp_traverse
@@ -267,15 +267,15 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     global next_sequence
     cdef Node node = Node.__new__(Node)
     cdef int i
-    cdef int watched = mode().watched
-    node.watched = watched != 0
-    if not watched:
+    cdef int flags = mode().node_flags
+    node.tracked = flags != 0
+    if not flags:
         PyObject_GC_UnTrack(node)
-    elif watched & TRACED and op is not accumulate:
+    elif flags & TRACED and op is not accumulate:
         node.notes = {"traceback_": traceback.format_stack()}
         if mode().running != NULL:
             node.notes["parent_"] = <object>mode().running
-    node.packs = watched & PACKED and op is not accumulate
+    node.packs = flags & PACKED and op is not accumulate
     node.edges = node.inline_edges
     node.saved = node.inline_saved
     if n_edges > N_INLINE:
@@ -315,10 +315,10 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
     edge.dtype = x.type
     edge.slot = x.slot
     if requires_grad(x):
-        target = gradient_edge(x)
+        target = gradient_node(x)
         Py_INCREF(target)
         edge.target = <PyObject*>target
-        node.watched |= (<Node>target).watched
+        node.tracked |= (<Node>target).tracked
     return 0
 
 
@@ -334,20 +334,15 @@ cdef Node accumulator_of(Tensor leaf):
     node.hooks = leaf.hooks
     leaf.accumulator = <void*>node
     if node.hooks is not None:
-        watch(node)
+        track(node)
     return node
 
 
-cdef Node gradient_edge(Tensor x):
+cpdef Node gradient_node(Tensor x):
     """The node that receives the gradient of `x`, or None if it requires none."""
     if x.grad_node is not None:
         return <Node>x.grad_node
     return accumulator_of(x) if x.wants_grad else None
-
-
-def gradient_node(Tensor x not None):
-    """As `gradient_edge`, for Python."""
-    return gradient_edge(x)
 
 
 # ---- hooks ---------------------------------------------------------------------------------------
@@ -378,7 +373,7 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
         if node.is_leaf:
             leaf = <Tensor>node.saved[0].tensor
             leaf.hooks = node.hooks
-    watch(node)
+    track(node)
     key = object()
     node.hooks[key] = (<int>kind, slot, hook)
     return RemovableHandle(node.hooks, key)

@@ -122,7 +122,7 @@ cdef class Op:
             self.rules[self.arguments.index(argument)] = rule
 
     cdef Rule make_rule(self, function, names, int most):
-        """A rule whose parameters are found: those of `function`, or `names` that stand for them."""
+        """A rule of `function` whose parameters, or `names` in their place, are found."""
         cdef Rule rule = Rule.__new__(Rule)
         cdef int i
         rule.function = function

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from tensorlib._core.base.storage cimport next_epoch
 from tensorlib._core.graph.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode,
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_node, mode,
 )
 from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
 from tensorlib._core.graph.saved cimport saved_facts
@@ -18,16 +18,16 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 # ---- where a transform runs its function ---------------------------------------------------------
 
-def enter_transform(bint complete, bint guarded=True):
+def enter_transform(bint forward, bint guarded=True):
     """Has this thread record as a transform needs it; returns what `leave_transform` takes.
 
-    complete: nodes keep what forward mode needs. guarded: tensors from before may not be written in
+    forward: nodes keep what forward mode needs. guarded: tensors from before may not be written in
     place.
     """
     cdef Mode* now = mode()
-    cdef tuple before = (now.grad, now.complete, now.epoch)
+    cdef tuple before = (now.grad, now.forward_mode, now.epoch)
     now.grad = True
-    now.complete = now.complete or complete
+    now.forward_mode = now.forward_mode or forward
     if guarded:
         now.epoch = next_epoch()
     return before
@@ -36,12 +36,12 @@ def enter_transform(bint complete, bint guarded=True):
 def leave_transform(tuple before):
     """Sets the modes of this thread back to what `enter_transform` found."""
     cdef Mode* now = mode()
-    now.grad, now.complete, now.epoch = before
+    now.grad, now.forward_mode, now.epoch = before
 
 
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
-    return gradient_edge(x), x.slot
+    return gradient_node(x), x.slot
 
 
 # ---- walks ---------------------------------------------------------------------------------------

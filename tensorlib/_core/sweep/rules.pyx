@@ -10,6 +10,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
+from tensorlib._core.apply.elementwise cimport apply_binary
 from tensorlib._core.arrays.operands cimport behind, stands_in
 from tensorlib._core.base.dtypes cimport compute_dtype, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
@@ -67,6 +68,7 @@ cdef int count_inputs(object source) except -1:
 cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
     """What the parameters of a rule stand for, in order; `g` may be a tuple, as of tangents."""
     cdef tuple values = PyTuple_New(rule.n_wants)
+    cdef dict known
     cdef int i, k, place
     for i in range(rule.n_wants):
         place = rule.places[i]
@@ -94,16 +96,6 @@ cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
 
 
 # ---- running a rule ------------------------------------------------------------------------------
-
-cdef object gradient(object source, Op op, int i, object g, object joint, bint recorded):
-    """The gradient of input `i` in its shape and dtype; None for none.
-
-    `g` is the gradient of the output, or a tuple with one or None for each output; `joint` is what
-    `joint_gradients` gave. With `recorded` the result can be differentiated.
-    """
-    cdef object grad = run_rule(source, op, i, g, recorded) if joint is None else joint[i]
-    return None if grad is None else fit(source, op, i, grad, recorded)
-
 
 def gradients(source, Op op, wanted, g, bint recorded):
     """The gradient of each `wanted` input, None for the others."""
@@ -141,7 +133,11 @@ cdef object run_rule(object source, Op op, int i, object g, bint recorded):
         if rule.kind == SPREAD and isinstance(g, Tensor):
             return spread_back(<Node>source, i, <Tensor>g)
     result = call_rule(op, i, rule, arguments(rule, op, source, g, recorded))
-    return ZMUL(g, result) if rule.kind == TILES and "g" not in rule.names else result
+    if rule.kind != TILES or "g" in rule.names:
+        return result
+    if isinstance(g, Tensor) and isinstance(result, Tensor):
+        return apply_binary(<Op>ZMUL, g, result)
+    return (<Op>ZMUL).function(g, result)
 
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded):
@@ -280,5 +276,5 @@ cdef bint is_alike(Op op, int i, Edge* edge, Tensor g) except -1:
 def connect_rules():
     """Finds the operations that rules end with."""
     global ZMUL, SUM_TO_SIZE, TO
-    ZMUL, TO = find("zmul").function, find("to").function
-    SUM_TO_SIZE = find("sum_to_size").function
+    ZMUL = find("zmul")
+    SUM_TO_SIZE, TO = find("sum_to_size").function, find("to").function

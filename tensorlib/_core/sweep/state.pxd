@@ -1,5 +1,5 @@
-"""The state of a sweep, and what it works through: growing arrays of nodes, one of them a heap whose
-first item is the newest node.
+"""The state of a sweep, and what it works through: growing arrays of nodes, one of them a heap
+whose first item is the newest node.
 
 Inline, since a sweep does little else beside the arithmetic.
 """
@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from tensorlib._core.graph.node cimport Edge, Node, Visit
+from tensorlib._core.graph.node cimport Edge, Node, Visit, track
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef extern from "Python.h":
@@ -93,12 +93,6 @@ cdef inline Node pop_ready(Nodes* heap):
 
 # ---- the state of a sweep ------------------------------------------------------------------------
 
-# What a node held for an outer sweep that is still under way on this thread.
-cdef struct Displaced:
-    PyObject* node
-    Visit visit
-
-
 cdef struct Sweep:
     int64_t id
     PyThreadState* thread          # NULL for a walk alone, which ends before another thread runs
@@ -112,12 +106,11 @@ cdef struct Sweep:
     bint left_out                  # a walk found such a node
     Nodes visited                  # every node reached, owned
     Nodes ready
-    Displaced* displaced
-    Py_ssize_t n_displaced
 
 cdef int begin(Sweep* sweep, list targets, bint shallow) except -1
 cdef int walk(Sweep* sweep, Node root) except -1
 cdef void end(Sweep* sweep) noexcept
+cdef tuple grads_of(Node node)
 cdef void drop_grads(Node node) noexcept
 cdef Sweep* active_sweep(int64_t id) noexcept
 cdef Sweep* own_sweep() noexcept

@@ -6,9 +6,8 @@ the outer one noted there is set aside, and put back when the inner one ends.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdlib cimport calloc, malloc
 from libc.string cimport memset
-
-from tensorlib._core.graph.node cimport watch
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
@@ -58,30 +57,33 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
 cdef int enter(Sweep* sweep, Node node) except -1:
     """Prepares a node for this sweep. Sets aside what an outer sweep notes in it."""
     cdef Sweep* other = active_sweep(node.visit.sweep)
-    cdef Displaced* grown
+    cdef Visit* outer = NULL
+    cdef PyObject** grads = &node.visit.grad
     if other == sweep:
         return 0
-    if other != NULL:
-        if other.thread != sweep.thread and sweep.thread != NULL:
-            raise RuntimeError(
-                "backward: another thread is running backward through a part of this graph; let "
-                "one finish before the other begins")
-        grown = <Displaced*>realloc(
-            sweep.displaced, (sweep.n_displaced + 1) * sizeof(Displaced))
-        if grown == NULL:
-            raise MemoryError()
-        sweep.displaced = grown
-        grown[sweep.n_displaced].node = <PyObject*>node
-        grown[sweep.n_displaced].visit = node.visit
-        sweep.n_displaced += 1
+    if other != NULL and other.thread != sweep.thread and sweep.thread != NULL:
+        raise RuntimeError(
+            "backward: another thread is running backward through a part of this graph; let "
+            "one finish before the other begins")
     push(&sweep.visited, node)
+    if other != NULL:
+        outer = <Visit*>malloc(sizeof(Visit))
+    if node.n_outputs > 1:
+        grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
+    if grads == NULL or outer == NULL and other != NULL:
+        sweep.visited.n -= 1
+        free(outer)
+        raise MemoryError()
     Py_INCREF(node)
-    memset(&node.visit, 0, sizeof(node.visit))
+    if outer != NULL:
+        outer[0] = node.visit
+    memset(&node.visit, 0, sizeof(Visit))
     node.visit.sweep = sweep.id
-    node.visit.displaced = other != NULL
+    node.visit.outer = outer
+    node.visit.grads = grads
     node.visit.cursor = node.n_edges
     if sweep.create_graph:
-        watch(node)
+        track(node)
     return 0
 
 
@@ -136,11 +138,18 @@ cdef void end(Sweep* sweep) noexcept:
     """Lets go of everything the sweep holds, whether it ended or raised."""
     global active
     cdef Sweep** link = &active
+    cdef Visit* outer
+    cdef Node node
     cdef Py_ssize_t k
     for k in range(sweep.visited.n):
-        drop_grads(<Node>sweep.visited.items[k])
-    for k in range(sweep.n_displaced):
-        (<Node>sweep.displaced[k].node).visit = sweep.displaced[k].visit
+        node = <Node>sweep.visited.items[k]
+        drop_grads(node)
+        if node.n_outputs > 1:
+            free(node.visit.grads)
+        outer = node.visit.outer
+        if outer != NULL:
+            node.visit = outer[0]
+            free(outer)
     while link[0] != sweep:
         link = &link[0].outer
     link[0] = sweep.outer
@@ -148,19 +157,23 @@ cdef void end(Sweep* sweep) noexcept:
         Py_DECREF(<object>sweep.visited.items[k])
     stop(&sweep.visited)
     stop(&sweep.ready)
-    free(sweep.displaced)
+
+
+cdef tuple grads_of(Node node):
+    """For each output of a node the gradient that arrived, or None."""
+    cdef int i
+    return tuple([<object>node.visit.grads[i] if node.visit.grads[i] != NULL else None
+                  for i in range(node.n_outputs)])
 
 
 cdef void drop_grads(Node node) noexcept:
     """Lets go of the gradients that arrived at a node."""
+    cdef PyObject* g
     cdef int i
-    Py_XDECREF(node.visit.grad)
-    node.visit.grad = NULL
-    if node.visit.grads != NULL:
-        for i in range(node.n_outputs):
-            Py_XDECREF(node.visit.grads[i])
-        free(node.visit.grads)
-        node.visit.grads = NULL
+    for i in range(node.n_outputs):
+        g = node.visit.grads[i]
+        node.visit.grads[i] = NULL
+        Py_XDECREF(g)
 
 
 # ---- walks without a sweep -----------------------------------------------------------------------

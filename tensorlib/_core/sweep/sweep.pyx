@@ -8,10 +8,9 @@ reported, newest first. Gradients that meet are summed (accumulate.pyx).
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
-from libc.string cimport memset
 
 from tensorlib._core.graph.node cimport (
-    CHECKED, Edge, IN_SWEEP, Mode, Node, TRACED, grad_place, gradient_edge, mode, release_saved,
+    CHECKED, Edge, Mode, Node, TRACED, TRACKED, gradient_node, mode, release_saved,
 )
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
@@ -21,8 +20,8 @@ from tensorlib._core.sweep.hooks cimport (
 )
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
-    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, leads_on,
-    nodes_below, own_sweep, pop_ready, push_ready, walk,
+    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grads_of,
+    leads_on, nodes_below, own_sweep, pop_ready, push_ready, walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -34,7 +33,7 @@ cdef extern from "Python.h":
 
 cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
     """Adds `g` to the gradient of one output of a node."""
-    cdef PyObject** place = grad_place(node, slot)
+    cdef PyObject** place = &node.visit.grads[slot]
     if place[0] != NULL:
         return add_to_place(place, g, sweep.create_graph)
     Py_INCREF(g)
@@ -44,25 +43,26 @@ cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
 
 cdef object arrived(Node node):
     """The gradient that arrived at a node: a Tensor, or a tuple with None for unused outputs."""
-    cdef PyObject** grads = node.visit.grads
-    cdef int i
+    cdef tuple grads
     if node.n_outputs == 1:
         return <object>node.visit.grad if node.visit.grad != NULL else None
-    if grads == NULL:
-        return None
-    return tuple([<object>grads[i] if grads[i] != NULL else None for i in range(node.n_outputs)])
+    grads = grads_of(node)
+    for g in grads:
+        if g is not None:
+            return grads
+    return None
 
 
 cdef set no_grad_places(tuple roots, tuple no_grad_set):
     """The (node, output) of the tensors, and of the leaves named, whose gradients are zero."""
     cdef set names = {value for value in no_grad_set if isinstance(value, str)}
-    cdef set places = {(gradient_edge(<Tensor>value), (<Tensor>value).slot)
+    cdef set places = {(gradient_node(<Tensor>value), (<Tensor>value).slot)
                        for value in no_grad_set if isinstance(value, Tensor)}
     cdef dict leaves = {}
     cdef bint left_out
     cdef Node node
     if names:
-        for node in nodes_below([gradient_edge(x) for x in roots], None, 0, False, &left_out):
+        for node in nodes_below([gradient_node(x) for x in roots], None, 0, False, &left_out):
             if node.is_leaf and node.variable.name is not None:
                 leaves.setdefault(node.variable.name, []).append((node, 0))
     unknown = sorted(names.difference(leaves))
@@ -134,7 +134,7 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
     run_before_hooks(node)
     g = arrived(node)
     accumulate(node, sweep.create_graph)
-    run_accumulated_hooks(node.hooks, node.variable)
+    run_accumulated_hooks(node)
     run_after_hooks(node, [], g)
     return 0
 
@@ -155,39 +155,37 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     cdef Sweep sweep
     cdef Mode* current = mode()
     cdef bint grad_before = current.grad
-    cdef int watched_before = current.watched
+    cdef int flags_before = current.node_flags
     cdef list found = None if inputs is None or accumulate_grads else [None] * len(inputs)
     cdef list targets = None
     cdef set no_grad = no_grad_places(roots, no_grad_set) if no_grad_set else None
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
-    memset(&sweep, 0, sizeof(Sweep))
+    sweep.targets, sweep.since = NULL, 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
     sweep.create_graph = create_graph
-    sweep.anomalies = watched_before & (TRACED | CHECKED)
+    sweep.anomalies = flags_before & (TRACED | CHECKED)
     sweep.no_grad = <PyObject*>no_grad if no_grad else NULL
     current.grad = create_graph
-    current.watched = watched_before & ~IN_SWEEP | (IN_SWEEP if create_graph else 0)
+    current.node_flags = flags_before & ~TRACKED | (TRACKED if create_graph else 0)
     try:
         if inputs is not None:
-            targets = [gradient_edge(x) for x in inputs]
+            targets = [gradient_node(x) for x in inputs]
         begin(&sweep, targets, shallow)
         for x in roots:
-            walk(&sweep, gradient_edge(x))
+            walk(&sweep, gradient_node(x))
         for k, x in enumerate(roots):
-            node = gradient_edge(x)
+            node = gradient_node(x)
             if no_grad is None or (node, x.slot) not in no_grad:
                 deliver(&sweep, node, x.slot, <Tensor>grads[k])
-        for x in roots:
-            node = gradient_edge(x)
             if node.visit.pending == 0:
                 node.visit.pending = -1            # in the heap once
                 push_ready(&sweep.ready, node)
         drain(&sweep, inputs, found, shallow)
     finally:
-        current.grad, current.watched = grad_before, watched_before
+        current.grad, current.node_flags = grad_before, flags_before
         end(&sweep)
     return None if found is None else tuple(found)
 
@@ -213,7 +211,7 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
         run_node(sweep, node)
         if not sweep.retain_graph:
             # a node inside of another may be reached from outside too, by its saved values
-            if not (shallow and node.visit.displaced):
+            if not (shallow and node.visit.outer != NULL):
                 release_saved(node)
         elif node.packs:
             forget_unpacked(node)
@@ -226,15 +224,9 @@ cdef int capture(Sweep* sweep, Node node, tuple inputs, list found) except -1:
     cdef PyObject* g
     for k in range(len(inputs)):
         if (<list>sweep.targets)[k] is node:
-            g = grad_place(node, (<Tensor>inputs[k]).slot)[0]
+            g = node.visit.grads[(<Tensor>inputs[k]).slot]
             found[k] = None if g == NULL else <object>g
     return 0
-
-
-cdef bint retains_graph() noexcept:
-    """Whether the sweep that runs now on this thread keeps saved values."""
-    cdef Sweep* sweep = own_sweep()
-    return sweep != NULL and sweep.retain_graph
 
 
 def current_sweep():
