@@ -3,8 +3,9 @@
 import functools
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tangent import RULES, Call, check_derivative, tangent_of
+from tensorlib.autograd.tangent import RULES, check_derivative, tangent_of
 from tensorlib.autograd.transform import Recording
+from tensorlib.ops.calls import Call
 
 
 def jvp_of(op, args, kwargs, tangents):
@@ -29,8 +30,11 @@ def jvp_of(op, args, kwargs, tangents):
         return jvp_of_parts(op, list(tensors), args[len(args[:1] if op.variadic else tensors):],
                             kwargs, tangents)
     check_derivative(op)
-    call = Call(op, args, kwargs)
-    return call.result, tangent_of(call, tangents)
+    out = op.function(*args, **kwargs)
+    inputs, attributes = args[:len(op.arguments)], args[len(op.arguments):]
+    outputs = (out,) if isinstance(out, Tensor) else tuple(out)
+    call = Call(op, inputs, outputs, {**dict(zip(op.attributes, attributes)), **kwargs})
+    return out, tangent_of(op, call, tangents)
 
 
 def jvp_of_parts(op, tensors, attributes, kwargs, tangents):
