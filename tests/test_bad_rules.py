@@ -121,6 +121,13 @@ def test_a_rule_that_returns_no_gradient(make, bad):
     assert_close(y.grad, above.detach())
 
 
+def test_a_backward_operation_names_the_rule_that_returns_no_gradient():
+    operation, name, _ = primitive_with(Rule(lambda g: 3.0))
+    back = ops.build_grad_op(ops.call(operation, real(1.0, 2.0), real(3.0, 4.0)))
+    with pytest.raises(TypeError, match=f"rule of {name} returned float.*'y'"):
+        back(tl.ones(2, dtype=tl.float64))
+
+
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_gradient_of_another_dtype_is_cast(make):
     for dtype in (tl.float32, tl.float16, tl.int64):

@@ -6,37 +6,7 @@ rules need, and tangents can be pushed through it any number of times.
 
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.modes import set_grad_enabled
-from tensorlib.autograd.tangent import check_derivative, tangent_of
-
-
-class NodeCall:
-    """What a node kept of the run of its operation, as forward-mode rules ask for it."""
-
-    def __init__(self, node):
-        self.node = node
-        self.op = graph_reader.operation(node)
-        self.attributes = graph_reader.attributes(node)
-        self.count = graph_reader.count_outputs(node)
-
-    def input(self, i):
-        """Input `i`. Raises RuntimeError where it was overwritten since."""
-        return graph_reader.kept_input(self.node, i)
-
-    def output(self, k):
-        """Output `k`. Raises RuntimeError where it was overwritten since."""
-        return graph_reader.kept_output(self.node, k)
-
-    def input_facts(self, i):
-        """Shape and dtype of input `i`."""
-        return graph_reader.input_facts(self.node, i)
-
-    def output_facts(self, k):
-        """Shape and dtype of output `k`."""
-        return graph_reader.output_facts(self.node, k)
-
-    def zeros(self, i):
-        """Zeros like input `i`."""
-        return graph_reader.zeros_of(self.node, i)
+from tensorlib.autograd.tangent import tangent_of
 
 
 class Path:
@@ -51,7 +21,7 @@ class Path:
         self.ends = [graph_reader.gradient_place(x) if x.requires_grad else None for x in outputs]
         nodes = graph_reader.nodes_between(
             [node for node, _ in self.starts], [end[0] for end in self.ends if end], since)
-        self.steps = [(NodeCall(node), node.next_functions) for node in nodes]
+        self.steps = [(node, node.next_functions) for node in nodes]
         self.freed = last_uses([edges for _, edges in self.steps], self.ends)
 
     def push(self, tangents, recorded):
@@ -61,21 +31,20 @@ class Path:
         """
         known = dict(zip(self.starts, tangents))
         with set_grad_enabled(recorded):
-            for (call, edges), freed in zip(self.steps, self.freed):
+            for (node, edges), freed in zip(self.steps, self.freed):
                 given = [known.get(edge) for edge in edges]
                 if any(tangent is not None for tangent in given):
-                    check_derivative(call.op)
-                    out = tangent_of(call, given)
+                    out = tangent_of(graph_reader.operation(node), node, given)
                     for k, tangent in enumerate(out if isinstance(out, tuple) else (out,)):
-                        known[call.node, k] = tangent
+                        known[node, k] = tangent
                 for edge in freed:
                     known.pop(edge, None)
         return [known.get(end) for end in self.ends]
 
     def independent_outputs(self):
         """The numbers of the outputs that depend on no input."""
-        reached = {*self.starts, *[(call.node, k) for call, _ in self.steps
-                                   for k in range(call.count)]}
+        reached = {*self.starts, *[(node, k) for node, _ in self.steps
+                                   for k in range(graph_reader.count_outputs(node))]}
         return [i for i, end in enumerate(self.ends) if end not in reached]
 
 

@@ -9,6 +9,7 @@ computes are kept until it ends, and `backward` within it needs `retain_graph=Tr
 import threading
 from typing import NamedTuple
 
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
 from tensorlib._core.sweep.python_nodes import linked_alias
 from tensorlib._core.sweep import graph_reader
@@ -31,7 +32,7 @@ class DualLevel:
     """The dual tensors made since `enter_dual_level`."""
 
     def __init__(self):
-        self.since = graph_reader.sequence()
+        self.since = recorded_so_far()
         self.before = graph_reader.enter_transform(True, guarded=False)
         self.nodes, self.tangents = [], []
         self.linked = False          # whether a primal requires grad

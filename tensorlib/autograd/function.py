@@ -3,9 +3,10 @@
 import functools
 
 from tensorlib._core.graph.op import Op
+from tensorlib._core.sweep.graph_reader import input_facts
 from tensorlib._core.sweep.python_nodes import (
     custom_node,
-    is_complete,
+    is_forward_mode,
     mark_written,
     payload_of,
     rewrite_history,
@@ -121,7 +122,7 @@ class Function:
         cls._op = Op(cls.__name__, cls.__doc__ or "", ("inputs",), variadic=True,
                      linearity="function", registered=False)
         cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
-        cls._op.add_tangent(functools.partial(run_jvp, cls), linearity="function")
+        cls._op.add_tangent(functools.partial(run_jvp, cls), (), linearity="function")
 
     def __init__(self):
         raise RuntimeError(f"{type(self).__name__}: a Function is not instantiated; call "
@@ -212,7 +213,7 @@ def recorded(cls, ctx, args, outputs):
     own = {key: k for key, k in slots.items() if key not in given or key in dirty}
     saved = []
     ctx._backward_layout = laid_out(ctx._to_save, own, saved)
-    ctx._jvp_layout = laid_out(ctx._for_forward if is_complete() else (), own, saved)
+    ctx._jvp_layout = laid_out(ctx._for_forward if is_forward_mode() else (), own, saved)
     tensors = tuple(args[i] for i in ctx._places)
     node = custom_node(cls._op, tensors, tuple(saved), len(outputs), ctx)
     ctx._to_save = ctx._for_forward = ctx._dirty = ()
@@ -283,17 +284,18 @@ def in_places(cls, ctx, grads):
     return tuple(grads[i] for i in ctx._places)
 
 
-def run_jvp(cls, call, tangents):
+def run_jvp(cls, node, tangents):
     """The tangents of the outputs, a tuple, from those (or None) of the tensors given."""
     if cls.jvp is Function.jvp:
         raise NotImplementedError(f"{cls.__name__}: {NO_JVP}")
-    ctx = payload_of(call.node)
+    ctx = payload_of(node)
     if ctx.materialize_grads:
         tangents = tuple(
-            call.zeros(i) if x is None and call.input_facts(i)[1].is_floating_point else x
-            for i, x in enumerate(tangents))
+            FUNCTIONS["zeros"](like[0], dtype=like[1])
+            if x is None and like[1].is_floating_point else x
+            for x, like in zip(tangents, [input_facts(node, i) for i in range(len(tangents))]))
     by_place = dict(zip(ctx._places, tangents))
-    ctx._node, ctx._layout = call.node, ctx._jvp_layout
+    ctx._node, ctx._layout = node, ctx._jvp_layout
     try:
         moved = cls.jvp(ctx, *[by_place.get(i) for i in range(ctx._n_args)])
     finally:

@@ -1,4 +1,4 @@
-"""backward() and grad(): what users call to have a backward sweep."""
+"""backward() and grad(): what users call, which checks its arguments and runs the sweep."""
 
 from tensorlib._core.arrays.operands cimport scalar_tensor
 from tensorlib._core.base.dtypes cimport FLOAT32
@@ -7,10 +7,7 @@ from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar, requires_grad, same_shape
 from tensorlib._core.tiles.copies cimport cast
 
-from tensorlib._core.graph.node import _accumulate_op
 from tensorlib.autograd.graph import GradientEdge
-
-cdef object accumulate = _accumulate_op
 
 
 cdef int check_root(Tensor x, int i) except -1:
@@ -67,7 +64,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     run_backward((x,), (first_gradient(x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
                  None if inputs is None else as_kept(inputs), True,
-                 as_cut("backward", no_grad_set))
+                 as_no_grad_set("backward", no_grad_set))
 
 
 cdef tuple as_tensors(str name, object given):
@@ -85,7 +82,7 @@ cdef Tensor at_edge(str name, object edge):
     if not 0 <= edge.output_nr < node.n_outputs:
         raise RuntimeError(f"{name}: the GradientEdge names output {edge.output_nr} of "
                            f"{node.name()}, which has {node.n_outputs}")
-    if node.op is accumulate:
+    if node.is_leaf:
         return node.variable
     if name == "backward":
         raise RuntimeError("backward: inputs has a GradientEdge of a result, which has no .grad to "
@@ -119,17 +116,17 @@ cdef tuple as_kept(object given):
     return tensors
 
 
-cdef tuple as_cut(str name, object given):
+cdef tuple as_no_grad_set(str name, object given):
     """The tensors and names whose gradients are taken as zero."""
-    cdef tuple cut
+    cdef tuple values
     if given is None:
         return None
-    cut = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
-    for x in cut:
+    values = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
+    for x in values:
         if not isinstance(x, (Tensor, str)):
             raise TypeError(f"{name}: no_grad_set takes Tensors and names of leaves, got "
                             f"{type(x).__name__}")
-    return cut
+    return values
 
 
 cdef tuple as_gradients(str name, tuple roots, object given):
@@ -161,7 +158,7 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
     run_backward(roots, as_gradients("backward", roots, grad_tensors),
                  create_graph if retain_graph is None else retain_graph, create_graph,
                  None if inputs is None else as_kept(inputs), True,
-                 as_cut("backward", no_grad_set))
+                 as_no_grad_set("backward", no_grad_set))
 
 
 cdef bint has_none(tuple found) noexcept:
@@ -172,11 +169,12 @@ cdef bint has_none(tuple found) noexcept:
     return False
 
 
-cdef tuple zeros_where_cut(tuple found, tuple wanted, tuple cut):
+cdef tuple with_zeros(tuple found, tuple wanted, tuple no_grad_set):
     """The gradients, zeros for inputs in the `no_grad_set`."""
-    tensors = [id(x) for x in cut if isinstance(x, Tensor)]
-    return tuple([x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in cut) else g
-                  for x, g in zip(wanted, found)])
+    tensors = [id(x) for x in no_grad_set if isinstance(x, Tensor)]
+    return tuple([
+        x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in no_grad_set) else g
+        for x, g in zip(wanted, found)])
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
@@ -197,7 +195,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     >>> tensorlib.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    cdef tuple roots, wanted, found, cut = as_cut("grad", no_grad_set)
+    cdef tuple roots, wanted, found, zero = as_no_grad_set("grad", no_grad_set)
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched is not supported; call grad for each gradient")
     if materialize_grads and allow_unused is False:
@@ -207,11 +205,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
     found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
                          create_graph if retain_graph is None else retain_graph, create_graph,
-                         wanted, False, cut)
+                         wanted, False, zero)
     if not has_none(found):
         return found
-    if cut:
-        found = zeros_where_cut(found, wanted, cut)
+    if zero:
+        found = with_zeros(found, wanted, zero)
         if not has_none(found):
             return found
     if materialize_grads:

@@ -58,7 +58,7 @@ def columns_of(recording, batched=None):
 
         n = x.numel()
         if n and (batched or can and n >= COLUMNS_TOGETHER):
-            together = at_once([call.node for call, _ in path.steps])
+            together = at_once([node for node, _ in path.steps])
             columns = [found.movedim(0, -1) for found in together_in_parts(pushed, x, together)]
         else:
             columns = [stack(found, -1) for found in zip(*map(pushed, one_hots(x.detach())))]

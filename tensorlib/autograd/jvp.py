@@ -3,9 +3,10 @@
 import functools
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tangent import RULES, Call, check_derivative, tangent_of
+from tensorlib.autograd.tangent import RULES, check_derivative, tangent_of
 from tensorlib.autograd.transform import Recording
-from tensorlib.ops.declare import resolved
+from tensorlib.ops.calls import Call
+from tensorlib.ops.declare import resolved, run_resolved
 
 
 def jvp_of(op, args, kwargs, tangents):
@@ -22,29 +23,26 @@ def jvp_of(op, args, kwargs, tangents):
     >>> tangent
     tensor([0., 2.])
     """
-    if op.convert is not None:
-        op, args, kwargs = resolved(op, args, kwargs)
-    tensors = args[0] if op.variadic else [args[place] for place in op.places]
+    op, inputs, attributes = resolved(op, args, kwargs)
+    tensors = inputs[0] if op.variadic else inputs
     if len(tangents) != len(tensors):
         raise ValueError(
             f"jvp_of: {op.name} got {len(tensors)} tensors but {len(tangents)} tangents")
     if op.linearity == "composite":
-        return jvp_of_parts(op, list(tensors), args, kwargs, tangents)
+        return jvp_of_parts(op, list(tensors), attributes, tangents)
     check_derivative(op)
-    call = Call(op, args, kwargs)
-    return call.result, tangent_of(call, tangents)
+    out = run_resolved(op, inputs, attributes)
+    outputs = (out,) if isinstance(out, Tensor) else tuple(out)
+    return out, tangent_of(op, Call(op, inputs, outputs, attributes), tangents)
 
 
-def jvp_of_parts(op, tensors, args, kwargs, tangents):
+def jvp_of_parts(op, tensors, attributes, tangents):
     """`jvp_of` for what is made of operations."""
     moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
     with Recording([tensors[i] for i in moving], forward_mode=True) as recording:
         for i, x in zip(moving, recording.inputs):
             tensors[i] = x
-        given = list(args)
-        for place, x in zip(op.places, [tensors] if op.variadic else tensors):
-            given[place] = x
-        out = op.function(*given, **kwargs)
+        out = run_resolved(op, [tensors] if op.variadic else tensors, attributes)
     several = not isinstance(out, Tensor)
     outputs = recording.finish(list(out) if several else [out])
     moved = recording.push(recording.path(), [tangents[i] for i in moving])

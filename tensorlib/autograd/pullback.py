@@ -1,11 +1,11 @@
 """Reverse mode on batches: many gradients at once go through a recorded graph, node by node.
 
-The sweep of `engine` takes Tensors alone. Here the rules are evaluated in Python on `Batched`
-gradients, each once however many gradients there are.
+The backward sweep takes Tensors alone. Here the same rules are evaluated on `Batched` gradients,
+each once however many gradients there are.
 """
 
 from tensorlib._core.sweep import graph_reader
-from tensorlib._core.tensor.tensor import Tensor
+from tensorlib._core.sweep.rules import gradients as gradients_of
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.batch import Batched, has_rule, innermost, is_at, warn_of_loop
 from tensorlib.ops.declare import FUNCTIONS
@@ -25,8 +25,9 @@ class Pullback:
         starts = [node for node, _ in self.starts]
         self.nodes = graph_reader.nodes_between(starts, [end[0] for end in self.ends if end], since)
         passed = {*starts, *self.nodes}
-        self.steps = [(node, node.next_functions) for node in reversed(self.nodes)]
-        self.wanted = [tuple(edge[0] in passed for edge in edges) for _, edges in self.steps]
+        self.steps = [(node, graph_reader.operation(node), node.next_functions)
+                      for node in reversed(self.nodes)]
+        self.wanted = [tuple(edge[0] in passed for edge in edges) for *_, edges in self.steps]
         self.takes_batches = all(map(graph_reader.takes_batches, passed))
 
     def pull(self, gradients, recorded):
@@ -39,13 +40,13 @@ class Pullback:
             if end is not None and g is not None:
                 add(known, end, g)
         with set_grad_enabled(recorded):
-            for (node, edges), wanted in zip(self.steps, self.wanted):
+            for (node, op, edges), wanted in zip(self.steps, self.wanted):
                 n_outputs = graph_reader.count_outputs(node)
                 gs = tuple(known.pop((node, k), None) for k in range(n_outputs))
                 if all(g is None for g in gs):
                     continue
                 g = gs[0] if len(gs) == 1 else gs
-                grads = graph_reader.input_gradients(node, wanted, g, seen_as(g), recorded)
+                grads = gradients_of(node, op, wanted, g, recorded)
                 for edge, grad in zip(edges, grads):
                     if grad is not None:
                         add(known, edge, grad)
@@ -57,13 +58,6 @@ def add(known, edge, g):
     known[edge] = g if edge not in known else known[edge] + g
 
 
-def seen_as(g):
-    """What makes a batch of Tensors one gradient like `g`; None where `g` holds no such batch."""
-    if type(g) is Batched and type(g.value) is Tensor:
-        return lambda x: Batched(x, g.level)
-    return None
-
-
 # ---- one by one ----------------------------------------------------------------------------------
 
 def path_takes_batches(path):
@@ -71,14 +65,14 @@ def path_takes_batches(path):
 
     Rules from outside may do anything.
     """
-    return all(known_forward(call.op) for call, _ in path.steps)
+    return all(known_forward(graph_reader.operation(node)) for node, _ in path.steps)
 
 
 def known_forward(op):
     """Whether the forward-mode rule of an operation runs on batches."""
     if op.linearity == "jvp":
-        return getattr(op.tangent_rule, "__module__", "").startswith("tensorlib.ops.") and (
-            has_rule(op))
+        made_by = getattr(op.tangent_rule.function, "__module__", "")
+        return made_by.startswith("tensorlib.ops.") and has_rule(op)
     return op.linearity in ("linear", "multilinear", "deriv") and has_rule(op)
 
 

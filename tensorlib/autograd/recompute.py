@@ -3,7 +3,7 @@
 import weakref
 
 from tensorlib._core.create.generator import default_generator
-from tensorlib._core.graph.modes import _set_complete, _set_packing
+from tensorlib._core.graph.modes import _set_forward_mode, _set_packing
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
@@ -60,8 +60,8 @@ class _Segment:
         self.args = [saved(i, value) for i, value in enumerate(args)]
         self.kwargs = {name: saved(repr(name), value) for name, value in kwargs.items()}
         self.random_state = random_state
-        self.complete = _set_complete(False)
-        _set_complete(self.complete)
+        self.forward_mode = _set_forward_mode(False)
+        _set_forward_mode(self.forward_mode)
         self.places = []
 
     def pack(self, x):
@@ -99,13 +99,13 @@ class _Segment:
         now = default_generator.get_state()
         if self.random_state is not None:
             default_generator.set_state(self.random_state)
-        complete = _set_complete(self.complete)
+        forward_mode = _set_forward_mode(self.forward_mode)
         try:
             with enable_grad(), saved_tensors_hooks(fill, lambda x: x):
                 self.function(*[restored(value) for value in self.args],
                               **{name: restored(value) for name, value in self.kwargs.items()})
         finally:
-            _set_complete(complete)
+            _set_forward_mode(forward_mode)
             if self.random_state is not None:
                 default_generator.set_state(now)
         if count != len(self.places):

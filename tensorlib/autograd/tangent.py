@@ -4,51 +4,21 @@ What kind of map an operation is gives its rule. A linear one maps the tangents 
 inputs; a multilinear one is linear in each argument; an element-wise one multiplies each tangent
 with the formula of its derivative. Only the rest declare a rule of their own, `@name.jvp`.
 
-A rule sees one run of an operation: `Call`, which holds arguments and results, or `NodeCall`, what
-a node kept of them (forward.py).
+What a rule knows of the run of its operation it has from a source: a node, which kept it
+(forward.py), or a `Call`.
 """
 
-from tensorlib._core.graph.op import find
-from tensorlib._core.layout.views import zeros, zeros_like
-from tensorlib._core.tensor.tensor import Tensor
+from tensorlib._core.layout.views import zeros
+from tensorlib._core.sweep import graph_reader, rules
 
 
-class Call:
-    """One run of an operation: its tensors, its attributes and what it gave."""
+def tangent_of(op, source, tangents):
+    """The tangent of what a run of `op` gave: a Tensor, or a tuple where it gives several.
 
-    def __init__(self, op, args, kwargs):
-        tensors = len(op.arguments)
-        self.op = op
-        self.inputs = tuple(args[0]) if op.variadic else tuple(args[:tensors])
-        self.attributes = {**dict(zip(op.attributes, args[tensors:])), **kwargs}
-        out = op.function(*((self.inputs,) if op.variadic else self.inputs), **self.attributes)
-        self.outputs = (out,) if isinstance(out, Tensor) else tuple(out)
-        self.result = out
-
-    def input(self, i):
-        """Input `i`."""
-        return self.inputs[i]
-
-    def output(self, k):
-        """Output `k`."""
-        return self.outputs[k]
-
-    def input_facts(self, i):
-        """Shape and dtype of input `i`."""
-        return self.inputs[i].shape, self.inputs[i].dtype
-
-    def output_facts(self, k):
-        """Shape and dtype of output `k`."""
-        return self.outputs[k].shape, self.outputs[k].dtype
-
-    def zeros(self, i):
-        """Zeros like input `i`."""
-        return zeros_like(self.inputs[i])
-
-
-def tangent_of(call, tangents):
-    """The tangent of what a call gave: a Tensor, or a tuple where the operation gives several."""
-    return RULES[call.op.linearity](call, tangents)
+    `tangents` are a tensor or None for each input. Raises RuntimeError as `check_derivative`.
+    """
+    check_derivative(op)
+    return RULES[op.linearity](op, source, tangents)
 
 
 def check_derivative(op):
@@ -61,83 +31,56 @@ def check_derivative(op):
             f"@{op.name}.jvp")
 
 
-def linear_tangent(call, tangents):
+def linear_tangent(op, source, tangents):
     """The operation applied to the tangents."""
-    moved = filled(call, tangents)
-    op = call.op
-    return fitted(op.function(*((moved,) if op.variadic else moved), **call.attributes), call)
+    moved = filled(source, tangents)
+    return fitted(op.function(*((moved,) if op.variadic else moved),
+                              **graph_reader.attributes(source)), source)
 
 
-def multilinear_tangent(call, tangents):
+def multilinear_tangent(op, source, tangents):
     """The sum of the operation with one argument after the other replaced by its tangent."""
-    op, places = call.op, range(len(tangents))
-    return added(
-        [op.function(*[tangent if k == i else call.input(k) for k in places], **call.attributes)
-         for i, tangent in enumerate(tangents) if tangent is not None], call)
+    places, attributes = range(len(tangents)), graph_reader.attributes(source)
+    return added([op.function(*[tangent if k == i else graph_reader.kept_input(source, k)
+                                for k in places], **attributes)
+                  for i, tangent in enumerate(tangents) if tangent is not None], source)
 
 
-def elementwise_tangent(call, tangents):
+def elementwise_tangent(op, source, tangents):
     """The sum of each tangent times the derivative for its argument."""
-    terms = []
-    for rule, tangent in zip(call.op.rules, tangents):
-        if tangent is None or rule is None:
-            continue
-        slope = rule.function(*[
-            tangent if name == "g" else valued(call, name) for name in rule.names])
-        if "g" in rule.names:
-            terms.append(slope)
-        elif isinstance(slope, (int, float)):
-            terms.append(tangent * slope)
-        else:
-            terms.append(find("zmul").function(tangent, slope))
-    return added(terms, call)
+    return added([rules.product(source, op, i, tangent) for i, tangent in enumerate(tangents)
+                  if tangent is not None and op.rules[i] is not None], source)
 
 
-def declared_tangent(call, tangents):
+def declared_tangent(op, source, tangents):
     """What the operation's own forward-mode rule gives."""
-    op, rule = call.op, call.op.tangent_rule
-    known = {**dict(zip(op.attributes, op.defaults)), **call.attributes}
-    known.update(zip([f"d_{name}" for name in op.arguments], filled(call, tangents)))
-    return rule(*[
-        known[name] if name in known else valued(call, name) for name in op.tangent_names])
+    return rules.tangent(source, op, filled(source, tangents))
 
 
-def function_tangent(call, tangents):
+def function_tangent(op, node, tangents):
     """What the user's `jvp` of an `autograd.Function` gives: a tuple, with None for no tangent."""
-    return call.op.tangent_rule(call, tangents)
+    return op.tangent_rule.function(node, tangents)
 
 
 RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
          "deriv": elementwise_tangent, "jvp": declared_tangent, "function": function_tangent}
 
 
-def valued(call, name):
-    """What a parameter of a rule stands for: an output, an argument, or a fact of an argument."""
-    op = call.op
-    if name in op.outputs:
-        return call.output(op.outputs.index(name))
-    if name in op.arguments:
-        return call.input(op.arguments.index(name))
-    owner, _, what = name.rpartition("_")
-    shape, dtype = call.input_facts(op.arguments.index(owner))
-    return {"shape": shape, "ndim": len(shape), "dtype": dtype}[what]
-
-
-def filled(call, tangents):
+def filled(source, tangents):
     """The tangents, zeros for those that are None."""
-    return tuple(call.zeros(i) if tangent is None else tangent
+    return tuple(zeros(*graph_reader.input_facts(source, i)) if tangent is None else tangent
                  for i, tangent in enumerate(tangents))
 
 
-def added(terms, call):
+def added(terms, source):
     """The sum of the terms, brought to the shape and dtype of the output."""
     if not terms:
-        return zeros(*call.output_facts(0))
-    return fitted(sum(terms[1:], terms[0]), call)
+        return zeros(*graph_reader.output_facts(source, 0))
+    return fitted(sum(terms[1:], terms[0]), source)
 
 
-def fitted(tangent, call):
+def fitted(tangent, source):
     """A tangent in the shape and dtype of the output, where these come from other arguments."""
-    shape, dtype = call.output_facts(0)
+    shape, dtype = graph_reader.output_facts(source, 0)
     tangent = tangent if tangent.shape == shape else tangent.expand(shape)
     return tangent if tangent.dtype == dtype else tangent.to(dtype)

@@ -5,6 +5,7 @@
 
 import itertools
 
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.layout.views import zeros_like
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.forward import Path
@@ -26,7 +27,7 @@ class Recording:
     def __init__(self, tensors, forward_mode=False):
         self.caller_records = is_grad_enabled()
         self.forward_mode = forward_mode
-        self.since = graph_reader.sequence()
+        self.since = recorded_so_far()
         self.linked = self.caller_records and True in [x.requires_grad for x in tensors]
         self.inputs = [
             x.view(x.shape) if self.caller_records and x.requires_grad

@@ -6,21 +6,48 @@ from typing import Any
 from tensorlib._core.graph.node import _set_grad_enabled
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
+from tensorlib._core.sweep.rules import gradients
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.compose import ARGUMENT
 from tensorlib.ops.declare import FUNCTIONS, resolved, run_resolved
 
-FACTS = ("shape", "ndim", "dtype")      # what a rule may ask of an argument, as in `input_shape`
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One run of an operation: `op`, `inputs`, `outputs` and `attributes` by name."""
+    """One run of an operation: `op`, `inputs`, `outputs` and `attributes` by name.
+
+    It is a source for the evaluation of rules, as a node of the graph is.
+    """
 
     op: Op
     inputs: tuple[Any, ...]
-    outputs: tuple[Tensor, ...]
+    outputs: tuple[Any, ...]
     attributes: dict[str, Any]
+
+    def input(self, i: int) -> Any:
+        """The tensor with this number among all that were given."""
+        return self.inputs[0][i] if self.op.variadic else self.inputs[i]
+
+    def output(self, k: int) -> Any:
+        """The output with this number."""
+        return self.outputs[k]
+
+    @property
+    def facts(self) -> list[tuple[Any, Any]]:
+        """For each tensor that was given: its shape and dtype."""
+        return [(x.shape, x.dtype) for x in flat(self.inputs)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCall(Call):
+    """What the gradient needs of a call: `likes` are the shapes and dtypes of all its inputs."""
+
+    likes: list[Any]
+
+    @property
+    def facts(self) -> list[tuple[Any, Any]]:
+        """For each tensor that was given: its shape and dtype."""
+        return self.likes[0] if self.op.variadic else self.likes
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +160,12 @@ def gradient_of(op):
 
     def gradient(*values, likes, **attributes):
         given = dict(zip(needs, values))
+        known = KeptCall(op, tuple(map(given.get, op.arguments)),
+                         tuple(map(given.get, op.outputs)), attributes, likes)
+        wanted = [dtype.is_floating_point for _, dtype in known.facts]
         gs = tuple(given[f"grad_{name}"] for name in op.outputs)
-        return by_rules(op, {**given, **attributes}, likes, gs)
+        grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs, True))
+        return (grads,) if op.variadic else grads
 
     def composite_gradient(*values, **attributes):
         given = dict(zip(needs, values))
@@ -151,48 +182,6 @@ def gradient_of(op):
               forward=gradient, linearity="composite", registered=False)
     made.function = gradient
     return made
-
-
-def by_rules(op, known, likes, gs):
-    """The gradient of each input, by the rules of an operation; None for what is not floating."""
-    known["g"] = gs[0] if len(gs) == 1 else gs
-    if op.variadic:
-        for i, fact in enumerate(("shape", "dtype")):
-            known[f"{op.arguments[0]}_{fact}"] = [like[i] for like in likes[0]]
-        known[f"{op.arguments[0]}_ndim"] = [len(like[0]) for like in likes[0]]
-        likes = likes[0]
-    else:
-        for name, (shape, dtype) in zip(op.arguments, likes):
-            known.update(zip((f"{name}_{fact}" for fact in FACTS), (shape, len(shape), dtype)))
-    if op.rules[0] is not None and op.rules[0].joint:
-        grads = op.rules[0].function(*[known[name] for name in op.rules[0].names])
-        grads = tuple(fitted(x, like) for x, like in zip(grads, likes))
-        return (grads,) if op.variadic else grads
-    return tuple(
-        fitted(by_rule(op, name, rule, known), like) if like[1].is_floating_point else None
-        for name, rule, like in zip(op.arguments, op.rules, likes))
-
-
-def by_rule(op, name, rule, known):
-    """The gradient of one argument, before it is brought to the argument's shape and dtype."""
-    if rule is None:
-        raise RuntimeError(
-            f"{op.name}_gradient: {op.name} has no gradient for its argument {name!r}")
-    slope = rule.function(*[known[name] for name in rule.names])
-    if isinstance(slope, (int, float)):
-        return known["g"] * slope if slope else known["g"].new_zeros(known["g"].shape)
-    if not op.elementwise or "g" in rule.names:
-        return slope
-    return find("zmul").function(known["g"], slope)
-
-
-def fitted(grad, like):
-    """A gradient summed over what was broadcast, in the dtype of the input."""
-    if grad is None:
-        return None
-    if grad.shape != like[0]:
-        grad = find("sum_to_size").function(grad, like[0])
-    return grad if grad.dtype == like[1] else grad.to(like[1])
 
 
 def swept(op, inputs, attributes, gs):

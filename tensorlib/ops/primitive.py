@@ -119,7 +119,7 @@ def defjvp(
     if record.variadic:
         raise ValueError(f"defjvp: {record.name} takes any number of tensors; forward-mode rules "
                          "are for a fixed number")
-    before = record.tangent_rule.rules if record.tangent_rule else {}
+    before = record.tangent_rule.function.rules if record.tangent_rule else {}
     rules = {**before, **dict(named_rules("defjvp", record, jvps, argnums))}
     tangents = [f"d_{name}" for name in record.arguments]
     record.add_tangent(TangentRule(record, rules), (

@@ -451,6 +451,40 @@ def test_one_output_of_several_can_be_cut():
     assert_close(x.grad, [[1.0, 3.0]])
 
 
+def test_no_grad_set_knows_the_leaves_behind_a_gradient_of_zero():
+    x, w = leaf(2.0), leaf(3.0)
+    x.name, w.name = "x", "w"
+    hidden = x.exp()
+    loss = (hidden * w).sum()
+    loss.backward(retain_graph=True, no_grad_set=[hidden, "x"])
+    assert x.grad is None
+    assert_close(w.grad, hidden.detach())
+    with pytest.raises(ValueError, match="'v'.*'w', 'x'"):
+        loss.backward(no_grad_set=[hidden, "v"])
+
+
+def test_a_function_is_told_that_a_gradient_in_no_grad_set_is_not_needed():
+    needed = []
+
+    class Product(tl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            needed.append(ctx.needs_input_grad)
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    x, y = leaf(2.0), leaf(3.0)
+    loss = Product.apply(x, y).sum()
+    loss.backward(retain_graph=True, no_grad_set=[x])
+    loss.backward(no_grad_set=[y])
+    assert needed == [(False, True), (True, False)]
+
+
 def test_no_grad_set_is_checked():
     x = leaf(2.0)
     with pytest.raises(TypeError, match="no_grad_set.*int"):

@@ -111,3 +111,16 @@ def test_an_attribute_by_keyword_without_a_default():
     assert shifted.attributes == ("by",) and shifted(x, by=2.0).tolist() == [3.0, 4.0]
     with pytest.raises(TypeError, match="'by'"):
         shifted(x)
+
+
+def test_a_forward_mode_rule_of_many_tensors():
+    def total(a, b, c, d, e, f, k, x, y):
+        return a + b + c + d + e + f + k + x * y
+
+    total.__name__ = f"total_{next(numbers)}"
+    made = ops.primitive(total)
+    ops.defjvp(made, *[lambda g, *_: g] * 7, lambda g, ans, *xs: g * xs[8],
+               lambda g, ans, *xs: g * xs[7])
+    values = [x.detach() for x in leaves(*range(9))]
+    _, moved = func.jvp(made, tuple(values), tuple(tl.ones_like(x) for x in values))
+    assert_close(moved, 7 + values[7] + values[8])

@@ -10,7 +10,7 @@ from tensorlib._core.apply.elementwise cimport apply_into
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
-from tensorlib._core.graph.node cimport gradient_edge, mode, set_history
+from tensorlib._core.graph.node cimport gradient_node, mode, set_history
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
@@ -148,7 +148,7 @@ cdef bint meets(Tensor x, Tensor other) noexcept:
 cdef Tensor as_it_was(Tensor x):
     """A copy of a value that is about to change, in its place in the graph."""
     cdef Tensor copy = packed_copy(x, x.type)
-    copy.grad_node, copy.slot = gradient_edge(x), x.slot
+    copy.grad_node, copy.slot = gradient_node(x), x.slot
     return copy
 
 

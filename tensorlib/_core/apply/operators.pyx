@@ -274,7 +274,7 @@ def make_sized(Op op):
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
             record(op, args, 1, x,
-                   {named: sizes} if op.kept_attributes or mode().complete else None)
+                   {named: sizes} if op.kept_attributes or mode().forward_mode else None)
         return x
     return function
 

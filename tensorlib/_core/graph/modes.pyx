@@ -21,17 +21,17 @@ def _set_inference(bint enabled):
 
 def _set_anomaly(bint enabled, bint check_nan):
     """Sets whether this thread detects anomalies, and NaN; returns what held before."""
-    before = bool(mode().watched & TRACED), bool(mode().watched & CHECKED)
-    mode().watched &= ~(TRACED | CHECKED)
+    before = bool(mode().node_flags & TRACED), bool(mode().node_flags & CHECKED)
+    mode().node_flags &= ~(TRACED | CHECKED)
     if enabled:
-        mode().watched |= TRACED | (CHECKED if check_nan else 0)
+        mode().node_flags |= TRACED | (CHECKED if check_nan else 0)
     return before
 
 
-def _set_complete(bint complete):
+def _set_forward_mode(bint enabled):
     """Sets whether nodes keep what forward mode may need as well; returns what held before."""
-    cdef bint before = mode().complete
-    mode().complete = complete
+    cdef bint before = mode().forward_mode
+    mode().forward_mode = enabled
     return before
 
 
@@ -41,9 +41,9 @@ def _set_packing(hooks):
     held = None if before == NULL else <object>before
     Py_XDECREF(before)
     mode().packing = NULL
-    mode().watched &= ~PACKED
+    mode().node_flags &= ~PACKED
     if hooks is not None:
         Py_INCREF(hooks)
         mode().packing = <PyObject*>hooks
-        mode().watched |= PACKED
+        mode().node_flags |= PACKED
     return held

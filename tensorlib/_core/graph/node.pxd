@@ -1,6 +1,5 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc
 
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -22,6 +21,20 @@ cdef struct Saved:
     PyObject* tensor     # owned
     int64_t version
 
+# What the sweep that is under way notes in a node; a sweep inside of a hook sets it aside.
+cdef struct Visit:
+    int64_t sweep        # the number of the sweep
+    int pending          # dependents that have not reported
+    int cursor           # edges that the walk has still to follow
+    bint walked          # the walk has come by
+    bint needed          # a gradient that is asked for is that of the node or depends on it
+    bint passes_on       # the second of these
+    bint is_target       # its own gradients are asked for
+    PyObject* parent     # the node from which the walk came here
+    PyObject* grad       # that of the only output, owned
+    PyObject** grads     # those of all outputs, owned: points to `grad` where there is one
+    Visit* outer         # what an outer sweep noted, which will come by as well; or NULL
+
 cdef class Node:
     cdef object op
     cdef object attributes         # what the rules need beside tensors, or None
@@ -32,26 +45,19 @@ cdef class Node:
     cdef int n_edges
     cdef int n_outputs
     cdef int n_saved
-    cdef int64_t mark              # the last walk that came by (graph_reader.pyx)
     cdef bint released             # the saved values were let go by a sweep
     cdef bint packs                # its values are saved through hooks
-    cdef bint watched              # the garbage collector looks after it
+    cdef bint tracked              # by the garbage collector, and what is built on it too
     cdef Edge* edges
     cdef Saved* saved
     cdef Edge inline_edges[N_INLINE]
     cdef Saved inline_saved[N_INLINE]
-    # the state of one sweep
-    cdef int64_t sweep
-    cdef int pending               # dependents that have not reported
-    cdef int cursor                # the next edge to follow
-    cdef bint needed
-    cdef bint displaced            # an outer sweep will come by as well
-    cdef bint is_target            # its gradients are asked for
-    cdef PyObject** grads          # one for each output, owned
-    cdef PyObject* inline_grad
+    cdef bint is_leaf              # AccumulateGrad: saves the leaf whose .grad takes the gradient
+    cdef Visit visit
 
-cdef enum Watch:
-    IN_SWEEP = 1         # shown to the garbage collector as it is made
+# What else is done with a new node.
+cdef enum NodeFlag:
+    TRACKED = 1          # shown to the garbage collector as it is made
     TRACED = 2           # notes where it was made, for the detection of anomalies
     CHECKED = 4          # and its gradients are searched for NaN
     PACKED = 8           # saves its values through hooks
@@ -67,32 +73,22 @@ cdef enum HookKind:
 # What holds for operations that run on this thread.
 cdef struct Mode:
     bint grad            # operations are recorded
-    int watched          # what else is done with each new node: flags of Watch
-    bint complete        # nodes keep what forward-mode rules may need as well
+    int node_flags       # what else is done with new nodes: of NodeFlag
+    bint forward_mode    # nodes keep what forward-mode rules may need as well
     PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
     PyObject* running    # the node whose gradient is computed and searched for anomalies, or NULL
     int64_t epoch        # tensors born before it must not be written in place
 
 cdef Mode* mode() noexcept nogil
 
-cdef int64_t sequence_now() noexcept
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
-cdef void watch(Node node) noexcept
+cdef void track(Node node) noexcept
+cdef void release_saved(Node node) noexcept
 cdef object hook_node(Node node, HookKind kind, int slot, object hook)
 cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
-cdef Node gradient_edge(Tensor x)
+cpdef Node gradient_node(Tensor x)
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
     return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]
-
-cdef inline PyObject** grad_place(Node node, int slot) except NULL:
-    """Where the gradient of one output of a node is kept during a sweep."""
-    if node.n_outputs == 1:
-        return &node.inline_grad
-    if node.grads == NULL:
-        node.grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
-        if node.grads == NULL:
-            raise MemoryError()
-    return &node.grads[slot]

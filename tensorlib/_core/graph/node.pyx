@@ -6,16 +6,16 @@ gradient needs (`saved`). Neither is a Python list: a node with two inputs is on
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 
 import traceback
 
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport first_version
-from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, watch_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -33,7 +33,7 @@ cdef extern from * nogil:
     """
     #include <stdint.h>
     static __thread struct {
-        int grad, watched, complete;
+        int grad, node_flags, forward_mode;
         void *packing, *running;
         int64_t epoch;
     } thread_mode = {1};
@@ -58,21 +58,18 @@ def _set_grad_enabled(bint enabled):
     return before
 
 
-cdef int64_t next_sequence = 0
-
-
-cdef int64_t sequence_now() noexcept:
-    """The number that the next node will have."""
-    return next_sequence
+cdef int64_t next_sequence = 1
 
 
 def recorded_so_far():
-    """How many nodes were made: the sequence number of the next one."""
-    return sequence_now()
+    """The number of the next node: those recorded from now on are not below it."""
+    return next_sequence
 
 
+# Without the trashcan the death of a long chain would recurse until the stack is full.
 @cython.final
 @cython.freelist(65536)
+@cython.trashcan(True)
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
 
@@ -81,7 +78,7 @@ cdef class Node:
         for i in range(self.n_edges):
             if self.edges[i].ndim > EDGE_NDIM:
                 free(<void*>self.edges[i].dims[0])
-        bury(self)
+        drop_references(self)
         if self.edges != self.inline_edges:
             free(self.edges)
         if self.saved != self.inline_saved:
@@ -117,14 +114,14 @@ cdef class Node:
     @property
     def variable(self):
         """The leaf that an AccumulateGrad node accumulates into."""
-        if self.op is not accumulate:
+        if not self.is_leaf:
             raise AttributeError(f"{self.name()} has no variable; AccumulateGrad nodes have")
         return <object>self.saved[0].tensor
 
     @property
     def metadata(self):
         """A dict for notes of the user's."""
-        watch(self)
+        track(self)
         if self.notes is None:
             self.notes = {}
         return self.notes
@@ -136,7 +133,7 @@ cdef class Node:
         Empty once a sweep has let them go.
         """
         cdef int i
-        if self.op is accumulate:
+        if self.is_leaf:
             return {}
         return {name: alias(<Tensor>self.saved[i].tensor)
                 for i, name in enumerate(saved_names(self))
@@ -145,9 +142,7 @@ cdef class Node:
     @property
     def saved_bytes(self):
         """Bytes of the tensors that this node keeps for its gradient."""
-        cdef int i
-        return 0 if self.op is accumulate or self.packs else sum(
-            [(<Tensor>self.saved[i].tensor).nbytes for i in range(self.n_saved)])
+        return sum([x.nbytes for x in self.saved_values.values()])
 
     def register_hook(self, hook):
         """Calls `hook(grad_inputs, grad_outputs)` after this node has run in a sweep.
@@ -192,65 +187,48 @@ class _Accumulate:
     name = "accumulate_grad"
 
 
-_accumulate_op = _Accumulate()
-cdef object accumulate = _accumulate_op
+cdef object accumulate = _Accumulate()
 
 
-# ---- reference counts held in C arrays -----------------------------------------------------------
-# Freed without recursion: what a dying node holds is put on one list, which the outermost dying
-# node empties. So a chain of ten million nodes is freed in constant stack.
+# ---- references held in C arrays -----------------------------------------------------------------
 
-cdef PyObject** buried = NULL
-cdef Py_ssize_t n_buried = 0, room_buried = 0
-cdef bint burying = False
-
-
-cdef void bury_one(PyObject* value) noexcept:
-    global buried, n_buried, room_buried
-    if n_buried == room_buried:
-        room_buried = 2 * room_buried if room_buried else 64
-        buried = <PyObject**>realloc(buried, room_buried * sizeof(PyObject*))
-    buried[n_buried] = value
-    n_buried += 1
+cdef void release_saved(Node node) noexcept:
+    """Lets go of the saved values."""
+    cdef int i, n = node.n_saved
+    node.n_saved = 0
+    node.released = node.released or n > 0
+    for i in range(n):
+        Py_DECREF(<object>node.saved[i].tensor)
 
 
-cdef void bury(Node node) noexcept:
-    """Gives up every reference that the node holds in its C arrays."""
-    global n_buried, burying
+cdef void drop_references(Node node) noexcept:
+    """Lets go of all that the node holds in its C arrays."""
+    cdef PyObject* target
     cdef int i
-    if node.op is accumulate and node.n_saved:
+    if node.is_leaf and node.n_saved:
         (<Tensor>node.saved[0].tensor).accumulator = NULL
     for i in range(node.n_edges):
-        if node.edges[i].target != NULL:
-            bury_one(node.edges[i].target)
-            node.edges[i].target = NULL
-    for i in range(node.n_saved):
-        bury_one(node.saved[i].tensor)
-    node.n_saved = 0
-    if burying:
-        return
-    burying = True
-    while n_buried:
-        n_buried -= 1
-        Py_DECREF(<object>buried[n_buried])
-    burying = False
+        target = node.edges[i].target
+        node.edges[i].target = NULL
+        Py_XDECREF(target)
+    release_saved(node)
 
 
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
 # points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
 # whose `.grad` has a graph (create_graph) can point back to it, and so can hooks and what a
-# `Function` keeps: these nodes are watched, and those that are built on them.
+# `Function` keeps: these nodes are tracked, and those that are built on them.
 
-cdef void watch(Node node) noexcept:
+cdef void track(Node node) noexcept:
     """Shows a node and what it saves to the garbage collector, and all that will be built on it."""
     cdef int i
-    node.watched = True
+    node.tracked = True
     if not PyObject_GC_IsTracked(node):
         PyObject_GC_Track(node)
     for i in range(node.n_saved):
         if not node.packs:
-            watch_tensor(<Tensor>node.saved[i].tensor)
+            track_tensor(<Tensor>node.saved[i].tensor)
 
 
 cdef traverseproc traverse_fields = type_slots.tp_traverse
@@ -274,7 +252,7 @@ cdef int traverse(PyObject* self, visitproc visit, void* arg) noexcept:
 
 
 cdef int clear(PyObject* self) noexcept:
-    bury(<Node>self)
+    drop_references(<Node>self)
     return clear_fields(self)
 
 
@@ -289,15 +267,15 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     global next_sequence
     cdef Node node = Node.__new__(Node)
     cdef int i
-    cdef int watched = mode().watched
-    node.watched = watched != 0
-    if not watched:
+    cdef int flags = mode().node_flags
+    node.tracked = flags != 0
+    if not flags:
         PyObject_GC_UnTrack(node)
-    elif watched & TRACED and op is not accumulate:
+    elif flags & TRACED and op is not accumulate:
         node.notes = {"traceback_": traceback.format_stack()}
         if mode().running != NULL:
             node.notes["parent_"] = <object>mode().running
-    node.packs = watched & PACKED and op is not accumulate
+    node.packs = flags & PACKED and op is not accumulate
     node.edges = node.inline_edges
     node.saved = node.inline_saved
     if n_edges > N_INLINE:
@@ -313,6 +291,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     node.n_edges = n_edges
     node.n_outputs = n_outputs
     node.op = op
+    node.is_leaf = op is accumulate
     node.sequence = next_sequence
     next_sequence += 1
     return node
@@ -336,10 +315,10 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
     edge.dtype = x.type
     edge.slot = x.slot
     if requires_grad(x):
-        target = gradient_edge(x)
+        target = gradient_node(x)
         Py_INCREF(target)
         edge.target = <PyObject*>target
-        node.watched |= (<Node>target).watched
+        node.tracked |= (<Node>target).tracked
     return 0
 
 
@@ -355,20 +334,15 @@ cdef Node accumulator_of(Tensor leaf):
     node.hooks = leaf.hooks
     leaf.accumulator = <void*>node
     if node.hooks is not None:
-        watch(node)
+        track(node)
     return node
 
 
-cdef Node gradient_edge(Tensor x):
+cpdef Node gradient_node(Tensor x):
     """The node that receives the gradient of `x`, or None if it requires none."""
     if x.grad_node is not None:
         return <Node>x.grad_node
     return accumulator_of(x) if x.wants_grad else None
-
-
-def gradient_node(Tensor x not None):
-    """As `gradient_edge`, for Python."""
-    return gradient_edge(x)
 
 
 # ---- hooks ---------------------------------------------------------------------------------------
@@ -396,10 +370,10 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     cdef Tensor leaf
     if node.hooks is None:
         node.hooks = {}
-        if node.op is accumulate:
+        if node.is_leaf:
             leaf = <Tensor>node.saved[0].tensor
             leaf.hooks = node.hooks
-    watch(node)
+    track(node)
     key = object()
     node.hooks[key] = (<int>kind, slot, hook)
     return RemovableHandle(node.hooks, key)

@@ -2,7 +2,8 @@
 from tensorlib._core.tiles.program cimport TileProgram
 
 cdef enum:
-    MAX_WANTS = 16
+    MAX_WANTS = 64       # that the parameters of a forward-mode rule may be
+    MAX_PARAMETERS = 16  # of a gradient rule
 
 # What makes an operation on integers an error, in its last argument.
 cdef enum Guard:
@@ -21,6 +22,7 @@ cdef enum RuleKind:
 # What a parameter of a rule stands for.
 cdef enum Want:
     GRADIENT
+    TANGENT
     SAVED
     INPUTS           # all tensors of a sequence
     ATTRIBUTE
@@ -30,13 +32,14 @@ cdef enum Want:
     NODE
 
 cdef class Rule:
-    """How the gradient of one input (or of all, when `joint`) follows from what was saved."""
+    """How the gradient of one input (or of all, when `joint`) follows from what was saved, or the
+    tangent of the output from those of the inputs."""
     cdef readonly object function
     cdef readonly tuple names
     cdef RuleKind kind
     cdef int n_wants
-    cdef Want wants[MAX_WANTS]
-    cdef int places[MAX_WANTS]
+    cdef unsigned char wants[MAX_WANTS]
+    cdef unsigned char places[MAX_WANTS]
     cdef unsigned int mask             # the saved values it needs, a bit each
     cdef TileProgram program
     cdef readonly bint joint
@@ -51,8 +54,7 @@ cdef class Op:
     cdef readonly tuple outputs        # names of what it gives
     cdef readonly object forward
     cdef readonly str linearity        # a key of RULES in autograd/tangent.py, "composite", or ""
-    cdef readonly object tangent_rule
-    cdef readonly tuple tangent_names
+    cdef readonly Rule tangent_rule
     cdef readonly bint differentiable
     cdef readonly bint elementwise
     cdef readonly bint variadic        # takes a sequence of tensors
@@ -73,4 +75,5 @@ cdef class Op:
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int loop
     cdef TileProgram program
+    cdef Rule make_rule(self, function, names, int most)
     cdef int resolve(self, Rule rule, int i, str name) except -1

@@ -113,12 +113,8 @@ cdef class Op:
         its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
         `spreads` repeats the gradient over the attribute `dim`: the sweep does it without a call.
         """
-        cdef Rule rule = Rule.__new__(Rule)
-        cdef int i
-        if not self.differentiable:
-            raise ValueError(f"{self.name}: is declared without a derivative and takes no rule")
-        rule.function = function
-        rule.names = names or function.__code__.co_varnames[:function.__code__.co_argcount]
+        cdef Rule rule = self.make_rule(function, names, MAX_PARAMETERS)
+        self.kept_attributes |= {name for name in rule.names if name in self.attributes}
         rule.joint = argument is None
         rule.program = program
         rule.kind = TILES if program is not None else FUNCTION
@@ -126,11 +122,6 @@ cdef class Op:
             rule.kind = PASS if constant else ZERO
         if spreads:
             rule.kind = SPREAD
-        if len(rule.names) > MAX_WANTS:
-            raise ValueError(f"{self.name}: a rule takes at most {MAX_WANTS} parameters")
-        rule.n_wants = len(rule.names)
-        for i, name in enumerate(rule.names):
-            self.resolve(rule, i, name)
         if argument is None:
             self.rules = [rule] * self.n_args
         elif argument not in self.arguments:
@@ -139,11 +130,29 @@ cdef class Op:
         else:
             self.rules[self.arguments.index(argument)] = rule
 
+    cdef Rule make_rule(self, function, names, int most):
+        """A rule of `function` whose parameters, or `names` in their place, are found."""
+        cdef Rule rule = Rule.__new__(Rule)
+        cdef int i
+        if not self.differentiable:
+            raise ValueError(f"{self.name}: is declared without a derivative and takes no rule")
+        rule.function = function
+        rule.names = function.__code__.co_varnames[:function.__code__.co_argcount] if (
+            names is None) else names
+        if len(rule.names) > most:
+            raise ValueError(f"{self.name}: a rule takes at most {most} parameters")
+        rule.n_wants = len(rule.names)
+        for i, name in enumerate(rule.names):
+            self.resolve(rule, i, name)
+        return rule
+
     cdef int resolve(self, Rule rule, int i, str name) except -1:
         """Finds what a rule's parameter stands for."""
         cdef str owner, what
         if name == "g":
             rule.wants[i] = GRADIENT
+        elif name.startswith("d_") and name[2:] in self.arguments:
+            rule.wants[i], rule.places[i] = TANGENT, self.arguments.index(name[2:])
         elif name in self.outputs:
             rule.wants[i], rule.places[i] = SAVED, OUTPUT + self.outputs.index(name)
             rule.mask |= <unsigned int>1 << rule.places[i]
@@ -155,7 +164,6 @@ cdef class Op:
             rule.mask |= (<unsigned int>1 << OUTPUT) - 1
         elif name in self.attributes:
             rule.wants[i], rule.places[i] = ATTRIBUTE, self.attributes.index(name)
-            self.kept_attributes |= {name}
         elif name == "node":
             rule.wants[i] = NODE
         else:
@@ -180,17 +188,7 @@ cdef class Op:
         Its parameters name what it needs, as in a gradient rule, and the tangents `d_ARGUMENT`;
         `names` stands for parameters that say nothing.
         """
-        if not self.differentiable:
-            raise ValueError(f"{self.name}: is declared without a derivative and takes no rule")
-        if names is None and linearity == "jvp":
-            names = function.__code__.co_varnames[:function.__code__.co_argcount]
-            known = {f"d_{name}" for name in self.arguments}.union(
-                self.arguments, self.attributes, self.outputs)
-            for name in names:
-                if name not in known:
-                    self.fact(name)
-        self.tangent_rule = function
-        self.tangent_names = names
+        self.tangent_rule = self.make_rule(function, names, MAX_WANTS)
         self.linearity = linearity
         return function
 

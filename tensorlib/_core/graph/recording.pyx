@@ -7,10 +7,10 @@ the node is built; where nothing requires a gradient it costs a branch.
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
-from tensorlib._core.graph.node cimport Node, OUTPUT, mode, new_node, set_edge, watch
+from tensorlib._core.graph.node cimport Node, OUTPUT, mode, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport keep
-from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, watch_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
@@ -26,26 +26,22 @@ cdef int record(Op op, PyObject** args, int n, object outputs, object attributes
     """Links the outputs of an operation that ran to a new node, if an input requires a gradient."""
     cdef unsigned int mask = 0
     cdef bint wanted = False
+    cdef Rule rule
     cdef int i
     for i in range(n):
         if requires_grad(<Tensor>args[i]):
             wanted = True
-            break
-    if not wanted or not op.differentiable:
-        return 0
-    cdef Rule rule
-    for i in range(n):
-        if requires_grad(<Tensor>args[i]):
             rule = <Rule>(op.rules[0] if op.variadic else op.rules[i])
             if rule is not None:
                 mask |= rule.mask
-    if mode().complete:
-        mask |= complete_mask(op, n, 1 if isinstance(outputs, Tensor) else len(outputs))
-    link(op, args, n, mask, outputs, attributes)
-    return 0
+    if not wanted or not op.differentiable:
+        return 0
+    if mode().forward_mode:
+        mask |= forward_mask(op, n, 1 if isinstance(outputs, Tensor) else len(outputs))
+    return link(op, args, n, mask, outputs, attributes)
 
 
-cdef unsigned int complete_mask(Op op, int n, int n_outputs):
+cdef unsigned int forward_mask(Op op, int n, int n_outputs):
     """What forward mode may need: outputs, and inputs where the operation is not linear in all."""
     cdef unsigned int mask = ((<unsigned int>1 << min(n_outputs, 8)) - 1) << OUTPUT
     if op.linearity == "multilinear" or op.linearity == "jvp":
@@ -55,45 +51,34 @@ cdef unsigned int complete_mask(Op op, int n, int n_outputs):
 
 cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
               object attributes) except -1:
+    """Makes the node of an operation that ran, with the values that `mask` says."""
+    cdef bint several = not isinstance(outputs, Tensor)
+    cdef int i, n_outputs = len(outputs) if several else 1
     cdef Node node
     cdef Tensor out
-    cdef int i, k, n_outputs = 1
-    cdef bint several = not isinstance(outputs, Tensor)
-    if several:
-        n_outputs = len(outputs)
-    elif KIND[(<Tensor>outputs).type] != FLOAT_KIND:
+    if not several and KIND[(<Tensor>outputs).type] != FLOAT_KIND:
         return 0
     node = new_node(op, n, __builtin_popcount(mask), n_outputs)
     node.attributes = attributes
     for i in range(n):
         set_edge(node, i, <Tensor>args[i])
-    if mask:
-        if n > OUTPUT and mask & 1:
-            raise RuntimeError(f"{op.name}: its gradient needs the tensors themselves, and takes "
-                               f"at most {OUTPUT} of them; got {n}")
-        for i in range(min(n, <int>OUTPUT)):
-            if mask >> i & 1:
-                keep(node, i, <Tensor>args[i])
-    if not several:
-        out = <Tensor>outputs
-        if mask >> OUTPUT & 1:
-            keep(node, OUTPUT, alias(out))
-        out.grad_node = node
-        if node.watched:
-            watch(node)
-            watch_tensor(out)
-        return 0
-    for k in range(n_outputs):
-        out = <Tensor>outputs[k]
-        if mask >> (OUTPUT + k) & 1:
-            keep(node, OUTPUT + k, alias(out))
+    if n > OUTPUT and mask & 1:
+        raise RuntimeError(f"{op.name}: its gradient needs the tensors themselves, and takes "
+                           f"at most {OUTPUT} of them; got {n}")
+    for i in range(min(n, <int>OUTPUT)):
+        if mask >> i & 1:
+            keep(node, i, <Tensor>args[i])
+    for i in range(n_outputs):
+        out = <Tensor>outputs[i] if several else <Tensor>outputs
+        if mask >> (OUTPUT + i) & 1:
+            keep(node, OUTPUT + i, alias(out))
         if KIND[out.type] == FLOAT_KIND:
             out.grad_node = node
-            out.slot = k
-            if node.watched:
-                watch_tensor(out)
-    if node.watched:
-        watch(node)
+            out.slot = i
+            if node.tracked:
+                track_tensor(out)
+    if node.tracked:
+        track(node)
     return 0
 
 
@@ -112,23 +97,17 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
 
 
 cdef int record_general(Op op, tuple args, dict kwargs, object out) except -1:
-    cdef tuple tensors
+    cdef tuple tensors = tuple(args[0]) if op.variadic else args
+    cdef int i, n = len(tensors) if op.variadic else op.n_args
     cdef bint wanted = False
-    cdef int i, n = op.n_args
-    cdef object attributes = None
-    if op.variadic:
-        tensors = tuple(args[0])
-        n = len(tensors)
-    else:
-        tensors = args
     for i in range(n):
         if tensors[i] is out:
             return 0                     # an operation that had nothing to do
         wanted = wanted or (isinstance(tensors[i], Tensor) and requires_grad(<Tensor>tensors[i]))
     if not wanted:
         return 0
-    if op.kept_attributes or mode().complete:
-        attributes = bind_attributes(op, args, kwargs)
+    attributes = bind_attributes(op, args, kwargs or {}) if (
+        op.kept_attributes or mode().forward_mode) else None
     return record(op, (<TupleItems*><PyObject*>tensors).ob_item, n, out, attributes)
 
 
@@ -137,12 +116,7 @@ cdef dict bind_attributes(Op op, tuple args, dict kwargs):
     cdef dict bound = {}
     cdef int i, first = 1 if op.variadic else op.n_args
     for i, name in enumerate(op.attributes):
-        if name not in op.kept_attributes and not mode().complete:
-            continue
-        if first + i < len(args):
-            bound[name] = args[first + i]
-        elif kwargs and name in kwargs:
-            bound[name] = kwargs[name]
-        else:
-            bound[name] = op.defaults[i]
+        if name in op.kept_attributes or mode().forward_mode:
+            bound[name] = args[first + i] if first + i < len(args) else (
+                kwargs.get(name, op.defaults[i]))
     return bound

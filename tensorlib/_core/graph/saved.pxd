@@ -2,7 +2,6 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef int keep(Node node, int bit, Tensor x) except -1
-cdef void release_saved(Node node) noexcept
 cdef void forget_unpacked(Node node)
 cdef str recorded_at(Node node)
 cdef int check_not_released(Node node) except -1

@@ -2,12 +2,12 @@
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
 import os
 
-from tensorlib._core.base.dtypes cimport dtype_object
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport untracked
 from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, mode
@@ -88,15 +88,6 @@ cdef void forget_unpacked(Node node):
         (<Packed>node.saved[i].tensor).unpacked = None
 
 
-cdef void release_saved(Node node) noexcept:
-    cdef int i, n = node.n_saved
-    node.n_saved = 0
-    if n:
-        node.released = True
-    for i in range(n):
-        Py_DECREF(<object>node.saved[i].tensor)
-
-
 cdef str HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -165,6 +156,8 @@ cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     if not as_recorded:
         return x
     if bit >= OUTPUT:
+        if KIND[x.type] != FLOAT_KIND:
+            return x
         linked = alias(x)
         linked.grad_node = node
         linked.slot = bit - OUTPUT

@@ -10,7 +10,7 @@ from tensorlib._core.apply.elementwise cimport apply_binary
 from tensorlib._core.base.upcalls cimport ADD, registered
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, watch_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, track_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 from tensorlib._core.tiles.run cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
@@ -57,32 +57,25 @@ cdef bint add_in_place(PyObject* total, Tensor g) except -1:
 
 
 cdef int accumulate(Node node, bint create_graph) except -1:
-    """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad."""
+    """leaf.grad += the gradient that arrived; a buffer of the sweep's own becomes the grad.
+
+    In place where that may be, so that whoever holds `.grad` sees it grow, as in PyTorch.
+    """
     cdef Tensor leaf = <Tensor>node.saved[0].tensor
-    cdef PyObject* g = node.inline_grad
+    cdef PyObject* g = node.visit.grad
     if g == NULL:
         return 0
-    if leaf.gradient is None and Py_REFCNT(g) == 1 and only_ours(g):
-        leaf.gradient = <Tensor>g
-        if create_graph:
-            watch_tensor(leaf)
-        return 0
-    return add_gradient(leaf, <Tensor>g, create_graph)
-
-
-cdef bint add_to_grad(Tensor gradient, Tensor g) except -1:
-    """In place, so that whoever holds `.grad` sees it grow, as in PyTorch."""
-    if requires_grad(gradient) or not gradient.packed or not gradient.storage.writable:
-        return False
-    return add_in_place(<PyObject*>gradient, g)
-
-
-cdef int add_gradient(Tensor x, Tensor g, bint create_graph) except -1:
-    """x.grad += g, where `g` may be shared with others."""
     if create_graph:
-        watch_tensor(x)
-    if x.gradient is None:
-        x.gradient = g if create_graph else packed_copy(g, g.type)
-    elif create_graph or not add_to_grad(<Tensor>x.gradient, g):
-        x.gradient = apply_binary(<Op>registered(ADD), x.gradient, g)
+        track_tensor(leaf)
+    if leaf.gradient is None:
+        leaf.gradient = <Tensor>g if create_graph or Py_REFCNT(g) == 1 and only_ours(g) else (
+            packed_copy(<Tensor>g, (<Tensor>g).type))
+    elif create_graph or not may_grow(<Tensor>leaf.gradient) or not add_in_place(
+            <PyObject*>leaf.gradient, <Tensor>g):
+        leaf.gradient = apply_binary(<Op>registered(ADD), leaf.gradient, <Tensor>g)
     return 0
+
+
+cdef inline bint may_grow(Tensor gradient) noexcept:
+    """Whether a `.grad` may be added to in place."""
+    return not requires_grad(gradient) and gradient.packed and gradient.storage.writable

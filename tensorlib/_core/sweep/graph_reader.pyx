@@ -1,43 +1,33 @@
 """Looking into a recorded graph: what leads from inputs to outputs, and what one node kept.
 
-Forward mode and the functional transforms read the graph through these doors. Walks are iterative
-and mark the nodes they pass, so that a graph of any depth takes constant stack.
+Forward mode and the functional transforms read the graph with these functions.
 """
 
 from libc.stdint cimport int64_t
 
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
-from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport next_epoch
-from tensorlib._core.base.upcalls cimport ZMUL, registered
 from tensorlib._core.graph.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_edge, mode, sequence_now,
+    OUTPUT, Edge, Mode, Node, edge_dims, gradient_node, mode,
 )
-from tensorlib._core.graph.op cimport FUNCTION, NODE, Op, PASS, Rule, TILES, ZERO
-from tensorlib._core.graph.saved cimport saved_facts, saved_value
-from tensorlib._core.sweep.rules cimport (
-    call_rule, rule_arguments, run_joint, run_rule, run_tiles, zeros_for,
-)
+from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
+from tensorlib._core.graph.saved cimport saved_facts
+from tensorlib._core.sweep.rules cimport facts_of, value_of
+from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
-
-from tensorlib._core.graph.node import _accumulate_op
-
-cdef object accumulate = _accumulate_op
-cdef int64_t last_mark = 0
 
 
 # ---- where a transform runs its function ---------------------------------------------------------
 
-def enter_transform(bint complete, bint guarded=True):
+def enter_transform(bint forward, bint guarded=True):
     """Has this thread record as a transform needs it; returns what `leave_transform` takes.
 
-    complete: nodes keep what forward mode needs. guarded: tensors from before may not be written in
+    forward: nodes keep what forward mode needs. guarded: tensors from before may not be written in
     place.
     """
     cdef Mode* now = mode()
-    cdef tuple before = (now.grad, now.complete, now.epoch)
+    cdef tuple before = (now.grad, now.forward_mode, now.epoch)
     now.grad = True
-    now.complete = now.complete or complete
+    now.forward_mode = now.forward_mode or forward
     if guarded:
         now.epoch = next_epoch()
     return before
@@ -46,80 +36,24 @@ def enter_transform(bint complete, bint guarded=True):
 def leave_transform(tuple before):
     """Sets the modes of this thread back to what `enter_transform` found."""
     cdef Mode* now = mode()
-    now.grad, now.complete, now.epoch = before
-
-
-def sequence():
-    """The number that the next node will have: nodes recorded from now on are not below it."""
-    return sequence_now()
+    now.grad, now.forward_mode, now.epoch = before
 
 
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
-    return gradient_edge(x), x.slot
+    return gradient_node(x), x.slot
 
 
 # ---- walks ---------------------------------------------------------------------------------------
-
-cdef int64_t new_mark() noexcept:
-    """A mark above all that nodes bear; the next one is this walk's too."""
-    global last_mark
-    last_mark += 2
-    return last_mark
-
-
-cdef bint is_outside(Node node, int64_t since) noexcept:
-    """Whether a node stands for a leaf or was recorded before `since`."""
-    return node.op is accumulate or node.sequence < since
-
-
-cdef list reached(list roots, int64_t since, int64_t mark, list borders):
-    """The nodes that `roots` lead to, themselves included, which get the mark.
-
-    The walk goes neither to nodes that bear the mark or a later one, nor outside: the edges that
-    lead there, as (node, number of the edge), are added to `borders`.
-    """
-    cdef list found = [], stack = []
-    cdef Node node, target
-    cdef int i
-    for node in roots:
-        if node.mark < mark:
-            node.mark = mark
-            found.append(node)
-            stack.append(node)
-    while stack:
-        node = stack.pop()
-        for i in range(node.n_edges):
-            if node.edges[i].target == NULL:
-                continue
-            target = <Node>node.edges[i].target
-            if target.mark >= mark:
-                continue
-            if is_outside(target, since):
-                borders.append((node, i))
-                continue
-            target.mark = mark
-            found.append(target)
-            stack.append(target)
-    return found
-
 
 def leads_outside(list roots, list inputs, int64_t since):
     """Whether nodes `roots` depend on a node from before `since` or a leaf.
 
     The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
     """
-    cdef list inner = [], borders = []
-    cdef Node node
-    cdef int64_t mark = new_mark()
-    for node in inputs:
-        node.mark = mark
-    for node in roots:
-        if node.mark != mark and is_outside(node, since):
-            return True
-        inner.append(node)
-    reached(inner, since, mark, borders)
-    return bool(borders)
+    cdef bint outside
+    nodes_below(roots, inputs, since, True, &outside)
+    return outside
 
 
 def nodes_between(list inputs, list roots, int64_t since):
@@ -127,21 +61,8 @@ def nodes_between(list inputs, list roots, int64_t since):
 
     Those are left out themselves. None was recorded before `since`.
     """
-    cdef list path = []
-    cdef Node node
-    cdef int64_t mark = new_mark(), useful = mark + 1
-    cdef int i
-    for node in inputs:
-        node.mark = useful
-    inner = reached([node for node in roots if not is_outside(node, since)], since, mark, [])
-    inner.sort(key=age)
-    for node in inner:
-        for i in range(node.n_edges):
-            if node.edges[i].target != NULL and (<Node>node.edges[i].target).mark == useful:
-                node.mark = useful
-                path.append(node)
-                break
-    return path
+    cdef bint outside
+    return sorted(nodes_below(roots, inputs, since, True, &outside), key=age)
 
 
 def age(Node node):
@@ -149,43 +70,39 @@ def age(Node node):
     return node.sequence
 
 
-# ---- what one node kept --------------------------------------------------------------------------
+# ---- what is known of one run of an operation ----------------------------------------------------
+# A source, as rules.pyx has it: a node, or what stands for a call.
 
 def operation(Node node):
     """The operation that a node recorded."""
     return node.op
 
 
-def attributes(Node node):
-    """What the operation took beside tensors: those attributes that were kept."""
-    return node.attributes or {}
+def attributes(source):
+    """What the operation took beside tensors: of a node, those attributes that were kept."""
+    return (<Node>source).attributes or {} if type(source) is Node else source.attributes
 
 
-def kept_input(Node node, int i):
+def kept_input(source, int i):
     """Input `i` as it was, linked to the graph. Raises RuntimeError if overwritten since."""
-    return saved_value(node, i, True)
+    return value_of(source, i, True)
 
 
-def kept_output(Node node, int k):
-    """Output `k` as it was, linked to the graph. Raises RuntimeError if overwritten since."""
-    cdef Tensor out = saved_value(node, OUTPUT + k, False)
-    return saved_value(node, OUTPUT + k, True) if KIND[out.type] == FLOAT_KIND else out
+def input_facts(source, int i):
+    """Shape and dtype of input `i`."""
+    return facts_of(source, i)
 
 
-def output_facts(Node node, int k):
+def output_facts(source, int k):
     """Shape and dtype of output `k`, which hold also where it was overwritten."""
-    return saved_facts(node, OUTPUT + k)
+    if type(source) is Node:
+        return saved_facts(<Node>source, OUTPUT + k)
+    return source.output(k).shape, source.output(k).dtype
 
 
 def count_outputs(Node node):
     """How many outputs the operation had."""
     return node.n_outputs
-
-
-def input_facts(Node node, int i):
-    """Shape and dtype of input `i`."""
-    cdef Edge* edge = &node.edges[i]
-    return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
 
 
 def widest(list nodes):
@@ -214,7 +131,7 @@ def takes_batches(Node node):
     cdef int i
     if node.hooks:
         return False
-    if node.op is accumulate:
+    if node.is_leaf:
         return True
     for rule in (<Op>node.op).rules:
         if rule is None or rule.kind == PASS or rule.kind == ZERO:
@@ -225,56 +142,3 @@ def takes_batches(Node node):
             if rule.wants[i] == NODE:
                 return False
     return True
-
-
-def input_gradients(Node node, tuple wanted, object g, object seen, bint recorded):
-    """For each `wanted` input its gradient by the node's rules, in its shape and dtype; or None.
-
-    `g` is the gradient of the output, or a tuple with one or None for each output: any values that
-    operations take. Where it has a `value`, a Tensor with one more dim before those of the output,
-    `seen` makes such a value of a Tensor, and formulas run on that.
-    """
-    cdef Op op = <Op>node.op
-    cdef Rule rule
-    cdef list grads = [None] * node.n_edges
-    cdef object joint = run_joint(node, op, g, recorded)
-    cdef object grad
-    cdef int i
-    for i in range(node.n_edges):
-        if not wanted[i]:
-            continue
-        rule = None if joint is not None else <Rule>op.rules[i]
-        if joint is not None:
-            grad = joint[i]
-        elif rule is None or rule.kind == PASS or rule.kind == FUNCTION:
-            grad = run_rule(node, op, i, g, recorded)
-        elif rule.kind == ZERO:
-            grad = None
-        elif rule.kind == TILES and seen is not None and not recorded:
-            grad = seen(run_tiles(node, rule, <Tensor?>g.value))
-        else:
-            grad = of_formula(node, op, i, rule, g, recorded)
-        if grad is not None:
-            grads[i] = fitted(&node.edges[i], grad)
-    return grads
-
-
-cdef object of_formula(Node node, Op op, int i, Rule rule, object g, bint recorded):
-    """The gradient by a formula, evaluated on values."""
-    cdef bint whole = "g" in rule.names
-    cdef object slope = call_rule(
-        op, i, rule, rule_arguments(rule, node, g if whole else None, recorded))
-    return slope if whole else registered(ZMUL)(g, slope)
-
-
-cdef object fitted(Edge* edge, object grad):
-    """A gradient summed over what was broadcast, in the dtype of the input."""
-    shape, dtype = make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
-    if grad.shape != shape:
-        grad = grad.sum_to_size(shape)
-    return grad if grad.dtype is dtype else grad.to(dtype)
-
-
-def zeros_of(Node node, int i):
-    """Zeros of the shape and dtype of input `i`."""
-    return zeros_for(&node.edges[i])

@@ -2,7 +2,7 @@ from tensorlib._core.graph.node cimport Node
 
 cdef int run_tensor_hooks(Node node) except -1
 cdef int run_before_hooks(Node node) except -1
-cdef int run_accumulated_hooks(object hooks, object leaf) except -1
+cdef int run_accumulated_hooks(Node node) except -1
 cdef list run_after_hooks(Node node, list grads, object g)
 cdef int check_nan(Node node, list grads) except -1
 cdef int explain(Node node) except -1

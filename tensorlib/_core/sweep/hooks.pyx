@@ -6,27 +6,28 @@ removed during the sweep of its node still runs in it, as in PyTorch.
 """
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 import warnings
 
 from tensorlib._core.graph.node cimport (
-    ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, grad_place,
-    gradient_edge, hook_node,
+    ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, gradient_node,
+    hook_node,
 )
 from tensorlib._core.graph.saved cimport recorded_at
-from tensorlib._core.tensor.tensor cimport Tensor, same_shape, watch_tensor
+from tensorlib._core.sweep.state cimport grads_of
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape, track_tensor
 
 
 def add_hook(Tensor x, hook):
     """Has `hook` called with the gradient of `x`; returns its handle."""
-    watch_tensor(x)
-    return hook_node(gradient_edge(x), ON_TENSOR, x.slot, hook)
+    track_tensor(x)
+    return hook_node(gradient_node(x), ON_TENSOR, x.slot, hook)
 
 
 def add_accumulated_hook(Tensor leaf, hook):
     """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
-    watch_tensor(leaf)
+    track_tensor(leaf)
     return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
 
 
@@ -34,91 +35,82 @@ def add_retaining_hook(Tensor x, hook):
     """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
     if not x.keeps_grad:
         x.keeps_grad = True
-        hook_node(gradient_edge(x), RETAINS, x.slot, hook)
+        hook_node(gradient_node(x), RETAINS, x.slot, hook)
 
 
 # ---- running them --------------------------------------------------------------------------------
 
-cdef list hooks_of(object hooks, HookKind kind):
-    return [(slot, hook) for k, slot, hook in list(hooks.values()) if k == kind]
+cdef list hooks_of(Node node, HookKind kind):
+    return [(slot, hook) for k, slot, hook in list(node.hooks.values()) if k == kind]
+
+
+cdef str name_of(hook):
+    return repr(getattr(hook, "__name__", type(hook).__name__))
 
 
 cdef Tensor checked(object value, Tensor g, object hook):
     """What a hook returned, which must look like the gradient `g` whose place it takes."""
-    name = getattr(hook, "__name__", type(hook).__name__)
     if not isinstance(value, Tensor):
-        raise TypeError(f"backward: hook {name!r}: expected a Tensor or None, but hook returned "
-                        f"{type(value).__name__}")
+        raise TypeError(f"backward: hook {name_of(hook)}: expected a Tensor or None, but hook "
+                        f"returned {type(value).__name__}")
     if g is not None and not same_shape(value, g):
-        raise RuntimeError(f"backward: hook {name!r} has changed the size of value: "
+        raise RuntimeError(f"backward: hook {name_of(hook)} has changed the size of value: "
                            f"{tuple(g.shape)} to {tuple(value.shape)}")
     if g is not None and (<Tensor>value).type != g.type:
-        raise RuntimeError(f"backward: hook {name!r} has changed the type of value: {g.dtype} to "
-                           f"{value.dtype}")
+        raise RuntimeError(f"backward: hook {name_of(hook)} has changed the type of value: "
+                           f"{g.dtype} to {value.dtype}")
     return value
-
-
-cdef int put_grad(PyObject** place, object value) except -1:
-    Py_INCREF(value)
-    if place[0] != NULL:
-        Py_DECREF(<object>place[0])
-    place[0] = <PyObject*>value
-    return 0
-
-
-cdef int run_tensor_hooks(Node node) except -1:
-    """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
-    cdef PyObject** place
-    for kind in (ON_TENSOR, RETAINS):
-        for slot, hook in hooks_of(node.hooks, kind):
-            place = grad_place(node, slot)
-            if place[0] == NULL:
-                continue
-            changed = hook(<object>place[0])
-            if changed is not None:
-                put_grad(place, checked(changed, <Tensor>place[0], hook))
-    return 0
 
 
 cdef tuple as_many(object given, Py_ssize_t n, object hook):
     """What a hook of a node returned, as one gradient for each that it was given."""
     cdef tuple values = (given,) if isinstance(given, Tensor) else tuple(given)
     if len(values) != n:
-        raise RuntimeError(
-            f"backward: hook {getattr(hook, '__name__', type(hook).__name__)!r} has returned an "
-            f"incorrect number of values: got {len(values)}, but expected {n}")
+        raise RuntimeError(f"backward: hook {name_of(hook)} has returned an incorrect number of "
+                           f"values: got {len(values)}, but expected {n}")
     return values
+
+
+cdef int replace_grad(Node node, int slot, object value, object hook) except -1:
+    """Has what a hook returned take the place of a gradient that arrived, unless it is None."""
+    cdef PyObject* old = node.visit.grads[slot]
+    if value is not None:
+        Py_INCREF(checked(value, <Tensor>old if old != NULL else None, hook))
+        node.visit.grads[slot] = <PyObject*>value
+        Py_XDECREF(old)
+    return 0
+
+
+cdef int run_tensor_hooks(Node node) except -1:
+    """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
+    for kind in (ON_TENSOR, RETAINS):
+        for slot, hook in hooks_of(node, kind):
+            if node.visit.grads[<int>slot] != NULL:
+                replace_grad(node, slot, hook(<object>node.visit.grads[<int>slot]), hook)
+    return 0
 
 
 cdef int run_before_hooks(Node node) except -1:
     """Calls the hooks that run before the node, with a gradient or None for each output."""
-    cdef PyObject** place
-    cdef int i
-    for _, hook in hooks_of(node.hooks, BEFORE):
-        grads = []
-        for i in range(node.n_outputs):
-            place = grad_place(node, i)
-            grads.append(None if place[0] == NULL else <object>place[0])
-        changed = hook(tuple(grads))
-        if changed is None:
-            continue
-        for i, value in enumerate(as_many(changed, node.n_outputs, hook)):
-            if value is not None and value is not grads[i]:
-                put_grad(grad_place(node, i), checked(value, grads[i], hook))
+    for _, hook in hooks_of(node, BEFORE):
+        changed = hook(grads_of(node))
+        if changed is not None:
+            for slot, value in enumerate(as_many(changed, node.n_outputs, hook)):
+                replace_grad(node, slot, value, hook)
     return 0
 
 
-cdef int run_accumulated_hooks(object hooks, object leaf) except -1:
+cdef int run_accumulated_hooks(Node node) except -1:
     """Calls the hooks of a leaf whose `.grad` was computed."""
-    for _, hook in hooks_of(hooks, ACCUMULATED):
-        hook(leaf)
+    for _, hook in hooks_of(node, ACCUMULATED):
+        hook(node.variable)
     return 0
 
 
 cdef list run_after_hooks(Node node, list grads, object g):
     """The gradients of the inputs after the hooks that run after the node and may replace them."""
     cdef tuple arrived = g if isinstance(g, tuple) else (g,)
-    for _, hook in hooks_of(node.hooks, AFTER):
+    for _, hook in hooks_of(node, AFTER):
         changed = hook(tuple(grads), arrived)
         if changed is not None:
             grads = [value if value is None else checked(value, old, hook) for value, old in

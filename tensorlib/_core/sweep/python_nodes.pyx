@@ -1,4 +1,4 @@
-"""Doors for operations whose gradient one Python function computes: `Function`, `ops.compose`.
+"""What `Function` and `ops.compose` need: nodes whose gradient one Python function computes.
 
 Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
 the edges the node keeps any number of tensors and a payload of Python's.
@@ -12,20 +12,16 @@ from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.graph.node cimport (
-    Edge, Node, edge_dims, gradient_edge, mode, new_node, set_edge, watch,
+    Edge, Node, edge_dims, gradient_node, mode, new_node, set_edge, track,
 )
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.graph.saved cimport check_not_released, keep, saved_at
-from tensorlib._core.sweep.graph_reader cimport is_outside, new_mark, reached
-from tensorlib._core.sweep.sweep cimport retains_graph, run_backward
+from tensorlib._core.sweep.state cimport Sweep, leads_on, nodes_below, own_sweep
+from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport (
-    IN_FUNCTION, Tensor, alias, new_scalar, over_storage, set_base, watch_tensor,
+    IN_FUNCTION, Tensor, alias, new_scalar, over_storage, set_base, track_tensor,
 )
-
-from tensorlib._core.graph.node import _accumulate_op
-
-cdef object accumulate = _accumulate_op
 
 
 def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
@@ -39,7 +35,7 @@ def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     for x in saved:
         keep(node, 0, x)
     node.kept = 0                    # they are known by their order, not by a place
-    watch(node)                      # the payload is the user's, who may put anything into it
+    track(node)                      # the payload is the user's, who may put anything into it
     return node
 
 
@@ -47,7 +43,7 @@ def set_history(Node node, int slot, Tensor out):
     """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
     if KIND[out.type] == FLOAT_KIND:
         out.grad_node, out.slot = node, slot
-        watch_tensor(out)
+        track_tensor(out)
 
 
 def rewrite_history(Node node, int slot, Tensor x):
@@ -85,8 +81,9 @@ def payload_of(Node node):
 
 def wanted_inputs(Node node):
     """For each edge of a node that runs in a sweep, whether its gradient is wanted."""
+    cdef Sweep* sweep = own_sweep()
     cdef int i
-    return tuple([node.edges[i].target != NULL and (<Node>node.edges[i].target).needed
+    return tuple([sweep != NULL and leads_on(sweep, &node.edges[i])
                   for i in range(node.n_edges)])
 
 
@@ -97,7 +94,7 @@ def runs_in_parts(values):
 
     These alone have the rules that forward mode and stand-ins of tensors, such as batches, ask for.
     """
-    return mode().complete or any([stands_in(x) for x in values])
+    return mode().forward_mode or any([stands_in(x) for x in values])
 
 
 def linked_alias(Op op, Tensor x):
@@ -117,14 +114,15 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
     return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
 
 
-def is_complete():
+def is_forward_mode():
     """Whether nodes recorded now keep what forward mode needs."""
-    return mode().complete
+    return mode().forward_mode
 
 
 def is_retained(Node node):
     """Whether what a node keeps outlives the sweep that runs now: another may come by as well."""
-    return retains_graph() or mode().grad or node.displaced
+    cdef Sweep* sweep = own_sweep()
+    return sweep != NULL and sweep.retain_graph or mode().grad or node.visit.outer != NULL
 
 
 def captured(tuple outputs, tuple inputs, int64_t since):
@@ -132,34 +130,31 @@ def captured(tuple outputs, tuple inputs, int64_t since):
 
     The graph is what leads to `outputs` and is no older than the sequence number `since`.
     """
-    cdef list found = [], roots = [], borders = []
-    cdef set places = set()
-    cdef int64_t mark = new_mark()
+    cdef list own = [gradient_node(x) for x in inputs]
+    cdef list roots = [gradient_node(x) for x in outputs]
+    cdef dict found = {}                     # by node and number of the output
+    cdef bint outside
     cdef Node node
     cdef Tensor x
     cdef int i
-    for x in inputs:
-        gradient_edge(x).mark = mark
-    for x in outputs:
-        node = gradient_edge(x)
-        if node.mark == mark or not is_outside(node, since):
-            roots.append(node)
-        elif (node, x.slot) not in places:
-            places.add((node, x.slot))
-            found.append(x)
-    reached(roots, since, mark, borders)
-    for node, i in borders:
-        place = (<Node>node.edges[i].target, node.edges[i].slot)
-        if place not in places:
-            places.add(place)
-            found.append(stand_in(&node.edges[i]))
-    return tuple(found)
+    nodes = nodes_below(roots, own, since, False, &outside)
+    inside = {*own, *nodes}
+    for x, node in zip(outputs, roots):
+        if node not in inside:
+            found.setdefault((node, x.slot), x)
+    for node in nodes if outside else ():
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL and <object>node.edges[i].target not in inside:
+                place = <object>node.edges[i].target, node.edges[i].slot
+                if place not in found:
+                    found[place] = stand_in(&node.edges[i])
+    return tuple(found.values())
 
 
 cdef Tensor stand_in(Edge* edge):
     """What `without_values` gives for the tensor that an edge goes to."""
     cdef Node target = <Node>edge.target
-    if target.op is accumulate:
+    if target.is_leaf:
         return <Tensor>target.saved[0].tensor
     return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
 

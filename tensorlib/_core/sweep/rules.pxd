@@ -1,11 +1,17 @@
-from tensorlib._core.graph.node cimport Edge, Node
-from tensorlib._core.graph.op cimport Op, Rule
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.graph.op cimport Op
 
-cdef object run_rule(Node node, Op op, int i, object g, bint recorded)
-cdef object run_joint(Node node, Op op, object g, bint recorded)
-cdef object fit(Node node, int i, object grad, bint recorded)
-cdef Tensor zeros_for(Edge* edge)
-cdef object call_rule(Op op, int i, Rule rule, tuple arguments)
-cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded)
-cdef Tensor run_tiles(Node node, Rule rule, Tensor g)
+cdef object joint_gradients(object source, Op op, object g, bint recorded)
+cdef object run_rule(object source, Op op, int i, object g, bint recorded)
+cdef object fit(object source, Op op, int i, object grad, bint recorded)
+cdef object value_of(object source, int place, bint recorded)
+cdef tuple facts_of(object source, int i)
+
+
+cdef inline object gradient(object source, Op op, int i, object g, object joint, bint recorded):
+    """The gradient of input `i` in its shape and dtype; None for none.
+
+    `g` is the gradient of the output, or a tuple with one or None for each output; `joint` is what
+    `joint_gradients` gave. With `recorded` the result can be differentiated.
+    """
+    cdef object grad = run_rule(source, op, i, g, recorded) if joint is None else joint[i]
+    return grad if grad is None else fit(source, op, i, grad, recorded)

@@ -1,17 +1,24 @@
-"""Running the gradient rules of a node: from the gradient of its outputs to those of its inputs."""
+"""Evaluating the rules of an operation: from the gradient of its outputs to those of its inputs.
+
+A rule names what it needs of a run of its operation. Where that is found is the `source`: a Node,
+which kept it, or any object with `input(i)`, `output(k)`, `attributes` and, for each input, its
+shape and dtype in `facts`. A sweep has the common rules done without a call: a formula as one pass
+of tiles. Everywhere else rules are functions, of Tensors and of values that stand for them.
+"""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from tensorlib._core.apply.elementwise cimport apply_binary
+from tensorlib._core.arrays.operands cimport behind, stands_in
 from tensorlib._core.base.dtypes cimport compute_dtype, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
-from tensorlib._core.graph.node cimport Edge, Node, edge_dims
+from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims
 from tensorlib._core.graph.op cimport (
-    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, Want,
-    ZERO,
+    ATTRIBUTE, DTYPE, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, TANGENT, TILES,
+    Want, ZERO,
 )
 from tensorlib._core.graph.saved cimport saved_value
 from tensorlib._core.layout.views cimport new_arranged_as
@@ -21,67 +28,128 @@ from tensorlib._core.tiles.copies cimport cast, zero
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
 from tensorlib._core.tiles.run cimport run_loop, run_program
 
+from tensorlib._core.layout.views import zeros
 
-cdef tuple rule_arguments(Rule rule, Node node, object g, bint as_recorded):
-    """What the parameters of a rule stand for at this node, in order."""
+
+class WrongGradient(RuntimeError, TypeError):
+    """A gradient rule returned what is no gradient. PyTorch's error for it, and Python's."""
+
+
+# ---- what a rule needs ---------------------------------------------------------------------------
+
+cdef object value_of(object source, int place, bint recorded):
+    """An input (by its number) or output (OUTPUT) as it was; `recorded`: linked to the graph."""
+    if type(source) is Node:
+        return saved_value(<Node>source, place, recorded)
+    return source.input(place) if place < OUTPUT else source.output(place - OUTPUT)
+
+
+cdef tuple facts_of(object source, int i):
+    """Shape and dtype of input `i`."""
+    cdef Edge* edge
+    if type(source) is not Node:
+        return source.facts[i]
+    edge = &(<Node>source).edges[i]
+    return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
+
+
+cdef object fact_of(object source, int i, Want want):
+    shape, dtype = facts_of(source, i)
+    return dtype if want == DTYPE else len(shape) if want == NDIM else shape
+
+
+cdef int count_inputs(object source) except -1:
+    return (<Node>source).n_edges if type(source) is Node else len(source.facts)
+
+
+cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
+    """What the parameters of a rule stand for, in order; `g` may be a tuple, as of tangents."""
     cdef tuple values = PyTuple_New(rule.n_wants)
-    cdef Op op = <Op>node.op
-    cdef int i, k
+    cdef dict known
+    cdef int i, k, place
     for i in range(rule.n_wants):
+        place = rule.places[i]
         if rule.wants[i] == GRADIENT:
             value = g
+        elif rule.wants[i] == TANGENT:
+            value = g[place]
         elif rule.wants[i] == SAVED:
-            value = saved_value(node, rule.places[i], as_recorded)
+            value = value_of(source, place, recorded)
         elif rule.wants[i] == INPUTS:
-            value = tuple([saved_value(node, k, as_recorded) for k in range(node.n_edges)])
+            value = tuple([value_of(source, k, recorded) for k in range(count_inputs(source))])
         elif rule.wants[i] == ATTRIBUTE:
-            value = node.attributes[op.attributes[rule.places[i]]]
+            known = (<Node>source).attributes if type(source) is Node else source.attributes
+            value = op.defaults[place] if known is None else known.get(
+                op.attributes[place], op.defaults[place])
         elif rule.wants[i] == NODE:
-            value = node
+            value = source
         elif op.variadic:
-            value = [edge_fact(node, k, rule.wants[i]) for k in range(node.n_edges)]
+            value = [fact_of(source, k, <Want>rule.wants[i]) for k in range(count_inputs(source))]
         else:
-            value = edge_fact(node, rule.places[i], rule.wants[i])
+            value = fact_of(source, place, <Want>rule.wants[i])
         Py_INCREF(value)
         PyTuple_SET_ITEM(values, i, value)
     return values
 
 
-cdef object edge_fact(Node node, int i, Want want):
-    if want == DTYPE:
-        return dtype_object(node.edges[i].dtype)
-    if want == NDIM:
-        return node.edges[i].ndim
-    return make_size(node.edges[i].ndim, edge_dims(&node.edges[i]))
+# ---- running a rule ------------------------------------------------------------------------------
+
+def gradients(source, Op op, wanted, g, bint recorded):
+    """The gradient of each `wanted` input, None for the others."""
+    joint = joint_gradients(source, op, g, recorded)
+    return [gradient(source, op, i, g, joint, recorded) if wanted[i] else None
+            for i in range(count_inputs(source))]
 
 
-cdef Tensor zeros_for(Edge* edge):
-    cdef Tensor x = new_tensor(edge.dtype, edge.ndim, edge_dims(edge))
-    zero(x)
-    return x
+def product(source, Op op, int i, g):
+    """`g` times the derivative of an element-wise operation for input `i`, in either mode."""
+    return run_rule(source, op, i, g, True)
 
 
-cdef object run_rule(Node node, Op op, int i, object g, bint recorded):
-    """The gradient of input i, before it is brought to the input's shape and dtype."""
+def tangent(source, Op op, tuple tangents):
+    """What the forward-mode rule that the operation declares gives."""
+    cdef Rule rule = op.tangent_rule
+    return rule.function(*arguments(rule, op, source, tangents, True))
+
+
+cdef object run_rule(object source, Op op, int i, object g, bint recorded):
+    """The gradient of input `i`, before it is brought to the input's shape and dtype."""
     cdef Rule rule = <Rule>op.rules[i]
-    cdef object slope
+    cdef object result
     if rule is None:
         raise RuntimeError(
             f"backward: {op.name} has no gradient for its argument {argument_name(op, i)}")
     if rule.kind == PASS:
         return g
     if rule.kind == ZERO:
-        return zeros_for(&node.edges[i])
-    if rule.kind == SPREAD and not recorded:
-        return spread_back(node, &node.edges[i], <Tensor>g)
-    if rule.kind == FUNCTION or rule.kind == SPREAD:
-        return call_rule(op, i, rule, rule_arguments(rule, node, g, recorded))
-    if recorded and "g" in rule.names:
-        return call_rule(op, i, rule, rule_arguments(rule, node, g, True))
-    if recorded:
-        slope = call_rule(op, i, rule, rule_arguments(rule, node, None, True))
-        return apply_binary(<Op>registered(ZMUL), g, slope)
-    return run_tiles(node, rule, <Tensor>g)
+        return zeros_for(source, i)
+    if not recorded and type(source) is Node:
+        if rule.kind == TILES:
+            return run_tiles(<Node>source, rule, <Tensor>g) if isinstance(g, Tensor) else g.before(
+                run_tiles(<Node>source, rule, <Tensor?>behind(g)))
+        if rule.kind == SPREAD and isinstance(g, Tensor):
+            return spread_back(<Node>source, i, <Tensor>g)
+    result = call_rule(op, i, rule, arguments(rule, op, source, g, recorded))
+    if rule.kind != TILES or "g" in rule.names:
+        return result
+    if isinstance(g, Tensor) and isinstance(result, Tensor):
+        return apply_binary(<Op>registered(ZMUL), g, result)
+    return registered(ZMUL)(g, result)
+
+
+cdef object joint_gradients(object source, Op op, object g, bint recorded):
+    """What a rule for all inputs at once returns; None where the rules are one for each input."""
+    cdef Rule rule = <Rule>op.rules[0]
+    if rule is None or not rule.joint:
+        return None
+    cdef int n = count_inputs(source)
+    cdef object grads = call_rule(op, -1, rule, arguments(rule, op, source, g, recorded))
+    if not isinstance(grads, (tuple, list)) or len(grads) != n:
+        got = (f"{len(grads)} gradients" if isinstance(grads, (tuple, list))
+               else type(grads).__name__)
+        raise WrongGradient(f"backward: the gradient rule of {op.name} returned {got}; it has {n} "
+                            "inputs and takes a tuple of as many")
+    return grads
 
 
 cdef object call_rule(Op op, int i, Rule rule, tuple arguments):
@@ -103,13 +171,24 @@ cdef str argument_name(Op op, int i):
     return repr(op.arguments[i]) if i < op.n_args else f"{i}, a tensor from outside of it"
 
 
-class WrongGradient(RuntimeError, TypeError):
-    """A gradient rule returned what is no gradient. PyTorch's error for it, and Python's."""
+# ---- rules that need no call ---------------------------------------------------------------------
+
+cdef Tensor zeros_for(object source, int i):
+    """Zeros of the shape and dtype of input `i`."""
+    cdef Edge* edge
+    cdef Tensor x
+    if type(source) is not Node:
+        return zeros(*facts_of(source, i))
+    edge = &(<Node>source).edges[i]
+    x = new_tensor(edge.dtype, edge.ndim, edge_dims(edge))
+    zero(x)
+    return x
 
 
-cdef Tensor spread_back(Node node, Edge* edge, Tensor g):
+cdef Tensor spread_back(Node node, int i, Tensor g):
     """The gradient of a sum: `g` repeated over the dims that were summed."""
     cdef int reduced[MAX_NDIM]
+    cdef Edge* edge = &node.edges[i]
     cdef dict attributes = node.attributes
     cdef int n = reduced_dims(attributes["dim"], edge.ndim, reduced)
     return expand_over(g, edge.ndim, edge_dims(edge), n, reduced, attributes["keepdim"])
@@ -149,63 +228,43 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     return out
 
 
-cdef object fit(Node node, int i, object grad, bint recorded):
+# ---- in the shape and dtype of the input ---------------------------------------------------------
+
+cdef object fit(object source, Op op, int i, object grad, bint recorded):
     """Sums over the dims that were broadcast, and casts to the dtype of the input."""
-    cdef Edge* edge = &node.edges[i]
+    cdef Edge* edge
     cdef Tensor g
-    if not isinstance(grad, Tensor):
+    cdef bint same
+    if isinstance(grad, Tensor) and type(source) is Node:
+        g = <Tensor>grad
+        edge = &(<Node>source).edges[i]
+        same = is_alike(op, i, edge, g)
+        if same and g.type == edge.dtype:
+            return g
+        if not recorded:
+            return cast(g if same else sum_to(op.name, g, edge.ndim, edge_dims(edge)), edge.dtype)
+    elif not isinstance(grad, Tensor) and not stands_in(grad):
         raise WrongGradient(
-            f"backward: the gradient rule of {node.op.name} returned {type(grad).__name__} for its "
-            f"argument {argument_name(<Op>node.op, i)}, not a Tensor")
-    g = <Tensor>grad
-    if not matches(edge, g):
-        check_reduces(node, i, g)
-        if recorded:
-            g = registered(SUM_TO_SIZE)(g, make_size(edge.ndim, edge_dims(edge)))
-        else:
-            g = sum_to(node.op.name, g, edge.ndim, edge_dims(edge))
-    if g.type != edge.dtype:
-        g = registered(TO)(g, dtype_object(edge.dtype)) if recorded else cast(g, edge.dtype)
-    return g
+            f"backward: the gradient rule of {op.name} returned {type(grad).__name__} for its "
+            f"argument {argument_name(op, i)}, not a Tensor")
+    shape, dtype = facts_of(source, i)
+    if grad.shape != shape:
+        grad = registered(SUM_TO_SIZE)(grad, shape)
+    return grad if grad.dtype is dtype else registered(TO)(grad, dtype)
 
 
-cdef int check_reduces(Node node, int i, Tensor g) except -1:
-    """Raises unless the input broadcasts to the shape of its gradient `g`."""
-    cdef Edge* edge = &node.edges[i]
+cdef bint is_alike(Op op, int i, Edge* edge, Tensor g) except -1:
+    """Whether a gradient has the shape of its input. Raises unless that broadcasts to it."""
     cdef const Py_ssize_t* dims = edge_dims(edge)
     cdef int d, extra = g.ndim_ - edge.ndim
-    cdef bint reduces = extra >= 0
+    cdef bint same = extra == 0
     for d in range(edge.ndim):
-        if reduces and dims[d] != 1 and dims[d] != g.dims[d + extra]:
-            reduces = False
-    if not reduces:
-        raise WrongGradient(
-            f"backward: the gradient rule of {node.op.name} returned shape {tuple(g.shape)} for "
-            f"its argument {argument_name(<Op>node.op, i)}, which does not reduce to the "
-            f"argument's {tuple(make_size(edge.ndim, dims))}")
-    return 0
-
-
-cdef inline bint matches(Edge* edge, Tensor g) noexcept:
-    cdef const Py_ssize_t* dims = edge_dims(edge)
-    cdef int d
-    if g.ndim_ != edge.ndim:
-        return False
-    for d in range(edge.ndim):
-        if g.dims[d] != dims[d]:
-            return False
-    return True
-
-
-cdef object run_joint(Node node, Op op, object g, bint recorded):
-    """What a rule for all inputs at once returns; None where the rules are one for each input."""
-    cdef Rule rule = <Rule>op.rules[0]
-    if rule is None or not rule.joint:
-        return None
-    cdef object grads = call_rule(op, -1, rule, rule_arguments(rule, node, g, recorded))
-    if not isinstance(grads, (tuple, list)) or len(grads) != node.n_edges:
-        got = (f"{len(grads)} gradients" if isinstance(grads, (tuple, list))
-               else type(grads).__name__)
-        raise WrongGradient(f"backward: the gradient rule of {op.name} returned {got}; it has "
-                            f"{node.n_edges} inputs and takes a tuple of as many")
-    return grads
+        if extra >= 0 and dims[d] == g.dims[d + extra]:
+            continue
+        same = False
+        if extra < 0 or dims[d] != 1:
+            raise WrongGradient(
+                f"backward: the gradient rule of {op.name} returned shape {tuple(g.shape)} for "
+                f"its argument {argument_name(op, i)}, which does not reduce to the argument's "
+                f"{tuple(make_size(edge.ndim, dims))}")
+    return same

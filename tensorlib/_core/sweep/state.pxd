@@ -1,5 +1,5 @@
-"""What a sweep works through: growing arrays of nodes (a stack, and a heap whose first item is the
-newest node), and its state.
+"""The state of a sweep, and what it works through: growing arrays of nodes, one of them a heap
+whose first item is the newest node.
 
 Inline, since a sweep does little else beside the arithmetic.
 """
@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from tensorlib._core.graph.node cimport Edge, Node
+from tensorlib._core.graph.node cimport Edge, Node, Visit, track
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef extern from "Python.h":
@@ -93,52 +93,54 @@ cdef inline Node pop_ready(Nodes* heap):
 
 # ---- the state of a sweep ------------------------------------------------------------------------
 
-# What a node held for an outer sweep that is still under way on this thread.
-cdef struct Displaced:
-    PyObject* node
-    int64_t sweep
-    int pending
-    bint needed
-    bint displaced
-    bint is_target
-    PyObject** grads
-    PyObject* inline_grad
-
-
 cdef struct Sweep:
     int64_t id
-    PyThreadState* thread
+    PyThreadState* thread          # NULL for a walk alone, which ends before another thread runs
     Sweep* outer                   # the sweep that was under way when this one began
     bint retain_graph
     bint create_graph
-    int watched                    # what the thread's mode says of anomalies
-    PyObject* cut                  # dict from nodes to outputs whose gradients are zero, or NULL
+    int anomalies                  # whether they are looked for: flags of the thread's mode
+    PyObject* targets              # list of the nodes whose gradients are asked for, or NULL
+    PyObject* no_grad              # set of (node, output): gradients taken as zero; or NULL
+    int64_t since                  # older nodes and leaves are left out; 0: none are
+    bint left_out                  # a walk found such a node
     Nodes visited                  # every node reached, owned
     Nodes ready
-    Displaced* displaced
-    Py_ssize_t n_displaced
+
+cdef int begin(Sweep* sweep, list targets, bint shallow) except -1
+cdef int walk(Sweep* sweep, Node root) except -1
+cdef void end(Sweep* sweep) noexcept
+cdef tuple grads_of(Node node)
+cdef void drop_grads(Node node) noexcept
+cdef Sweep* active_sweep(int64_t id) noexcept
+cdef Sweep* own_sweep() noexcept
+cdef list nodes_below(list roots, list inputs, int64_t since, bint between, bint* left_out)
+
+
+cdef inline bint is_outside(Node node, int64_t since) noexcept:
+    """Whether a node stands for a leaf or was recorded before `since`, if that is given."""
+    return since > 0 and (node.is_leaf or node.sequence < since)
+
+
+cdef inline bint is_zero(Sweep* sweep, Edge* edge) except -1:
+    """Whether the gradient along an edge is taken as zero."""
+    return sweep.no_grad != NULL and (
+        <object>edge.target, edge.slot) in <set>sweep.no_grad
 
 
 cdef inline bint leads_on(Sweep* sweep, Edge* edge) except -1:
     """Whether a gradient is wanted along an edge."""
-    if edge.target == NULL or not (<Node>edge.target).needed:
+    cdef Visit* visit
+    if edge.target == NULL:
         return False
-    return sweep.cut == NULL or edge.slot not in (<dict>sweep.cut).get(<Node>edge.target, ())
-
-
-cdef inline bint leads_anywhere(Sweep* sweep, Node node) except -1:
-    """Whether the gradient of an input of the node is wanted."""
-    cdef int i
-    for i in range(node.n_edges):
-        if leads_on(sweep, &node.edges[i]):
-            return True
-    return False
+    visit = &(<Node>edge.target).visit
+    return visit.needed and visit.sweep == sweep.id and not is_zero(sweep, edge)
 
 
 # A graph beyond the caches: measured on 100,000 operations, this takes a fifth off the sweep.
 cdef inline void fetch_ahead(Sweep* sweep, Py_ssize_t k) noexcept:
-    """Has the caches fetch what is used soon: nodes run nearly in reverse order of `visited`."""
-    cdef char* memory = <char*>sweep.visited.items[k]
+    """Has the caches fetch what is used soon: nodes run nearly in the order of `visited`."""
+    cdef char* memory = <char*>sweep.visited.items[k + AHEAD]
     cdef Node node = <Node>sweep.visited.items[k + AHEAD // 2]
     cdef Tensor x
     cdef int i
@@ -149,7 +151,7 @@ cdef inline void fetch_ahead(Sweep* sweep, Py_ssize_t k) noexcept:
         prefetch(memory)
         prefetch(memory + CACHE_LINE)
         prefetch(memory + 3 * CACHE_LINE)
-    node = <Node>sweep.visited.items[k + AHEAD // 4 * 3]
+    node = <Node>sweep.visited.items[k + AHEAD // 4]
     if node.packs:
         return
     for i in range(node.n_saved):

@@ -3,7 +3,7 @@
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, borrow, untracked
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, replace, requires_grad as requires, watch_tensor,
+    Tensor, alias, replace, requires_grad as requires, track_tensor,
 )
 
 from tensorlib._core.base.device import CPU
@@ -82,7 +82,7 @@ def is_inference(Tensor self):
 
 def grad_fn(Tensor self):
     """The node of the operation that made this tensor, or None for a leaf."""
-    watch_tensor(self)               # who has the node may give it a hook that has the tensor
+    track_tensor(self)               # who has the node may give it a hook that has the tensor
     return self.grad_node
 
 

@@ -50,7 +50,7 @@ cdef inline bint requires_grad(Tensor x) noexcept:
 # node that the collector looks after, with a gradient that has a graph. Measured why: half of the
 # time to record 100,000 operations went into the collector's visits to what they kept.
 
-cdef inline void watch_tensor(Tensor x) noexcept:
+cdef inline void track_tensor(Tensor x) noexcept:
     """Shows a tensor, and the one it is a view of, to the garbage collector."""
     if not PyObject_GC_IsTracked(x):
         PyObject_GC_Track(x)
