@@ -12,9 +12,9 @@ from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, ten
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.ops.declare import FUNCTIONS
 
-# An element-wise operation whose reference is a ufunc is its counterpart, without another word: the
-# one declared first, if there are several, as `maximum` and `clamp_min`. The others have a reference
-# that differs in some dtype or for NaN.
+# An element-wise operation whose reference is a ufunc is its counterpart, without another word; if
+# there are several, as `maximum` and `clamp_min`, the one declared first. The others have a
+# reference that differs in some dtype or for NaN.
 for _name, _op in registry.items():
     if _op.elementwise and isinstance(_op.testing["reference"], np.ufunc):
         COUNTERPARTS.setdefault(_op.testing["reference"], FUNCTIONS[_name])
