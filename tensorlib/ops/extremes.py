@@ -140,8 +140,8 @@ def max(input: Tensor, dim, keepdim=False):
 
     Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
 
-    Raises: RuntimeError for no elements at all, IndexError if the dim is empty or not there, TypeError
-    for several dims (see `amax`) and for `keepdim` without one.
+    Raises: RuntimeError for no elements at all, IndexError if the dim is empty or not there,
+    TypeError for several dims (see `amax`) and for `keepdim` without one.
 
     >>> tensorlib.tensor([[1., 5.], [4., 2.]]).max(1).indices
     tensor([1, 0])
@@ -160,8 +160,8 @@ def min(input: Tensor, dim, keepdim=False):
 
     Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
 
-    Raises: RuntimeError for no elements at all, IndexError if the dim is empty or not there, TypeError
-    for several dims (see `amin`) and for `keepdim` without one.
+    Raises: RuntimeError for no elements at all, IndexError if the dim is empty or not there,
+    TypeError for several dims (see `amin`) and for `keepdim` without one.
     """
     return Smallest(*reductions.extreme_along("min", input, dim, keepdim))
 
