@@ -313,7 +313,7 @@ def divide(
     """Quotient of the elements of both, with broadcasting."""
 
 def dot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-    """Inner product of two vectors, 0-d."""
+    """Inner product of two vectors."""
 
 def empty(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =
@@ -443,7 +443,7 @@ def initial_seed() -> _int:
     """The seed from which the default generator started."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Sums of products over the last dim of both."""
+    """Sums of products over the last dim of both; the product where one has no dim."""
 
 def is_complex(input: Tensor) -> _bool:
     """False: no dtype is complex."""
@@ -943,7 +943,7 @@ def var_mean(
     """The pair of `var` and `mean`."""
 
 def vdot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-    """Inner product of two vectors, 0-d."""
+    """Inner product of two vectors."""
 
 def where(
     condition: Tensor, input: Tensor | _Number | None = None, other: Tensor | _Number | None = None,

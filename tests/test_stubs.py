@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,12 @@ def test_mistakes_do_not(tmp_path, monkeypatch):
 
 def test_the_package_says_that_it_is_typed():
     assert (Path(tl.__file__).parent / "py.typed").exists()
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="needs the repository")
+def test_the_page_of_operations_lists_out_where_a_function_has_it():
+    """It took the `out` in `layout` for one."""
+    page = (ROOT / "docs/operations.md").read_text().partition("\n## Further")[0]
+    rows = dict(re.findall(r"^\| `(\w+)\(.*\| ([^|]*) \|$", page, re.MULTILINE))
+    assert "out" in rows["zeros"] and "out" in rows["cat"]
+    assert "out" not in rows["zeros_like"] + rows["tril_indices"] + rows["from_numpy"]

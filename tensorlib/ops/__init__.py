@@ -13,6 +13,8 @@ from tensorlib.ops import (
     random,
     linalg,
     reductions,
+    extremes,
+    variance,
     softmax,
     indexing,
     scattering,

@@ -105,7 +105,9 @@ def div_deriv_other(input, other):
 def floor_divide(input, other):
     """Quotient of the elements of both, rounded down.
 
-    Gradient: zero. Raises: ZeroDivisionError for an integer division by zero.
+    Gradient: zero.
+
+    Raises: ZeroDivisionError for an integer division by zero.
     """
 
 
@@ -287,7 +289,10 @@ def no_integers(name, input):
 @composite(reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
            tolerance="product", inplace=True, samples=triples(value=2))
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
-    """input + value * tensor1 * tensor2, with broadcasting. Raises: RuntimeError for integers."""
+    """input + value * tensor1 * tensor2, with broadcasting.
+
+    Raises: RuntimeError for integers and for shapes that do not broadcast.
+    """
     no_integers("addcmul", input)
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, value))
@@ -296,7 +301,10 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 @composite(reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
            tolerance="product", inplace=True, samples=triples(low=0.5, value=2))
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
-    """input + value * tensor1 / tensor2, with broadcasting. Raises: RuntimeError for integers."""
+    """input + value * tensor1 / tensor2, with broadcasting.
+
+    Raises: RuntimeError for integers and for shapes that do not broadcast.
+    """
     no_integers("addcdiv", input)
     quotient = div(tensor1, tensor2)
     return add(input, quotient if value == 1 else mul(quotient, value))

@@ -128,7 +128,10 @@ def where(condition, input, other):
 
     With the condition alone: the indices where it holds, as `nonzero(as_tuple=True)`.
 
-    Raises: RuntimeError if the condition is not bool.
+    Raises: RuntimeError if the condition is not bool, TypeError where one value alone is given.
+
+    >>> tensorlib.where(tensorlib.tensor([True, False]), tensorlib.tensor([1., 2.]), 0.)
+    tensor([1., 0.])
     """
 
 

@@ -294,13 +294,6 @@ def checked(name, function, out):
     return made
 
 
-def in_place(name):
-    """Publishes the method `NAME_` of a published function."""
-    function = FUNCTIONS[name]
-    late = wraps(function)(lambda *args, **kwargs: FUNCTIONS[name](*args, **kwargs))
-    function.inplace = publish_in_place(name, late)
-
-
 # ---- calls in their canonical form ---------------------------------------------------------------
 
 def resolved(op, args, kwargs):
@@ -328,4 +321,4 @@ def run_resolved(op, tensors, attributes):
 
 
 __all__ = ["FUNCTIONS", "Tensors", "alias", "check_tensors", "composite", "elementwise",
-           "find", "in_place", "op", "publish", "resolved", "run_resolved"]
+           "find", "op", "publish", "resolved", "run_resolved"]

@@ -47,21 +47,36 @@ def matmul(input: Tensor, other: Tensor):
     takes="integer floating", samples=products(*MATRICES),
     errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
 def mm(input: Tensor, other: Tensor):
-    """Product of two matrices. Shapes: (M, K) @ (K, N) -> (M, N). Raises: RuntimeError."""
+    """Product of two matrices.
+
+    Shapes: (M, K) @ (K, N) -> (M, N).
+
+    Raises: RuntimeError for other numbers of dims, and for inner dims or dtypes that differ.
+    """
 
 
 @op(multilinear=True, maker=make_product(2, 1, "vec"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRIX_VECTOR),
     errors=wrong(((2, 3), (2,)), ((3,), (3,))))
 def mv(input: Tensor, other: Tensor):
-    """Product of a matrix and a vector. Shapes: (M, K) @ (K,) -> (M,). Raises: RuntimeError."""
+    """Product of a matrix and a vector.
+
+    Shapes: (M, K) @ (K,) -> (M,).
+
+    Raises: RuntimeError for other numbers of dims, and for inner dims or dtypes that differ.
+    """
 
 
 @op(multilinear=True, maker=make_product(1, 1, "tensor"), out=True, reference=np.dot,
     takes="integer floating", samples=products(*VECTORS),
     errors=wrong(((3,), (4,)), ((2, 3), (3,))))
 def dot(input: Tensor, other: Tensor):
-    """Inner product of two vectors, 0-d. Raises: RuntimeError."""
+    """Inner product of two vectors.
+
+    Shapes: (K,), (K,) -> ().
+
+    Raises: RuntimeError for other numbers of dims, and for sizes or dtypes that differ.
+    """
 
 
 @op(multilinear=True, maker=make_product(3, 3, "mat2"), out=True, reference=np.matmul,
@@ -70,7 +85,10 @@ def dot(input: Tensor, other: Tensor):
 def bmm(input: Tensor, other: Tensor):
     """Products of two batches of matrices, pair by pair.
 
-    Shapes: (B, M, K) @ (B, K, N) -> (B, M, N). Raises: RuntimeError.
+    Shapes: (B, M, K) @ (B, K, N) -> (B, M, N).
+
+    Raises: RuntimeError for other numbers of dims, and for batch sizes, inner dims or dtypes that
+    differ.
     """
 
 
@@ -88,7 +106,9 @@ alias("vdot", dot)
 def outer(input, vec2: Tensor, *, out=None):
     """Every product of an element of one vector with one of another.
 
-    Shapes: (M,), (N,) -> (M, N). Raises: RuntimeError for other than vectors.
+    Shapes: (M,), (N,) -> (M, N).
+
+    Raises: RuntimeError for other than vectors.
     """
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: expects two vectors, got shapes {tuple(input.shape)} and "
@@ -100,7 +120,9 @@ def outer(input, vec2: Tensor, *, out=None):
            errors=wrong(((2, 3), (4, 2))),
            samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
 def inner(input, other: Tensor):
-    """Sums of products over the last dim of both. Shapes: (*a, K), (*b, K) -> (*a, *b).
+    """Sums of products over the last dim of both; the product where one has no dim.
+
+    Shapes: (*a, K), (*b, K) -> (*a, *b).
 
     Raises: RuntimeError for last dims that differ.
     """
@@ -158,7 +180,9 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
 
-    Raises: RuntimeError.
+    Shapes: (M, N), (M, K), (K, N) -> (M, N).
+
+    Raises: RuntimeError as `mm`, and for an input that does not expand or has another dtype.
     """
     return _addmm(input, mat1, mat2, beta, alpha)
 
@@ -169,7 +193,9 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
 def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
 
-    Raises: RuntimeError.
+    Shapes: (M,), (M, K), (K,) -> (M,).
+
+    Raises: RuntimeError as `mv`, and for an input that does not expand or has another dtype.
     """
     return _addmv(input, mat, vec, beta, alpha)
 
@@ -180,7 +206,9 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
 def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
 
-    Raises: RuntimeError.
+    Shapes: (B, M, N), (B, M, K), (B, K, N) -> (B, M, N).
+
+    Raises: RuntimeError as `bmm`, and for an input that does not expand or has another dtype.
     """
     return _baddbmm(input, batch1, batch2, beta, alpha)
 

@@ -58,9 +58,7 @@ def at_elements(x, dim, index, source):
     x, index = np.atleast_1d(x).copy(), np.atleast_1d(index)
     key = tuple(index if d == dim % x.ndim else places
                 for d, places in enumerate(np.indices(index.shape)))
-    if np.ndim(source) or np.ndim(index) > 1:
-        source = source[tuple(map(slice, index.shape))] if np.ndim(source) else source
-    return x, key, source
+    return x, key, source[tuple(map(slice, index.shape))] if source.ndim else source
 
 
 def put_slices(x, dim, index, source):

@@ -33,7 +33,14 @@ def normalised(x, dim):
 def logsumexp(input: Tensor, dim, keepdim=False):
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
 
+    Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *).
+
     Gradient: softmax; 0 where every element is -inf.
+
+    Raises: IndexError for a dim that is not there.
+
+    >>> tensorlib.logsumexp(tensorlib.tensor([1000., 1000.]), 0)
+    tensor(1000.6932)
     """
 
 
@@ -58,7 +65,12 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
 
-    NaN where a row holds inf or nothing but -inf. Raises: RuntimeError for integers, IndexError.
+    NaN where a row holds inf or nothing but -inf.
+
+    Shapes: the input's.
+
+    Raises: RuntimeError for integers (give a floating `dtype`), IndexError for a dim that is not
+    there.
     """
 
 
@@ -68,7 +80,10 @@ def softmax(input: Tensor, dim, dtype=None):
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 
-    Raises: RuntimeError for integers, IndexError.
+    Shapes: the input's.
+
+    Raises: RuntimeError for integers (give a floating `dtype`), IndexError for a dim that is not
+    there.
     """
 
 

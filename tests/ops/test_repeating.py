@@ -80,3 +80,25 @@ def test_what_they_give_is_a_copy_but_for_select():
 def test_bad_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call(tl.zeros(2, 3))
+
+
+def test_dims_and_numbers_go_by_their_names():
+    x = tl.arange(6).reshape(2, 3)
+    for turned in (tl.flip(x, dims=(0, 1)), x.flip(dims=[1, 0])):
+        assert turned.tolist() == [[5, 4, 3], [2, 1, 0]]
+    assert x.tile(dims=(2, 1)).shape == x.repeat(repeats=(2, 1)).shape == (4, 3)
+
+
+def test_the_gradient_of_what_is_repeated_is_one_node():
+    x = tl.ones(2, requires_grad=True)
+    for out in (x.repeat(3), x.tile(3), x.flip(0)):
+        ((leaf, _),) = out.grad_fn.next_functions
+        assert leaf.variable is x
+
+
+def test_one_position_may_be_a_tensor():
+    x = tl.arange(6).reshape(2, 3)
+    assert x.select(1, tl.tensor(-1)).tolist() == [2, 5]
+    for index in (tl.tensor([0]), tl.tensor(0.0), tl.tensor(True)):
+        with pytest.raises(TypeError, match="select: index must be an int"):
+            x.select(0, index)

@@ -167,20 +167,9 @@ cdef class Op:
         elif name == "node":
             rule.wants[i] = NODE
         else:
-            owner, what = self.fact(name)
+            owner, what = fact_named(self, name)
             rule.wants[i] = FACTS[what]
             rule.places[i] = self.arguments.index(owner)
-
-    def fact(self, str name):
-        """The argument and the fact that a name such as `input_shape` stands for.
-
-        Raises: ValueError for a name that stands for none.
-        """
-        cdef str owner, what
-        owner, _, what = name.rpartition("_")
-        if owner not in self.arguments or what not in FACTS:
-            raise ValueError(f"{self.name}: a rule asks for {name!r}, which it does not have")
-        return owner, what
 
     def add_tangent(self, function, names=None, str linearity="jvp"):
         """Registers the forward-mode rule: the output's tangent from those of the inputs.
@@ -225,6 +214,17 @@ cdef class Op:
 
     def __reduce__(self):
         return find, (self.name,)
+
+
+cdef tuple fact_named(Op op, str name):
+    """The argument and the fact that a name such as `input_shape` stands for.
+
+    Raises: ValueError for a name that stands for none.
+    """
+    owner, _, what = name.rpartition("_")
+    if owner not in op.arguments or what not in FACTS:
+        raise ValueError(f"{op.name}: a rule asks for {name!r}, which it does not have")
+    return owner, what
 
 
 def find(name):

@@ -451,7 +451,7 @@ class Tensor:
     def index_select(self, dim: _Sizes, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Sums of products over the last dim of both."""
+        """Sums of products over the last dim of both; the product where one has no dim."""
     def int(self) -> Tensor:
         """The elements as int32."""
     def is_complex(self) -> _bool:
@@ -919,7 +919,7 @@ class Tensor:
     ) -> tuple[Tensor, Tensor]:
         """The pair of `var` and `mean`."""
     def vdot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """Inner product of two vectors, 0-d."""
+        """Inner product of two vectors."""
     def view(self, *shape: _Sizes) -> Tensor:
         """`input` under other sizes with the same elements, as a view."""
     def view_as(self, other: Tensor) -> Tensor:
