@@ -2,7 +2,6 @@
 
 from builtins import bool as _bool, str as _str
 from typing import Any
-from tensorlib._core.tensor.tensor import Tensor
 
 class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -29,8 +28,6 @@ class Op:
     def doc(self) -> _str: ...
     @property
     def elementwise(self) -> _bool: ...
-    def fact(self, name: Any) -> Tensor:
-        """The argument and the fact that a name such as `input_shape` stands for."""
     @property
     def forward(self) -> Any: ...
     @property
