@@ -5,7 +5,8 @@ hot operation runs no Python frame.
 """
 
 from cpython.number cimport PyIndex_Check
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyObject_Call
+from cpython.ref cimport Py_INCREF
 
 from tensorlib._core.apply.elementwise cimport apply_binary, apply_elementwise, apply_unary
 from tensorlib._core.apply.inplace cimport apply_inplace
@@ -342,7 +343,7 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
         else:
             if not in_place and "out" in kwargs:
                 out = kwargs.pop("out")
-            given = convert(*args, **kwargs)
+            given = PyObject_Call(convert, args, kwargs)       # without a copy of the keywords
         if type(given) is list:
             return run_instead(<list>given, in_place, out)
         if in_place and args and given[0] is not args[0]:
