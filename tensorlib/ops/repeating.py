@@ -182,12 +182,11 @@ def select(input: Tensor, dim, index):
     """
     if type(index) is not int and not is_place(index):
         raise TypeError(f"select: index must be an int, got {index!r}")
-    ndim = input.ndim
-    if ndim == 0:
-        raise IndexError("select: cannot be applied to a 0-d tensor")
     try:
-        return input[(WHOLE,) * wrap("select", dim, ndim) + (index,)]
+        return input[(WHOLE,) * wrap("select", dim, input.ndim) + (index,)]
     except IndexError as error:
+        if input.ndim == 0:
+            raise IndexError("select: cannot be applied to a 0-d tensor") from None
         raise IndexError(f"select: {str(error).removeprefix('select: ')}") from None
 
 
