@@ -34,13 +34,12 @@ cdef struct Visit:
     PyObject** grads     # those of all outputs, owned: points to `grad` where there is one
     Visit* outer         # what an outer sweep noted, which will come by as well; or NULL
 
-# A sweep fetches four lines of 64 bytes of a node ahead of time: what it reads comes first.
+# What its making and its death touch comes first: two lines of 64 bytes where it has one input.
 cdef class Node:
     cdef object op
     cdef object attributes         # what the rules need beside tensors, or None
     cdef object hooks              # or None
     cdef object notes              # metadata dict, or None
-    cdef Visit visit
     cdef int64_t sequence          # grows with time
     cdef unsigned int kept         # which inputs and outputs are saved, a bit each
     cdef int n_edges
@@ -52,8 +51,9 @@ cdef class Node:
     cdef char is_leaf              # AccumulateGrad: saves the leaf whose .grad takes the gradient
     cdef Edge* edges
     cdef Saved* saved
-    cdef Saved inline_saved[N_INLINE]
     cdef Edge inline_edges[N_INLINE]
+    cdef Saved inline_saved[N_INLINE]
+    cdef Visit visit
 
 # What else is done with a new node.
 cdef enum NodeFlag:
