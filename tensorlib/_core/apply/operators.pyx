@@ -6,7 +6,6 @@ hot operation runs no Python frame.
 
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject, PyObject_Call
-from cpython.ref cimport Py_INCREF
 
 from tensorlib._core.apply.elementwise cimport apply_binary, apply_elementwise, apply_unary
 from tensorlib._core.apply.inplace cimport apply_inplace

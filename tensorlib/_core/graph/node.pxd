@@ -26,15 +26,15 @@ cdef struct Visit:
     int64_t sweep        # the number of the sweep
     int pending          # dependents that have not reported
     int cursor           # edges that the walk has still to follow
-    bint walked          # the walk has come by
-    bint needed          # a gradient that is asked for is that of the node or depends on it
-    bint passes_on       # the second of these
-    bint is_target       # its own gradients are asked for
-    PyObject* parent     # the node from which the walk came here
+    char walked          # the walk has come by
+    char needed          # a gradient that is asked for is that of the node or depends on it
+    char passes_on       # the second of these
+    char is_target       # its own gradients are asked for
     PyObject* grad       # that of the only output, owned
     PyObject** grads     # those of all outputs, owned: points to `grad` where there is one
     Visit* outer         # what an outer sweep noted, which will come by as well; or NULL
 
+# What its making and its death touch comes first: two lines of 64 bytes where it has one input.
 cdef class Node:
     cdef object op
     cdef object attributes         # what the rules need beside tensors, or None
@@ -45,14 +45,14 @@ cdef class Node:
     cdef int n_edges
     cdef int n_outputs
     cdef int n_saved
-    cdef bint released             # the saved values were let go by a sweep
-    cdef bint packs                # its values are saved through hooks
-    cdef bint tracked              # by the garbage collector, and what is built on it too
+    cdef char released             # the saved values were let go by a sweep
+    cdef char packs                # its values are saved through hooks
+    cdef char tracked              # by the garbage collector, and what is built on it too
+    cdef char is_leaf              # AccumulateGrad: saves the leaf whose .grad takes the gradient
     cdef Edge* edges
     cdef Saved* saved
     cdef Edge inline_edges[N_INLINE]
     cdef Saved inline_saved[N_INLINE]
-    cdef bint is_leaf              # AccumulateGrad: saves the leaf whose .grad takes the gradient
     cdef Visit visit
 
 # What else is done with a new node.

@@ -1,8 +1,8 @@
 """A sweep's walk over the graph: which nodes it reaches, and what it notes in each.
 
-Depth first and iterative: a node knows the one from which the walk came, so that a graph of any
-depth takes constant stack. A sweep inside of a hook of another may come by at the same nodes: what
-the outer one noted there is set aside, and put back when the inner one ends.
+Depth first and iterative, so that a graph of any depth takes constant stack. A sweep inside of a
+hook of another may come by at the same nodes: what the outer one noted there is set aside, and put
+back when the inner one ends.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
@@ -82,34 +82,39 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     node.visit.outer = outer
     node.visit.grads = grads
     node.visit.cursor = node.n_edges
+    node.visit.needed = sweep.targets == NULL and sweep.no_grad == NULL
+    node.visit.passes_on = node.visit.needed and not node.is_leaf
     if sweep.create_graph:
         track(node)
     return 0
 
 
-cdef inline bint goes_into(Sweep* sweep, Node node, PyObject* parent) except -1:
-    """Whether the walk comes by at a node for the first time, and is to follow its edges."""
+cdef int go_into(Sweep* sweep, Node node) except -1:
+    """Puts a node on the walk's path when the walk comes by for the first time."""
     if node.visit.sweep != sweep.id:
         enter(sweep, node)
-    if node.visit.walked:
-        return False
-    node.visit.walked = True
-    node.visit.parent = parent
-    return True
+    if not node.visit.walked:
+        node.visit.walked = True
+        push(&sweep.ready, node)
+    return 0
 
 
 cdef int walk(Sweep* sweep, Node root) except -1:
     """Reaches every node below a root, counts the dependents of each and finds which are needed."""
-    cdef PyObject* here = <PyObject*>root if goes_into(sweep, root, NULL) else NULL
+    cdef Nodes* path = &sweep.ready            # which is empty again when the walk ends
     cdef Node node, target
     cdef Edge* edge
-    while here != NULL:
-        node = <Node>here
+    go_into(sweep, root)
+    while path.n:
+        node = <Node>path.items[path.n - 1]
         if node.visit.cursor == 0:
-            node.visit.passes_on = leads_anywhere(sweep, node)
-            node.visit.needed = node.visit.passes_on or node.visit.is_target or (
-                node.is_leaf and sweep.targets == NULL)
-            here = node.visit.parent
+            if sweep.targets != NULL or sweep.no_grad != NULL:
+                node.visit.passes_on = leads_anywhere(sweep, node)
+                node.visit.needed = node.visit.passes_on or node.visit.is_target or (
+                    node.is_leaf and sweep.targets == NULL)
+            path.n -= 1
+            if path.n > AHEAD:
+                fetch(path.items[path.n - AHEAD])
             continue
         node.visit.cursor -= 1
         edge = &node.edges[node.visit.cursor]
@@ -119,8 +124,7 @@ cdef int walk(Sweep* sweep, Node root) except -1:
         if target.visit.sweep != sweep.id and is_outside(target, sweep.since):
             sweep.left_out = True
             continue
-        if goes_into(sweep, target, here):
-            here = edge.target
+        go_into(sweep, target)
         target.visit.pending += 1
     return 0
 

@@ -193,7 +193,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
 cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
     """Runs nodes until none is ready."""
     cdef Node node
-    cdef Py_ssize_t done = 0
+    cdef Py_ssize_t k, done = 0
     while sweep.ready.n:
         done += 1
         if done + AHEAD < sweep.visited.n:
@@ -202,7 +202,9 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
         if node.hooks is not None:
             run_tensor_hooks(node)
         if node.visit.is_target and found is not None:
-            capture(sweep, node, inputs, found)
+            for k, target in enumerate(<list>sweep.targets):
+                if target is node:
+                    found[k] = grads_of(node)[(<Tensor>inputs[k]).slot]
         if not node.visit.passes_on:
             if node.is_leaf and node.visit.needed and found is None:
                 reach_leaf(sweep, node)
@@ -215,17 +217,6 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
                 release_saved(node)
         elif node.packs:
             forget_unpacked(node)
-    return 0
-
-
-cdef int capture(Sweep* sweep, Node node, tuple inputs, list found) except -1:
-    """Notes the gradients of those inputs that this node's outputs are."""
-    cdef Py_ssize_t k
-    cdef PyObject* g
-    for k in range(len(inputs)):
-        if (<list>sweep.targets)[k] is node:
-            g = node.visit.grads[(<Tensor>inputs[k]).slot]
-            found[k] = None if g == NULL else <object>g
     return 0
 
 
