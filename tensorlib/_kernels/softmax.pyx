@@ -1,4 +1,6 @@
-"""Softmax and its kin on contiguous rows (rows, n), n at least 1 unless said otherwise.
+"""Softmax, its logarithm and logsumexp on contiguous rows (rows, n).
+
+Here n is at least 1 unless said otherwise.
 
 A row of `table()` is (kind, input dtypes, output dtype, address), with the signatures
 

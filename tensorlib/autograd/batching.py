@@ -1,7 +1,7 @@
 """Derivatives of a function of one example, taken for the whole batch at once."""
 
 from tensorlib.autograd.transform import Recording
-from tensorlib.batch import Batched, as_example, running_levels, spread
+from tensorlib.batch import Batched, as_example, running_levels, batch_of
 
 
 class BatchRecording:
@@ -22,7 +22,7 @@ class BatchRecording:
         if type(x) is Batched and x.level not in self.levels:
             return Batched(self.whole(x.value).movedim(len(self.levels), 0), x.level)
         for level in reversed(self.levels):
-            x = spread(x, level)
+            x = batch_of(x, level)
         return x
 
     def examples(self, tensors):

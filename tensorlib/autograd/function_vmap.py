@@ -7,7 +7,7 @@ backward and jvp run on what stands for all examples. Any other runs example by 
 from typing import NamedTuple
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch import Batched, Level, innermost, is_at, one_by_one, seen, spread
+from tensorlib.batch import Batched, Level, innermost, is_at, one_by_one, seen, batch_of
 
 
 class VmapInfo(NamedTuple):
@@ -69,7 +69,7 @@ def forward(ctx, function, size, randomness, dims, *values):
                                "needs a vmap of its own")
         several = isinstance(output, (tuple, list))
         outputs = tuple(output) if several else (output,)
-        physical = [spread(x, level) if isinstance(x, Tensor) else x for x in outputs]
+        physical = [batch_of(x, level) if isinstance(x, Tensor) else x for x in outputs]
         fixed = {id(x) for x in inner._fixed}
         ctx.mark_non_differentiable(*[p for p, x in zip(physical, outputs) if id(x) in fixed])
         ctx.saved_dims = [0 if is_at(x, level) else None for x in inner._to_save]
@@ -109,7 +109,7 @@ def jvp(ctx, *tangents):
         finally:
             inner._to_save = ()
         moved = moved if isinstance(moved, tuple) else (moved,)
-        return tuple([spread(t, level) if isinstance(t, Tensor) else t for t in moved])
+        return tuple([batch_of(t, level) if isinstance(t, Tensor) else t for t in moved])
 
 
 def as_examples(values, dims, level):
@@ -123,5 +123,5 @@ def gathered(g, dim, level):
     if not isinstance(g, Tensor):
         return g
     if dim == 0:
-        return spread(g, level)
+        return batch_of(g, level)
     return g.value.sum(0) if is_at(g, level) else g * level.size

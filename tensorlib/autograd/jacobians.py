@@ -6,7 +6,7 @@ they go through the graph as one batch; else, and where a rule takes no batch, o
 
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.pullback import path_takes_batches
-from tensorlib.batch import Batched, Level, spread
+from tensorlib.batch import Batched, Level, batch_of
 from tensorlib.ops.declare import FUNCTIONS
 
 cat, stack, zeros = FUNCTIONS["cat"], FUNCTIONS["stack"], FUNCTIONS["zeros"]
@@ -87,7 +87,7 @@ def together_in_parts(derivative, like, step):
         units.diagonal(begin).fill_(1)
         with Level(count) as level:
             found = derivative(Batched(units.reshape((count, *like.shape)), level))
-            parts.append([spread(x, level) for x in found])
+            parts.append([batch_of(x, level) for x in found])
     return parts[0] if len(parts) == 1 else [cat(part) for part in zip(*parts)]
 
 

@@ -11,8 +11,9 @@ from tensorlib.batch.values import (
     is_at,
     running_levels,
     seen,
-    spread,
+    batch_of,
 )
 
-__all__ = ["Batched", "Level", "adjoints", "as_example", "has_rule", "indexing", "innermost",
-           "is_at", "one_by_one", "running_levels", "scattering", "seen", "spread", "warn_of_loop"]
+__all__ = ["Batched", "Level", "adjoints", "as_example", "batch_of", "has_rule", "indexing",
+           "innermost", "is_at", "one_by_one", "running_levels", "scattering", "seen",
+           "warn_of_loop"]

@@ -2,13 +2,13 @@
 
 from tensorlib._core.index.batch_keys import lifted, ndim_picked
 from tensorlib.batch.rules import check_dims
-from tensorlib.batch.values import aligned, is_at, rule, spread
+from tensorlib.batch.values import aligned, is_at, rule, batch_of
 
 
 @rule("softmax_backward", "log_softmax_backward")
 def softmax_gradient(op, level, tensors, attributes):
     """The gradient along the dim, which is not that of the batch."""
-    g, result = [spread(x, level) for x in tensors]
+    g, result = [batch_of(x, level) for x in tensors]
     dim = check_dims(op.name, attributes["dim"], g.ndim - 1)
     if g.ndim == 1:
         return op.function(g.unsqueeze(1), result.unsqueeze(1), dim).squeeze(1)
@@ -18,7 +18,7 @@ def softmax_gradient(op, level, tensors, attributes):
 @rule("put_along")
 def put(op, level, tensors, attributes):
     """Each example put at its own places."""
-    x, places = tensors[0], spread(attributes["places"], level)
+    x, places = tensors[0], batch_of(attributes["places"], level)
     return op.function(x.value, places, check_dims(op.name, attributes["dim"], x.ndim),
                        attributes["size"])
 
@@ -32,7 +32,7 @@ def picked(op, level, tensors, attributes):
                            f"{index.ndim} and {x.ndim}")
     dim = check_dims(op.name, attributes["dim"], x.ndim)
     picked = op.function(aligned(x, max(x.ndim, 1)), dim,
-                         spread(index if index.ndim else index.reshape(1), level))
+                         batch_of(index if index.ndim else index.reshape(1), level))
     return picked if index.ndim else picked.reshape((level.size,))
 
 
@@ -42,7 +42,7 @@ def spread_back(op, level, tensors, attributes):
     shape = attributes["shape"]
     return op.function(tensors[0].value, (level.size, *shape),
                        check_dims(op.name, attributes["dim"], len(shape)),
-                       spread(attributes["index"], level))
+                       batch_of(attributes["index"], level))
 
 
 @rule("copy")
@@ -50,7 +50,7 @@ def copied(op, level, tensors, attributes):
     """The source in the layout and dtype of the first, example by example."""
     x, source = tensors
     source = aligned(source, x.ndim) if is_at(source, level) else source
-    return op.function(spread(x, level), source)
+    return op.function(batch_of(x, level), source)
 
 
 # ---- indexing ------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def put_in(op, level, tensors, attributes):
     (x, values), index = tensors, attributes["index"]
     if is_at(values, level):
         values = aligned(values, ndim_picked(index, x.ndim))
-    return op.function(spread(x, level), values, lifted(index))
+    return op.function(batch_of(x, level), values, lifted(index))
 
 
 # ---- views ---------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def view_spread(op, level, tensors, attributes):
 def view_written(op, level, tensors, attributes):
     """The base of each example with its view replaced."""
     x, value = tensors
-    return op.function(spread(x, level), spread(value, level),
+    return op.function(batch_of(x, level), batch_of(value, level),
                        lifted_place(level, x.shape, attributes["place"]))
 
 

@@ -16,7 +16,7 @@ from tensorlib.batch.values import (
     innermost,
     is_at,
     rule,
-    spread,
+    batch_of,
 )
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -87,7 +87,7 @@ class Spot:
         if isinstance(values, Tensor) and values.ndim:
             for _ in range(self.ndim - values.ndim):
                 values = values.unsqueeze(0)
-            values = spread(values, level).movedim(self.target, self.source)
+            values = batch_of(values, level).movedim(self.target, self.source)
         elif is_at(values, level):
             values = aligned(values, self.ndim).movedim(self.target, self.source)
         self.value[self.picks] = values

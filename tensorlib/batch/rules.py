@@ -21,7 +21,7 @@ from tensorlib.batch.values import (
     aligned,
     is_at,
     rule,
-    spread,
+    batch_of,
     tensor_argument,
 )
 from tensorlib.ops.declare import FUNCTIONS
@@ -258,7 +258,7 @@ def joined(op, level, tensors, attributes):
     """The parts of each example joined."""
     parts = tensors[0]
     dim = check_dims(op.name, attributes["dim"], parts[0].ndim)
-    return cat([spread(x, level) for x in parts], dim)
+    return cat([batch_of(x, level) for x in parts], dim)
 
 
 @rule("stack")
@@ -266,7 +266,7 @@ def stacked(op, level, tensors, attributes):
     """The parts of each example joined along a new dim."""
     parts = tensors[0]
     dim = check_dims(op.name, attributes["dim"], parts[0].ndim + 1)
-    return stack([spread(x, level) for x in parts], dim)
+    return stack([batch_of(x, level) for x in parts], dim)
 
 
 @rule("tril", "triu")

@@ -8,7 +8,7 @@ from functools import partial
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch.values import is_at, rule, spread
+from tensorlib.batch.values import is_at, rule, batch_of
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.indexing import fill_value, vector
 
@@ -17,7 +17,7 @@ ELEMENTS = {"index_copy": "scatter", "index_add": "scatter_add"}
 
 def lifted(x, level, like):
     """The batch of `x`, with a dim where its examples or those of `like` are 0-d."""
-    value = spread(x, level)
+    value = batch_of(x, level)
     return value if like.ndim and x.ndim else value.reshape((level.size, -1))
 
 

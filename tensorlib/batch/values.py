@@ -356,7 +356,7 @@ def aligned(x, ndim):
     return value
 
 
-def spread(x, level):
+def batch_of(x, level):
     """The batch of `x`, expanded to one where it is the same for all examples."""
     return x.value if is_at(x, level) else x.unsqueeze(0).expand((level.size, *x.shape))
 

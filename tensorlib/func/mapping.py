@@ -5,7 +5,7 @@ import functools
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch import Batched, Level, is_at, spread
+from tensorlib.batch import Batched, Level, is_at, batch_of
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -104,7 +104,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
                                  "the result differs between examples")
         places = [None if d is None else wrap("vmap", d, x.ndim + 1)
                   for x, d in zip(outputs, places)]
-        return [x if d is None else spread(x, level)
+        return [x if d is None else batch_of(x, level)
                 for x, d in zip(outputs, places)], shape, places
 
 

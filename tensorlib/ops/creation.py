@@ -147,7 +147,7 @@ made(ranges.eye, reference=lambda n, m=None, dtype=None: np.eye(n, m, dtype=as_n
      errors=refused_calls((RuntimeError, -1), (RuntimeError, 2, -1), (TypeError, 2.5)))
 
 
-# ---- what `copy_` and its kin record -------------------------------------------------------------
+# ---- what `copy_`, `fill_` and `zero_` record ----------------------------------------------------
 
 @op(linear=True, public=False, method=False,
     reference=lambda x, src: np.broadcast_to(src, x.shape),

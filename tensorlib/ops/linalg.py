@@ -169,7 +169,7 @@ _baddbmm = added_product("baddbmm", bmm)
 
 
 def scaled_sum(x, a, b, beta=1, alpha=1):
-    """The reference of `addmm` and its kin."""
+    """The reference of `addmm`, `addmv` and `baddbmm`."""
     return beta * x + alpha * (a @ b)
 
 

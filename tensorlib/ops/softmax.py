@@ -1,4 +1,4 @@
-"""Softmax and its kin: along dims, without overflow, with fused gradients."""
+"""Softmax, its logarithm and logsumexp: along dims, without overflow, with fused gradients."""
 
 import numpy as np
 

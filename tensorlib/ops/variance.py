@@ -29,7 +29,7 @@ def deviation_samples(rng):
 
 
 def deviation_arguments(name):
-    """The `convert` of `var` and its kin: PyTorch's older and newer words, and NumPy's."""
+    """The `convert` of all four: PyTorch's older and newer words, and NumPy's."""
     def convert(input: Tensor, dim=None, unbiased=None, keepdim=False, *, correction=None,
                 axis=None, keepdims=None):
         dim = dim if axis is None else axis

@@ -19,7 +19,8 @@ cdef class dtype:
     """The type of a tensor's elements, such as `tensorlib.float32`."""
 
     def __init__(self):
-        raise TypeError("dtype: the element types are fixed; use tensorlib.float32 and its kin")
+        raise TypeError(
+            "dtype: the element types are fixed; use one of them, such as tensorlib.float32")
 
     @property
     def itemsize(self):
