@@ -43,11 +43,12 @@ class WorkerError(Exception):
 
 @dataclass
 class Worker:
-    """A library in a process of its own."""
+    """A library in a process of its own; `folder` has the benchmarks, and tensorlib where built."""
 
     library: str
     python: str
     threads: int
+    folder: Path = HERE.parent
     versions: dict = field(init=False)
 
     def __post_init__(self):
@@ -60,7 +61,7 @@ class Worker:
         self._process = subprocess.Popen(
             [self.python, "-m", "benchmarks.worker", self.library, str(self.threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=HERE.parent, env=os.environ | threads,
+            cwd=self.folder, env=os.environ | threads,
         )
         self.versions = self._receive()
 
@@ -80,7 +81,7 @@ class Worker:
         return self._receive()
 
     def fresh(self) -> "Worker":
-        return Worker(self.library, self.python, self.threads)
+        return Worker(self.library, self.python, self.threads, self.folder)
 
     def close(self) -> None:
         self._process.kill()
