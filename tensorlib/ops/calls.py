@@ -1,6 +1,6 @@
 """Calls of operations as records, and the backward operation of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tensorlib._core.graph.node import _set_grad_enabled
@@ -12,17 +12,21 @@ from tensorlib.ops.compose import ARGUMENT
 from tensorlib.ops.declare import FUNCTIONS, resolved, run_resolved
 
 
-@dataclass(frozen=True, slots=True)
+# Tensors do not compare as wholes, so two of these records are equal only if they are one.
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """One run of an operation: `op`, `inputs`, `outputs` and `attributes` by name.
 
-    It is a source for the evaluation of rules, as a node of the graph is.
+    It is a source for the evaluation of rules, as a node of the graph is. `likes` are the shapes
+    and dtypes of all inputs, where only those inputs are there that the gradient needs.
     """
 
     op: Op
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
     attributes: dict[str, Any]
+    likes: list[Any] | None = field(default=None, repr=False)
 
     def input(self, i: int) -> Any:
         """The tensor with this number among all that were given."""
@@ -35,22 +39,12 @@ class Call:
     @property
     def facts(self) -> list[tuple[Any, Any]]:
         """For each tensor that was given: its shape and dtype."""
-        return [(x.shape, x.dtype) for x in flat(self.inputs)]
-
-
-@dataclass(frozen=True, slots=True)
-class KeptCall(Call):
-    """What the gradient needs of a call: `likes` are the shapes and dtypes of all its inputs."""
-
-    likes: list[Any]
-
-    @property
-    def facts(self) -> list[tuple[Any, Any]]:
-        """For each tensor that was given: its shape and dtype."""
+        if self.likes is None:
+            return [(x.shape, x.dtype) for x in flat(self.inputs)]
         return self.likes[0] if self.op.variadic else self.likes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GradOp:
     """The backward operation of one call; called with the output gradients it gives the input's.
 
@@ -160,8 +154,8 @@ def gradient_of(op):
 
     def gradient(*values, likes, **attributes):
         given = dict(zip(needs, values))
-        known = KeptCall(op, tuple(map(given.get, op.arguments)),
-                         tuple(map(given.get, op.outputs)), attributes, likes)
+        known = Call(op, tuple(map(given.get, op.arguments)), tuple(map(given.get, op.outputs)),
+                     attributes, likes)
         wanted = [dtype.is_floating_point for _, dtype in known.facts]
         gs = tuple(given[f"grad_{name}"] for name in op.outputs)
         grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs, True))
