@@ -8,6 +8,7 @@ import time
 import pytest
 from capi import c_function
 
+import tensorlib as tl
 from tensorlib._core.base import pool
 
 RANGE_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
@@ -53,11 +54,26 @@ def test_workers_take_part_and_surplus_ones_leave():
     assert chunks_of(12, 1)[1] == {threading.get_ident()}
 
 
-def test_a_worker_that_is_awake_misses_no_job():
-    """One that saw the number of a job which was still being written used to take it for done."""
+def share_of_the_worker(jobs=200):
+    """The part of the chunks that the second thread does in a loop of one short job."""
+    x = tl.ones(262_144)
+    chunks = jobs * -(-x.numel() // 32_768)
+    before = pool.chunks_by_workers()
+    for _ in range(jobs):
+        x + x
+    return (pool.chunks_by_workers() - before) / chunks
+
+
+@pytest.mark.skipif(pool.usable_processors() < 2, reason="needs two processors")
+def test_the_worker_does_its_part_of_short_jobs():
+    """One that was awake took a job that was still being written for done, and so did 2 in 1,000.
+
+    Where other programs use the processors it may have to try again.
+    """
     pool.set_num_threads(2)
-    jobs = [len(chunks_of(4, 1, pause=0.001)[1]) for _ in range(100)]
-    assert jobs.count(2) > 80
+    end = time.monotonic() + 30
+    while share_of_the_worker() < 0.25:
+        assert time.monotonic() < end
 
 
 def test_many_small_jobs_in_a_row():

@@ -123,6 +123,7 @@ cdef Py_ssize_t busy = 0      # 1 while a caller owns the pool
 cdef Py_ssize_t threads = 1   # what set_num_threads asked for: the caller and threads - 1 workers
 cdef Py_ssize_t started = 0   # workers alive; changes under the mutex
 cdef Py_ssize_t sleepers = 0  # workers waiting on the condition; changes under the mutex
+cdef Py_ssize_t shared = 0    # chunks that workers have done
 
 
 cdef void parallel_for(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain) noexcept nogil:
@@ -235,7 +236,7 @@ cdef void* work(void* unused) noexcept nogil:
             continue               # the next one is being written already
         last = seen >> CHUNK_BITS
         while atomic_get(&started) < atomic_get(&threads) and claim_and_run():
-            pass
+            atomic_add(&shared, 1)
 
 
 cdef bint comes_in_time(uint64_t last, long long wait) noexcept nogil:
@@ -304,6 +305,11 @@ def set_num_threads(n):
         pthread_mutex_unlock(&pool_mutex)
     for follow in followers:
         follow(n)
+
+
+def chunks_by_workers():
+    """How many chunks workers have done in this process: callers did the others themselves."""
+    return atomic_get(&shared)
 
 
 def usable_processors():
