@@ -15,7 +15,7 @@ WHOLE = slice(None)
 def as_ints(given):
     """Ints that were given one by one or as a sequence."""
     several = len(given) == 1 and isinstance(given[0], (tuple, list))
-    return tuple(given[0] if several else given)
+    return tuple([index(one) for one in tuple(given[0] if several else given)])
 
 
 def flip(input, *dims):
@@ -107,6 +107,7 @@ def diag(input, diagonal=0):
 
     Raises: RuntimeError for other numbers of dims.
     """
+    diagonal = index(diagonal)
     if input.ndim == 2:
         return input.diagonal(diagonal).clone()
     if input.ndim != 1:

@@ -8,6 +8,7 @@ import numpy as np
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.storage import check_room
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -220,6 +221,7 @@ def narrow(input: Tensor, dim, start, length):
 
     Raises: IndexError, RuntimeError for a range outside the dim.
     """
+    start, length = index(start), index(length)
     dim = wrap("narrow", dim, input.ndim)
     if input.ndim == 0:
         raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
@@ -233,7 +235,7 @@ def narrow(input: Tensor, dim, start, length):
 
 @narrow.vjp("input")
 def narrow_vjp(g, input_shape, dim, start, length):
-    size = input_shape[dim]
+    size, start, length = input_shape[dim], index(start), index(length)
     start = start + size if start < 0 else start
     before, after = list(input_shape), list(input_shape)
     before[dim], after[dim] = start, size - start - length
@@ -363,12 +365,13 @@ def split(tensor, split_size_or_sections, dim=0):
 
     Raises: RuntimeError, IndexError.
     """
+    step = index(split_size_or_sections) if isinstance(split_size_or_sections, int) else None
     dim = wrap("split", dim, tensor.ndim)
     if tensor.ndim == 0:
         raise RuntimeError("split: expects at least a 1-dimensional tensor")
     size = tensor.size(dim)
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
+    if step is not None:
+        check_room("split", size // step if step > 0 else 0, Tensor.__basicsize__)
         if step < 0 or (step == 0 and size):
             raise RuntimeError(f"split: expects split_size be positive, got {step}")
         sizes = [min(step, size - start) for start in range(0, size, step)] if size else [0]
@@ -394,6 +397,7 @@ def chunk(input, chunks, dim=0):
 
     Raises: RuntimeError if `chunks` is not positive, IndexError.
     """
+    chunks = index(chunks)
     if chunks <= 0:
         raise RuntimeError(f"chunk: expects `chunks` to be greater than 0, got {chunks}")
     dim = wrap("chunk", dim, input.ndim)
@@ -401,6 +405,7 @@ def chunk(input, chunks, dim=0):
         raise RuntimeError("chunk: expects at least a 1-dimensional tensor")
     size = input.size(dim)
     if size == 0:
+        check_room("chunk", chunks, Tensor.__basicsize__)
         return tuple(input.narrow(dim, 0, 0) for _ in range(chunks))
     return split(input, -(-size // chunks), dim)
 
@@ -410,6 +415,7 @@ def unbind(input, dim=0):
     dim = wrap("unbind", dim, input.ndim)
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
+    check_room("unbind", input.size(dim), Tensor.__basicsize__)
     return views.among_others(
         tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
 

@@ -1,6 +1,7 @@
 """New tensors of Python's objects: numbers, nested sequences, arrays and buffers.
 
-A nested sequence is walked twice in C: once for its shape and dtype, once to write its elements.
+A nested sequence is walked twice in C: once for its dtype, once to write its elements. Both walk a
+copy of tuples, since code that an element runs could shrink a list that is being read.
 All of it is raw: nothing here is recorded for gradients.
 """
 
@@ -9,7 +10,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.float cimport PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.sequence cimport PySequence_Check, PySequence_Fast
+from cpython.sequence cimport PySequence_Check
 from libc.string cimport memcmp, memcpy
 
 import numpy as np
@@ -29,8 +30,8 @@ from tensorlib._core.base.device import device as device_type
 cnp.import_array()
 
 cdef extern from "Python.h":
-    Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
-    PyObject** PySequence_Fast_ITEMS(object sequence)
+    ctypedef struct TupleItems "PyTupleObject":
+        PyObject** ob_item
 
 
 # What the first walk over a nested sequence finds.
@@ -110,24 +111,36 @@ cdef int meet(Survey* survey, int dtype) noexcept:
     return 0
 
 
-cdef int look(object data, int level, Survey* survey) except -1:
-    """Checks the shape from `level` on and gathers the dtype of all leaves."""
+cdef tuple frozen(object data, int level, const Survey* survey):
+    """A sequence and those in it as tuples: code that their elements run can't change these.
+
+    Raises TypeError or ValueError unless they have the shape of the first elements.
+    """
+    cdef Py_ssize_t n = survey.dims[level]
+    cdef tuple items
+    if not is_sequence(data):
+        raise TypeError(
+            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
+    items = tuple(data)
+    if len(items) != n:
+        raise ValueError(
+            f"tensor: expected sequence of length {n} at dim {level} (got {len(items)})")
+    if type(data) is not list and len(data) != n:
+        raise ValueError("tensor: the sequence changed while it was read")
+    return items if level + 1 == survey.depth else tuple(
+        [frozen(item, level + 1, survey) for item in items])
+
+
+cdef int look(tuple data, int level, Survey* survey) except -1:
+    """Gathers the dtype of all leaves from `level` on, and checks the shape of arrays."""
     cdef PyObject** values
     cdef Py_ssize_t i, n = survey.dims[level]
     cdef bint reals = False, integers = False, bools = False
     cdef object last = None          # the type of the last NumPy scalar
-    if not is_sequence(data):
-        raise TypeError(
-            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
-    sequence = PySequence_Fast(data, "tensor: expected a sequence")
-    if PySequence_Fast_GET_SIZE(sequence) != n:
-        raise ValueError(
-            f"tensor: expected sequence of length {n} at dim {level} "
-            f"(got {PySequence_Fast_GET_SIZE(sequence)})")
-    values = PySequence_Fast_ITEMS(sequence)
+    values = (<TupleItems*><PyObject*>data).ob_item
     if level + 1 < survey.depth:
         for i in range(n):
-            look(<object>values[i], level + 1, survey)
+            look(<tuple>values[i], level + 1, survey)
         return 0
     if survey.depth < survey.ndim:
         for i in range(n):
@@ -185,17 +198,13 @@ cdef int look_block(object block, Survey* survey) except -1:
     return 0
 
 
-cdef char* write(object data, int level, Survey* survey, Tensor x, char* out) except NULL:
+cdef char* write(tuple data, int level, Survey* survey, Tensor x, char* out) except NULL:
     """Writes the elements from `level` on to `out`; returns where the next ones go."""
     cdef Py_ssize_t i, n = survey.dims[level], itemsize = ITEMSIZE[x.type]
-    cdef PyObject** values
-    sequence = PySequence_Fast(data, "tensor: expected a sequence")
-    if PySequence_Fast_GET_SIZE(sequence) != n:
-        raise ValueError("tensor: the sequence changed while it was read")
-    values = PySequence_Fast_ITEMS(sequence)
+    cdef PyObject** values = (<TupleItems*><PyObject*>data).ob_item
     if level + 1 < survey.depth:
         for i in range(n):
-            out = write(<object>values[i], level + 1, survey, x, out)
+            out = write(<tuple>values[i], level + 1, survey, x, out)
     elif survey.depth < survey.ndim:
         for i in range(n):
             out = write_block(<object>values[i], survey, x, out)
@@ -229,14 +238,15 @@ cdef Tensor from_sequence(object data, int id):
     cdef Tensor x
     cdef int stored
     first_shape(data, &survey)
-    look(data, 0, &survey)
+    cdef tuple items = frozen(data, 0, &survey)
+    look(items, 0, &survey)
     if id < 0:
         id = default_float() if survey.dtype < 0 else survey.dtype
     # half types are rounded from float64 at once
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
     x = new_tensor(stored, survey.ndim, survey.dims)
     if x.numel_:
-        write(data, 0, &survey, x, x.data_pointer)
+        write(items, 0, &survey, x, x.data_pointer)
     return x if stored == id else packed_copy(x, id)
 
 

@@ -10,7 +10,6 @@ cdef class Index:
     cdef int first             # over the dims of the view from here on
     cdef int at                # where the indexed dims stand in the result
 
-cdef Tensor basic_view(Tensor x, object key)
 cpdef Index parse(Tensor x, object key)
 cpdef Tensor take(Tensor x, Index index)
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1

@@ -11,7 +11,9 @@ cdef struct Walk:
     int n_indices                    # a position is the sum of index * index_step, or ...
     const int64_t* indices[MAX_NDIM]
     Py_ssize_t index_steps[MAX_NDIM]
+    Py_ssize_t index_sizes[MAX_NDIM]     # an index is below it
     const char* mask                 # ... the next true byte of a mask, or the next in order;
+    Py_ssize_t mask_size
     Py_ssize_t x_step                # bytes in x for one byte of the mask, for one in order
     int ndim                         # dims walked for each position
     Py_ssize_t dims[MAX_NDIM]
@@ -24,7 +26,7 @@ cdef enum Move:
 
 cdef void start(Walk* walk, char* x, char* y) noexcept
 cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_step) noexcept
-cdef void move(Walk* walk, Move kind, int dtype) noexcept
+cdef int move(Walk* walk, Move kind, int dtype) except -1
 
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims)
 cdef int require_writable(Tensor x) except -1

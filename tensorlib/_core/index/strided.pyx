@@ -1,8 +1,9 @@
 """Moves of elements between strided memory of one dtype: copies, gathers and scatters.
 
 There is one walker. It visits positions in x (given by indices, by a mask, or in order) and for
-each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
-is told has been checked before: it never raises.
+each of them the remaining dims, and moves an element or a contiguous run either way. What it is
+told has been checked before, except for the positions and the mask, whose memory others may write
+at any time: they are checked on the copy that is used.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -10,6 +11,8 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
 from tensorlib._core.base.items cimport item, number
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cdef enum:
@@ -128,15 +131,16 @@ cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_s
     walk.ndim += 1
 
 
-cdef void move(Walk* walk, Move kind, int dtype) noexcept:
-    """Walks all positions and dims. Releases the GIL for large work."""
+cdef int move(Walk* walk, Move kind, int dtype) except -1:
+    """Walks all positions and dims. Releases the GIL for large work. Raises: IndexError."""
     cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n
-    cdef int d, last = walk.ndim - 1
+    cdef int d, last = walk.ndim - 1, era
+    cdef bint inside
     cdef mover loop
     for d in range(walk.ndim):
-        total *= walk.dims[d]
+        total = times(total, walk.dims[d])
     if total == 0:
-        return
+        return 0
     walk.run = itemsize
     if last >= 0 and walk.x_steps[last] == itemsize and walk.y_steps[last] == itemsize:
         walk.run *= walk.dims[last]
@@ -149,26 +153,38 @@ cdef void move(Walk* walk, Move kind, int dtype) noexcept:
         walk.y_step = walk.y_steps[last]
         walk.ndim -= 1
     loop = pick(kind, walk.run, dtype)
-    if total * itemsize < RELEASE_GIL:
-        run(walk, loop)
+    if times(total, itemsize) < RELEASE_GIL:
+        inside = run(walk, loop)
     else:
+        era = work_begins()
         with nogil:
-            run(walk, loop)
+            inside = run(walk, loop)
+        work_ends(era)
+    if not inside:
+        raise IndexError("index: a position is out of bounds; the index was written after it was "
+                         "checked")
+    return 0
 
 
-cdef void run(Walk* walk, mover loop) noexcept nogil:
+cdef bint run(Walk* walk, mover loop) noexcept nogil:
+    """Walks; False, and no further, at a position that is not there."""
     cdef Py_ssize_t offsets[CHUNK]
     cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t done = 0, n, scanned = 0
+    cdef Py_ssize_t done = 0, n, scanned = 0, i
     cdef char* x
     cdef char* y
     cdef int d
     while done < walk.n:
         n = min(<Py_ssize_t>CHUNK, walk.n - done)
         if walk.mask != NULL:
-            scanned = true_offsets(walk.mask, scanned, walk.x_step, offsets, n)
-        else:
-            index_offsets(walk, done, n, offsets)
+            scanned = true_offsets(walk.mask, walk.mask_size, scanned, walk.x_step, offsets, n)
+            if scanned < 0:
+                return False
+        elif walk.n_indices == 0:
+            for i in range(n):
+                offsets[i] = (done + i) * walk.x_step
+        elif not index_offsets(walk, done, n, offsets):
+            return False
         x = walk.x
         y = walk.y + done * walk.y_step
         for d in range(walk.ndim):
@@ -189,34 +205,41 @@ cdef void run(Walk* walk, mover loop) noexcept nogil:
             if d < 0:
                 break
         done += n
+    return True
 
 
-cdef void index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
+cdef bint index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
                         Py_ssize_t* offsets) noexcept nogil:
-    """offsets := sum over k of indices[k] * index_steps[k], or positions in order"""
-    cdef Py_ssize_t i, step
-    cdef const int64_t* index
+    """offsets := sum over k of indices[k] * index_steps[k]; False if an index is out of bounds"""
+    cdef int64_t places[CHUNK]
+    cdef Py_ssize_t i, step, top
+    cdef int64_t signs = 0           # a sign bit where a place is below 0 or above the top
     cdef int k
-    if walk.n_indices == 0:
+    for k in range(walk.n_indices):
+        memcpy(places, walk.indices[k] + begin, n * sizeof(int64_t))
+        step, top = walk.index_steps[k], walk.index_sizes[k] - 1
         for i in range(n):
-            offsets[i] = (begin + i) * walk.x_step
-        return
-    index, step = walk.indices[0] + begin, walk.index_steps[0]
-    for i in range(n):
-        offsets[i] = index[i] * step
-    for k in range(1, walk.n_indices):
-        index, step = walk.indices[k] + begin, walk.index_steps[k]
-        for i in range(n):
-            offsets[i] += index[i] * step
+            signs |= places[i] | (top - places[i])
+        if k == 0:
+            for i in range(n):
+                offsets[i] = places[i] * step
+        else:
+            for i in range(n):
+                offsets[i] += places[i] * step
+        if signs < 0:
+            return False
+    return True
 
 
-cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
+cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t size, Py_ssize_t at, Py_ssize_t step,
                              Py_ssize_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Writes the byte offsets of the next n true bytes; returns where to go on."""
+    """Writes the byte offsets of the next n true bytes; returns where to go on, -1 at the end."""
     cdef Py_ssize_t found = 0
     while found < n:
+        if at == size:
+            return -1
         offsets[found] = at * step
-        found += mask[at]      # no branch: masks are hard to predict
+        found += mask[at] != 0     # no branch: masks are hard to predict
         at += 1
     return at
 

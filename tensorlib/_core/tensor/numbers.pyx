@@ -6,6 +6,7 @@ from cpython.float cimport (
 )
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
+from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport (
@@ -19,11 +20,14 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor, late
 
+import numpy as np
+
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
 
 cdef extern from "Python.h":
+    bint PyBool_Check(object value)
     double PyFloat_Unpack2(const char* data, int little_endian) except? -1.0
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
 
@@ -68,15 +72,43 @@ cdef int scalar_dtype(object value) except -1:
     raise RuntimeError(f"tensor: could not infer dtype of {type(value).__name__}")
 
 
+cdef object exact_number(object value):
+    """The float, int or bool, of no subclass, that a number is; None for what is none.
+
+    What it gives runs no code of the user's when it is compared or computed with.
+    """
+    if PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value):
+        return value
+    if PyFloat_Check(value):
+        return PyFloat_AS_DOUBLE(value)
+    if PyLong_Check(value):
+        return PyNumber_Index(value)
+    if isinstance(value, np.floating):       # not by item(): np.longdouble gives itself
+        return PyFloat_AsDouble(value)
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return PyNumber_Index(value)
+    return bool(value) if isinstance(value, np.bool_) else None
+
+
 cdef object as_number(object value):
     """The Python number of a leaf that is not exactly one already."""
     if isinstance(value, Tensor):
         return element(value)
-    if cnp.PyArray_CheckScalar(value):       # a NumPy scalar or a 0-d array
-        return value.item()
-    if PyFloat_Check(value) or PyLong_Check(value):
-        return value
-    raise TypeError(f"tensor: expected a number, got {type(value).__name__}")
+    found = exact_number(np.ndarray.item(value) if isinstance(value, cnp.ndarray) else value)
+    if found is None:
+        raise TypeError(f"tensor: expected a number, got {type(value).__name__}")
+    return found
+
+
+cdef double as_real(object value) except? -1.0:
+    """The double of a Python number. Raises OutOfRangeError for an int beyond all doubles."""
+    if PyFloat_Check(value):
+        return PyFloat_AS_DOUBLE(value)
+    try:
+        return PyLong_AsDouble(value)
+    except OverflowError:
+        raise OutOfRangeError(f"an int of {value.bit_length()} bits does not fit in a double") \
+            from None
 
 
 cdef double as_double(object value) except? -1.0:

@@ -1,5 +1,6 @@
 from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
+from libc.stdlib cimport malloc
 
 from tensorlib._core.base.storage cimport Storage
 
@@ -24,6 +25,12 @@ ctypedef int (*setitem_slot)(Tensor x, object key, object value) except -1
 ctypedef Tensor (*from_data_slot)(object data, int dtype_or_minus1)
 ctypedef object (*item_slot)(Tensor x)
 ctypedef int (*buffer_slot)(Tensor x, Py_buffer* buffer, int flags) except -1
+
+# What an exported buffer holds for as long as it lives: its layout, and the memory itself, since
+# the tensor may get another one.
+cdef struct Export:
+    PyObject* storage               # owned
+    Py_ssize_t layout[1]            # sizes and strides: as many as it takes
 
 cdef struct Late:
     binary_slot binary
@@ -118,6 +125,32 @@ cdef inline void forget_views(Tensor base) noexcept:
     base.first_view = NULL
 
 
+cdef inline int set_layout_room(Tensor x, int ndim) except -1:
+    """Points dims and steps at room for `ndim` of each."""
+    cdef Py_ssize_t* room = x.inline_dims
+    cdef int apart = INLINE_NDIM
+    if ndim > INLINE_NDIM:
+        apart = ndim
+        room = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError()
+    x.dims, x.steps, x.ndim_ = room, room + apart, ndim
+    return 0
+
+cdef inline int leave_family(Tensor x) except -1:
+    """Parts a tensor that got other memory from its base, and from its views, which keep theirs."""
+    cdef Tensor view
+    while x.first_view != NULL:
+        view = <Tensor>x.first_view
+        unlink_view(view)
+        view.base_ = None
+    if x.base_ is not None:
+        if x.view_link != NULL:
+            unlink_view(x)
+        x.base_ = None
+    return 0
+
+
 cdef inline bint same_shape(Tensor a, Tensor b) noexcept:
     cdef int d
     if a.ndim_ != b.ndim_:
@@ -135,4 +168,4 @@ cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
                          const Py_ssize_t* dims, const Py_ssize_t* steps)
 cdef Tensor alias(Tensor x)
-cdef void replace(Tensor x, Tensor other)
+cdef int replace(Tensor x, Tensor other) except -1

@@ -1,6 +1,7 @@
 """The flat case of element-wise work: one loop over operands whose elements lie in one run."""
 
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_gather, takes_number,
 )
@@ -21,7 +22,7 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
                   Py_ssize_t n) except -1:
     """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
     cdef Flat flat
-    cdef int i
+    cdef int i, era
     flat.loop = loop
     flat.output = output
     flat.has_scalar = False
@@ -35,10 +36,11 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
             flat.number = is_scalar[1]
     if n < RELEASE_GIL:
         run_flat(&flat, 0, n)
-    else:
-        with nogil:
-            parallel_for(run_flat, &flat, n, GRAIN)
-    return 0
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run_flat, &flat, n, GRAIN)
+    return work_ends(era)
 
 
 cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -12,6 +12,7 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT64, INT64, ITEMSIZE, dtype_object
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, find_cast, find_gather, find_loop, find_scatter, find_transpose, loop_id,
@@ -75,22 +76,39 @@ cdef class TileProgram:
 cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1:
     """out := program(inputs), each input broadcast to the shape of `out`.
 
-    An input either lies exactly where `out` lies or does not overlap it.
+    An input either lies exactly where `out` lies or does not overlap it. Raises: RuntimeError for
+    an input that does not broadcast to `out`: a saved one may have got another shape since.
     """
     cdef Walk walk
     cdef Py_ssize_t numel = out.numel_
+    cdef int era, i
     if numel == 0:
         return 0
+    for i in range(program.n_inputs):
+        check_broadcasts(<Tensor>inputs[i], out)
     walk.program = program
     plan(&walk, inputs, out)
     if numel < RELEASE_GIL:
         run_range(&walk, 0, numel)
-    elif is_transposition(&walk):
+        return 0
+    era = work_begins()
+    if is_transposition(&walk):
         with nogil:
             parallel_for(run_rows, &walk, walk.dims[0], max(GRAIN // walk.dims[1], ROWS))
     else:
         with nogil:
             parallel_for(run_range, &walk, numel, GRAIN)
+    return work_ends(era)
+
+
+cdef inline int check_broadcasts(Tensor x, Tensor out) except -1:
+    cdef int d, skipped = out.ndim_ - x.ndim_
+    cdef bint fits = skipped >= 0
+    for d in range(x.ndim_ if fits else 0):
+        fits &= x.dims[d] == 1 or x.dims[d] == out.dims[d + skipped]
+    if not fits:
+        raise RuntimeError(
+            f"an input of shape {tuple(x.shape)} does not broadcast to {tuple(out.shape)}")
     return 0
 
 
