@@ -1,7 +1,8 @@
 """New tensors of Python's objects: numbers, nested sequences, arrays and buffers.
 
-A nested sequence is walked twice in C: once for its dtype, once to write its elements. Both walk a
-copy of tuples, since code that an element runs could shrink a list that is being read.
+A nested sequence is walked twice in C: once for its dtype, once to write its elements. Code that an
+element runs could shrink a list that is being read, so both walk tuples, but for rows of Python's
+own numbers: these run no code and are read where they lie.
 All of it is raw: nothing here is recorded for gradients.
 """
 
@@ -30,8 +31,8 @@ from tensorlib._core.base.device import device as device_type
 cnp.import_array()
 
 cdef extern from "Python.h":
-    ctypedef struct TupleItems "PyTupleObject":
-        PyObject** ob_item
+    Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
+    PyObject** PySequence_Fast_ITEMS(object sequence)
 
 
 # What the first walk over a nested sequence finds.
@@ -111,36 +112,48 @@ cdef int meet(Survey* survey, int dtype) noexcept:
     return 0
 
 
-cdef tuple frozen(object data, int level, const Survey* survey):
-    """A sequence and those in it as tuples: code that their elements run can't change these.
+cdef object frozen(object data, int level, const Survey* survey):
+    """A sequence and those in it as tuples, but for rows in lists.
 
     Raises TypeError or ValueError unless they have the shape of the first elements.
     """
     cdef Py_ssize_t n = survey.dims[level]
-    cdef tuple items
     if not is_sequence(data):
         raise TypeError(
             f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
-    items = tuple(data)
-    if len(items) != n:
+    if len(data) != n:
         raise ValueError(
-            f"tensor: expected sequence of length {n} at dim {level} (got {len(items)})")
-    if type(data) is not list and len(data) != n:
+            f"tensor: expected sequence of length {n} at dim {level} (got {len(data)})")
+    if level + 1 < survey.depth:
+        return tuple([frozen(item, level + 1, survey) for item in held(data, n)])
+    return data if type(data) is list and survey.depth == survey.ndim else held(data, n)
+
+
+cdef tuple held(object data, Py_ssize_t n):
+    """A sequence of n elements as a tuple."""
+    cdef tuple items = tuple(data)
+    if len(items) != n or len(data) != n:
         raise ValueError("tensor: the sequence changed while it was read")
-    return items if level + 1 == survey.depth else tuple(
-        [frozen(item, level + 1, survey) for item in items])
+    return items
 
 
-cdef int look(tuple data, int level, Survey* survey) except -1:
+cdef inline PyObject** row_items(object row, Py_ssize_t n) except? NULL:
+    """The elements of a list or a tuple, which must be n."""
+    if PySequence_Fast_GET_SIZE(row) != n:
+        raise ValueError("tensor: the sequence changed while it was read")
+    return PySequence_Fast_ITEMS(row)
+
+
+cdef int look(object data, int level, Survey* survey) except -1:
     """Gathers the dtype of all leaves from `level` on, and checks the shape of arrays."""
     cdef PyObject** values
     cdef Py_ssize_t i, n = survey.dims[level]
     cdef bint reals = False, integers = False, bools = False
     cdef object last = None          # the type of the last NumPy scalar
-    values = (<TupleItems*><PyObject*>data).ob_item
+    values = row_items(data, n)
     if level + 1 < survey.depth:
         for i in range(n):
-            look(<tuple>values[i], level + 1, survey)
+            look(<object>values[i], level + 1, survey)
         return 0
     if survey.depth < survey.ndim:
         for i in range(n):
@@ -153,6 +166,8 @@ cdef int look(tuple data, int level, Survey* survey) except -1:
             bools = True
         elif PyLong_CheckExact(<object>values[i]):
             integers = True
+        elif type(data) is list:
+            return look(held(data, n), level, survey)
         elif type(<object>values[i]) is last:
             continue
         elif is_sequence(<object>values[i]) or is_block(<object>values[i]):
@@ -198,18 +213,20 @@ cdef int look_block(object block, Survey* survey) except -1:
     return 0
 
 
-cdef char* write(tuple data, int level, Survey* survey, Tensor x, char* out) except NULL:
+cdef char* write(object data, int level, Survey* survey, Tensor x, char* out) except NULL:
     """Writes the elements from `level` on to `out`; returns where the next ones go."""
     cdef Py_ssize_t i, n = survey.dims[level], itemsize = ITEMSIZE[x.type]
-    cdef PyObject** values = (<TupleItems*><PyObject*>data).ob_item
+    cdef PyObject** values = row_items(data, n)
     if level + 1 < survey.depth:
         for i in range(n):
-            out = write(<tuple>values[i], level + 1, survey, x, out)
+            out = write(<object>values[i], level + 1, survey, x, out)
     elif survey.depth < survey.ndim:
         for i in range(n):
             out = write_block(<object>values[i], survey, x, out)
     else:
-        write_row(out, x.type, values, n)
+        if not write_row(out, x.type, values, n, type(data) is not list):
+            data = held(data, n)
+            write_row(out, x.type, row_items(data, n), n, True)
         out += n * itemsize
     return out
 
@@ -238,15 +255,15 @@ cdef Tensor from_sequence(object data, int id):
     cdef Tensor x
     cdef int stored
     first_shape(data, &survey)
-    cdef tuple items = frozen(data, 0, &survey)
-    look(items, 0, &survey)
+    data = frozen(data, 0, &survey)
+    look(data, 0, &survey)
     if id < 0:
         id = default_float() if survey.dtype < 0 else survey.dtype
     # half types are rounded from float64 at once
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
     x = new_tensor(stored, survey.ndim, survey.dims)
     if x.numel_:
-        write(items, 0, &survey, x, x.data_pointer)
+        write(data, 0, &survey, x, x.data_pointer)
     return x if stored == id else packed_copy(x, id)
 
 
@@ -261,7 +278,7 @@ cdef Tensor from_scalar(object value, int id):
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
     x = new_scalar(stored)
     values[0] = <PyObject*>value
-    write_row(x.data_pointer, stored, values, 1)
+    write_row(x.data_pointer, stored, values, 1, True)
     return x if stored == id else packed_copy(x, id)
 
 

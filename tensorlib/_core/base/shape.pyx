@@ -123,7 +123,11 @@ cdef object settled(object dim):
     if dim is None or PyLong_CheckExact(dim):
         return dim
     if isinstance(dim, (tuple, list)):
-        return tuple([settled(one) for one in tuple(dim)])
+        dim = tuple(dim)
+        for one in <tuple>dim:
+            if not PyLong_CheckExact(one):
+                return tuple([settled(one) for one in <tuple>dim])
+        return dim
     return PyNumber_Index(dim) if PyIndex_Check(dim) else dim
 
 

@@ -217,7 +217,7 @@ cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -
     if KIND[dtype] != FLOAT_KIND:
         values[0] = <PyObject*>value
         try:
-            write_row(<char*>bits, dtype, values, 1)
+            write_row(<char*>bits, dtype, values, 1, True)
         except OutOfRangeError as error:
             raise OutOfRangeError(f"{name}{str(error).removeprefix('tensor')}") from None
         return 0

@@ -18,6 +18,8 @@ from tensorlib._core.tiles.copies cimport packed_copy, zero
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
 
+cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
+
 # One line of the walk: places[i] names one of `size` positions `along` bytes apart in x; x itself
 # goes on by `x_step`, `y` by `y_step` bytes. False, and no further, at a position that is not
 # there: others may write at any time where the places lie, so each is read once (volatile), and
@@ -105,18 +107,15 @@ cdef struct Lines:
     Py_ssize_t y_steps[MAX_NDIM]         # bytes
 
 
-cdef int walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
-    """Runs along all lines of the positions. Raises RuntimeError or IndexError if they don't fit.
-
-    They were checked before, but whoever has the tensor may have written to it since.
-    """
+cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
+    """Runs along all lines of the positions; False, with part of it done, if one is not there."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_
     cdef Lines lines
     cdef int d, era
     cdef bint inside
     require_places(x, dim, places, y)
     if n == 0:
-        return 0
+        return True
     lines.run, lines.x, lines.y = run, x.data_pointer, y.data_pointer
     lines.places = <const int64_t*>places.data_pointer
     lines.size, lines.along = x.dims[dim], x.steps[dim] * itemsize
@@ -137,11 +136,7 @@ cdef int walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
         with nogil:
             inside = walk_lines(&lines)
         work_ends(era)
-    if not inside:
-        raise IndexError(
-            f"gather: a position is out of bounds for dimension {dim} with size {lines.size}; the "
-            "index was written after it was checked")
-    return 0
+    return inside
 
 
 cdef int require_places(Tensor x, int dim, Tensor places, Tensor y) except -1:
@@ -222,7 +217,7 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
 def positions(Tensor x, int dim, Tensor index, bint copy=True):
     """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
 
-    Without `copy` the index itself where it is just that.
+    Without `copy` the index itself if it is packed, its positions neither counted nor checked.
     """
     cdef int d
     if index.ndim_ != x.ndim_:
@@ -234,15 +229,21 @@ def positions(Tensor x, int dim, Tensor index, bint copy=True):
             raise RuntimeError(
                 f"gather: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
                 f"from dimension {dim}")
-    if not copy and index.packed and index.type == INT64 and in_range(index, x.dims[dim]):
-        return index
+    if not copy and index.packed and index.type == INT64:
+        return index                         # `take_along` looks whether all are in range
     return wrapped(index, x.dims[dim], dim)
 
 
 def take_along(Tensor x, int dim, Tensor places):
-    """The elements of `x` at positions along a dim (wrapped) that count from the front."""
+    """The elements of `x` at positions along a dim (wrapped). Raises: IndexError.
+
+    That positions count from the front is seen on the way; where one does not, they are wrapped.
+    """
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
-    walk(picking(x.type), x, dim, places, out)
+    cdef line run = picking(x.type)
+    if not walk(run, x, dim, places, out) and not walk(
+            run, x, dim, wrapped(places, x.dims[dim], dim), out):
+        raise IndexError(WRITTEN)
     return out
 
 
@@ -250,9 +251,15 @@ def add_along(Tensor values, shape, int dim, Tensor places):
     """Zeros of sizes `shape` with the values added at positions along a dim."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("gather", shape, dims)
-    cdef bint half = values.type == FLOAT16 or values.type == BFLOAT16
-    cdef int dtype = FLOAT32 if half else values.type        # halves are rounded once, at the end
+    cdef int given = values.type
+    cdef bint half = given == FLOAT16 or given == BFLOAT16
+    cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
     cdef Tensor out = new_tensor(dtype, ndim, dims)
     zero(out)
-    walk(adding(dtype), out, dim, places, packed_copy(values, FLOAT32) if half else values)
-    return packed_copy(out, values.type) if half else out
+    if half:
+        values = packed_copy(values, FLOAT32)
+    if not walk(adding(dtype), out, dim, places, values):
+        zero(out)
+        if not walk(adding(dtype), out, dim, wrapped(places, dims[dim], dim), values):
+            raise IndexError(WRITTEN)
+    return packed_copy(out, given) if half else out

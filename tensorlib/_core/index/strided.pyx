@@ -16,7 +16,7 @@ from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cdef enum:
-    CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
+    CHUNK = 2048                     # positions whose byte offsets are kept at once: 16 KiB
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
 
 # Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
@@ -211,24 +211,21 @@ cdef bint run(Walk* walk, mover loop) noexcept nogil:
 cdef bint index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
                         Py_ssize_t* offsets) noexcept nogil:
     """offsets := sum over k of indices[k] * index_steps[k]; False if an index is out of bounds"""
-    cdef int64_t places[CHUNK]
-    cdef Py_ssize_t i, step, top
-    cdef int64_t signs = 0           # a sign bit where a place is below 0 or above the top
+    cdef Py_ssize_t places[CHUNK]
+    cdef Py_ssize_t i, step = walk.index_steps[0], top = walk.index_sizes[0] - 1
+    cdef Py_ssize_t signs = 0        # a sign bit where a place is below 0 or above the top
     cdef int k
-    for k in range(walk.n_indices):
-        memcpy(places, walk.indices[k] + begin, n * sizeof(int64_t))
+    memcpy(offsets, walk.indices[0] + begin, n * sizeof(int64_t))
+    for i in range(n):
+        signs |= offsets[i] | (top - offsets[i])
+        offsets[i] *= step
+    for k in range(1, walk.n_indices):
         step, top = walk.index_steps[k], walk.index_sizes[k] - 1
+        memcpy(places, walk.indices[k] + begin, n * sizeof(int64_t))
         for i in range(n):
             signs |= places[i] | (top - places[i])
-        if k == 0:
-            for i in range(n):
-                offsets[i] = places[i] * step
-        else:
-            for i in range(n):
-                offsets[i] += places[i] * step
-        if signs < 0:
-            return False
-    return True
+            offsets[i] += places[i] * step
+    return signs >= 0
 
 
 cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t size, Py_ssize_t at, Py_ssize_t step,

@@ -147,53 +147,69 @@ cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -
             f"tensor: {value} does not fit in {dtype_object(id)}, which holds {low} to {high}")
     return found
 
-cdef int write_reals(real* out, PyObject** values, Py_ssize_t n) except -1:
+
+# ---- rows of leaves ----------------------------------------------------------------------------
+# Of a row that is not held (a list, which code that a leaf runs could shrink) only Python's own
+# numbers are read: False at the first other leaf.
+
+cdef inline bint is_plain(object value):
+    return PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value)
+
+
+cdef bint write_reals(real* out, PyObject** values, Py_ssize_t n, bint held) except -1:
     cdef Py_ssize_t i
     for i in range(n):
         if PyFloat_CheckExact(<object>values[i]):
             out[i] = <real>PyFloat_AS_DOUBLE(<object>values[i])
-        else:
+        elif held or is_plain(<object>values[i]):
             out[i] = <real>as_double(<object>values[i])
-    return 0
+        else:
+            return False
+    return True
 
 
-cdef int write_integers(integer* out, PyObject** values, Py_ssize_t n, int id) except -1:
+cdef bint write_integers(integer* out, PyObject** values, Py_ssize_t n, int id,
+                         bint held) except -1:
     cdef int64_t high = (<uint64_t>-1 >> (65 - 8 * sizeof(integer))), low = -high - 1
     cdef Py_ssize_t i
     if id == UINT8:
         low, high = 0, 255
     for i in range(n):
+        if not (held or is_plain(<object>values[i])):
+            return False
         out[i] = <integer>as_int64(<object>values[i], id, low, high)
-    return 0
+    return True
 
 
-cdef int write_bools(char* out, PyObject** values, Py_ssize_t n) except -1:
+cdef bint write_bools(char* out, PyObject** values, Py_ssize_t n, bint held) except -1:
     cdef Py_ssize_t i
     for i in range(n):
         if <object>values[i] is True or <object>values[i] is False:
             out[i] = <object>values[i] is True
-        else:
+        elif held or is_plain(<object>values[i]):
             out[i] = bool(as_number(<object>values[i]))
-    return 0
+        else:
+            return False
+    return True
 
 
-cdef int write_row(char* out, int id, PyObject** values, Py_ssize_t n) except -1:
-    """Writes n leaves as elements of a dtype that is no half type."""
+cdef bint write_row(char* out, int id, PyObject** values, Py_ssize_t n, bint held) except -1:
+    """Writes n leaves as elements of a dtype that is no half type; False for one to be held."""
     if id == FLOAT32:
-        return write_reals(<float*>out, values, n)
+        return write_reals(<float*>out, values, n, held)
     if id == FLOAT64:
-        return write_reals(<double*>out, values, n)
+        return write_reals(<double*>out, values, n, held)
     if id == INT64:
-        return write_integers(<int64_t*>out, values, n, id)
+        return write_integers(<int64_t*>out, values, n, id, held)
     if id == BOOL:
-        return write_bools(out, values, n)
+        return write_bools(out, values, n, held)
     if id == INT32:
-        return write_integers(<int32_t*>out, values, n, id)
+        return write_integers(<int32_t*>out, values, n, id, held)
     if id == INT16:
-        return write_integers(<int16_t*>out, values, n, id)
+        return write_integers(<int16_t*>out, values, n, id, held)
     if id == INT8:
-        return write_integers(<int8_t*>out, values, n, id)
-    return write_integers(<uint8_t*>out, values, n, id)
+        return write_integers(<int8_t*>out, values, n, id, held)
+    return write_integers(<uint8_t*>out, values, n, id, held)
 
 
 # ---- to Python --------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free
-from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
@@ -438,8 +437,10 @@ cdef Tensor alias(Tensor x):
 
 cdef inline void take_on(Tensor x, Tensor other) noexcept:
     """Gives `x`, which has room for it, the layout of `other`."""
-    memcpy(x.dims, other.dims, other.ndim_ * sizeof(Py_ssize_t))
-    memcpy(x.steps, other.steps, other.ndim_ * sizeof(Py_ssize_t))
+    cdef int d
+    for d in range(other.ndim_):
+        x.dims[d] = other.dims[d]
+        x.steps[d] = other.steps[d]
     x.numel_ = other.numel_
     x.type = other.type
     x.packed = other.packed
