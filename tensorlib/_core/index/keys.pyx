@@ -12,6 +12,7 @@ backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and posit
 All of it is raw: nothing here is recorded for gradients, and `values` have the tensor's dtype.
 """
 
+cimport cython
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 
@@ -44,14 +45,20 @@ cdef object WHOLE = slice(None)
 
 # ---- any key ----------------------------------------------------------------------------------
 
+@cython.auto_pickle(False)
+@cython.no_gc                       # neither by pickling nor by gc.get_referents
 cdef class Index:
     """A parsed index expression."""
 
     @property
+    def places(self):
+        """Copies of its positions, one for each dim that has them."""
+        return tuple([packed_copy(x, INT64) for x in self.positions or () if x is not None])
+
+    @property
     def tensors(self):
-        """What it holds of positions and masks, copies that are its own."""
-        held = [self.mask, *(self.positions or ())]
-        return tuple([x for x in held if x is not None])
+        """Copies of what it holds of positions and masks."""
+        return self.places if self.mask is None else (packed_copy(self.mask, BOOL),)
 
 
 cpdef Index parse(Tensor x, object key):
@@ -162,7 +169,7 @@ cdef int require_mask_shape(Tensor mask, Tensor x, Py_ssize_t dim) except -1:
 
 cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) except -1:
     """Fills in the advanced part from (dim of the view, dim of x, tensor) of each indexed place."""
-    cdef list positions = [None] * ndim
+    cdef list positions = [None] * ndim, sizes = [0] * ndim
     cdef Tensor part
     cdef Py_ssize_t place, dim, size
     cdef int d, last = -1
@@ -177,13 +184,13 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
             index.at = 0                 # indexed dims that are apart come first
         if part.type != BOOL:
             size = x.dims[dim]
-            positions[place] = wrapped(part, size, dim)
+            positions[place], sizes[place] = wrapped(part, size, dim), size
             last = <int>place + 1
             continue
         for d, one in enumerate(true_positions(nonzero_mask(part))):
-            positions[place + d] = one
+            positions[place + d], sizes[place + d] = one, part.dims[d]
         last = <int>place + max(part.ndim_, 1)
-    index.positions = broadcast_positions(positions)
+    index.positions, index.sizes = broadcast_positions(positions), tuple(sizes)
     return 0
 
 
@@ -267,7 +274,7 @@ cdef Index with_positions(Index index, int ndim):
     """The same key, with the positions of the ones of its mask in place of the mask."""
     cdef Index out = Index.__new__(Index)
     out.basic, out.first, out.at = index.basic, index.first, index.at
-    positions = (None,) * index.first + tuple(true_positions(nonzero_mask(index.mask)))
+    positions = (None,) * index.first + tuple(true_positions(index.mask))
     out.positions = positions + (None,) * (ndim - len(positions))
     return out
 
@@ -277,24 +284,21 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
 
     The index dims of `y` can be walked as one.
     """
-    cdef Py_ssize_t itemsize = ITEMSIZE[view.type], step, n_places = 1
+    cdef Py_ssize_t itemsize = ITEMSIZE[view.type], step
     cdef int n_index = n_index_dims(index), d, own, rest = 0
     cdef Tensor one
     cdef Walk walk
-    check_fits(index, view)
     start(&walk, view.data_pointer, y.data_pointer)
     if index.mask is not None:
         if not one_step(index.mask.ndim_, view.dims + index.first, view.steps + index.first, &step):
             index = with_positions(index, view.ndim_)
         else:
-            walk.mask, walk.mask_size = index.mask.data_pointer, index.mask.numel_
+            walk.mask = index.mask.data_pointer
             walk.x_step = step * itemsize
             walk.n = index.n_true
     if n_index:
         one_step(n_index, y.dims + index.at, y.steps + index.at, &step)
         walk.y_step = step * itemsize
-    for d in range(n_index):
-        n_places *= y.dims[index.at + d]
     for d in range(view.ndim_):
         if not is_indexed(index, d):
             own = rest if rest < index.at else rest + n_index
@@ -302,13 +306,10 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
             rest += 1
         elif index.positions is not None:
             one = index.positions[d]
-            if one.type != INT64 or not one.packed or one.numel_ != n_places:
-                raise IndexError("index: the positions were changed after they were checked")
             walk.indices[walk.n_indices] = <const int64_t*>one.data_pointer
             walk.index_steps[walk.n_indices] = view.steps[d] * itemsize
-            walk.index_sizes[walk.n_indices] = view.dims[d]
             walk.n_indices += 1
-            walk.n = n_places
+            walk.n = one.numel_
     return move(&walk, kind, view.type)
 
 
@@ -318,6 +319,8 @@ cdef int check_fits(Index index, Tensor view) except -1:
     cdef int d
     if index.positions is not None:
         fits = len(index.positions) == view.ndim_
+        for d in range(view.ndim_ if fits else 0):
+            fits &= <Py_ssize_t>index.sizes[d] <= view.dims[d]
     elif index.mask is not None:
         fits = index.first + index.mask.ndim_ <= view.ndim_
         for d in range(index.mask.ndim_ if fits else 0):

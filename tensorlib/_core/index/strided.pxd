@@ -11,9 +11,7 @@ cdef struct Walk:
     int n_indices                    # a position is the sum of index * index_step, or ...
     const int64_t* indices[MAX_NDIM]
     Py_ssize_t index_steps[MAX_NDIM]
-    Py_ssize_t index_sizes[MAX_NDIM]     # an index is below it
     const char* mask                 # ... the next true byte of a mask, or the next in order;
-    Py_ssize_t mask_size
     Py_ssize_t x_step                # bytes in x for one byte of the mask, for one in order
     int ndim                         # dims walked for each position
     Py_ssize_t dims[MAX_NDIM]

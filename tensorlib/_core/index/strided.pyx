@@ -1,9 +1,8 @@
 """Moves of elements between strided memory of one dtype: copies, gathers and scatters.
 
 There is one walker. It visits positions in x (given by indices, by a mask, or in order) and for
-each of them the remaining dims, and moves an element or a contiguous run either way. What it is
-told has been checked before, except for the positions and the mask, whose memory others may write
-at any time: they are checked on the copy that is used.
+each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
+is told has been checked before, and lies where nobody else can write to it.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -16,7 +15,7 @@ from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cdef enum:
-    CHUNK = 2048                     # positions whose byte offsets are kept at once: 16 KiB
+    CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
 
 # Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
@@ -132,10 +131,9 @@ cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_s
 
 
 cdef int move(Walk* walk, Move kind, int dtype) except -1:
-    """Walks all positions and dims. Releases the GIL for large work. Raises: IndexError."""
+    """Walks all positions and dims. Releases the GIL for large work."""
     cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n
     cdef int d, last = walk.ndim - 1, era
-    cdef bint inside
     cdef mover loop
     for d in range(walk.ndim):
         total = times(total, walk.dims[d])
@@ -154,37 +152,27 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.ndim -= 1
     loop = pick(kind, walk.run, dtype)
     if times(total, itemsize) < RELEASE_GIL:
-        inside = run(walk, loop)
-    else:
-        era = work_begins()
-        with nogil:
-            inside = run(walk, loop)
-        work_ends(era)
-    if not inside:
-        raise IndexError("index: a position is out of bounds; the index was written after it was "
-                         "checked")
-    return 0
+        run(walk, loop)
+        return 0
+    era = work_begins()
+    with nogil:
+        run(walk, loop)
+    return work_ends(era)
 
 
-cdef bint run(Walk* walk, mover loop) noexcept nogil:
-    """Walks; False, and no further, at a position that is not there."""
+cdef void run(Walk* walk, mover loop) noexcept nogil:
     cdef Py_ssize_t offsets[CHUNK]
     cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t done = 0, n, scanned = 0, i
+    cdef Py_ssize_t done = 0, n, scanned = 0
     cdef char* x
     cdef char* y
     cdef int d
     while done < walk.n:
         n = min(<Py_ssize_t>CHUNK, walk.n - done)
         if walk.mask != NULL:
-            scanned = true_offsets(walk.mask, walk.mask_size, scanned, walk.x_step, offsets, n)
-            if scanned < 0:
-                return False
-        elif walk.n_indices == 0:
-            for i in range(n):
-                offsets[i] = (done + i) * walk.x_step
-        elif not index_offsets(walk, done, n, offsets):
-            return False
+            scanned = true_offsets(walk.mask, scanned, walk.x_step, offsets, n)
+        else:
+            index_offsets(walk, done, n, offsets)
         x = walk.x
         y = walk.y + done * walk.y_step
         for d in range(walk.ndim):
@@ -205,38 +193,34 @@ cdef bint run(Walk* walk, mover loop) noexcept nogil:
             if d < 0:
                 break
         done += n
-    return True
 
 
-cdef bint index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
+cdef void index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
                         Py_ssize_t* offsets) noexcept nogil:
-    """offsets := sum over k of indices[k] * index_steps[k]; False if an index is out of bounds"""
-    cdef Py_ssize_t places[CHUNK]
-    cdef Py_ssize_t i, step = walk.index_steps[0], top = walk.index_sizes[0] - 1
-    cdef Py_ssize_t signs = 0        # a sign bit where a place is below 0 or above the top
+    """offsets := sum over k of indices[k] * index_steps[k], or positions in order"""
+    cdef Py_ssize_t i, step
+    cdef const int64_t* index
     cdef int k
-    memcpy(offsets, walk.indices[0] + begin, n * sizeof(int64_t))
-    for i in range(n):
-        signs |= offsets[i] | (top - offsets[i])
-        offsets[i] *= step
-    for k in range(1, walk.n_indices):
-        step, top = walk.index_steps[k], walk.index_sizes[k] - 1
-        memcpy(places, walk.indices[k] + begin, n * sizeof(int64_t))
+    if walk.n_indices == 0:
         for i in range(n):
-            signs |= places[i] | (top - places[i])
-            offsets[i] += places[i] * step
-    return signs >= 0
+            offsets[i] = (begin + i) * walk.x_step
+        return
+    index, step = walk.indices[0] + begin, walk.index_steps[0]
+    for i in range(n):
+        offsets[i] = index[i] * step
+    for k in range(1, walk.n_indices):
+        index, step = walk.indices[k] + begin, walk.index_steps[k]
+        for i in range(n):
+            offsets[i] += index[i] * step
 
 
-cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t size, Py_ssize_t at, Py_ssize_t step,
+cdef Py_ssize_t true_offsets(const char* mask, Py_ssize_t at, Py_ssize_t step,
                              Py_ssize_t* offsets, Py_ssize_t n) noexcept nogil:
-    """Writes the byte offsets of the next n true bytes; returns where to go on, -1 at the end."""
+    """Writes the byte offsets of the next n true bytes; returns where to go on."""
     cdef Py_ssize_t found = 0
     while found < n:
-        if at == size:
-            return -1
         offsets[found] = at * step
-        found += mask[at] != 0     # no branch: masks are hard to predict
+        found += mask[at]      # no branch: masks are hard to predict
         at += 1
     return at
 
