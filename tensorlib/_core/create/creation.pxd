@@ -11,7 +11,7 @@ cdef Py_ssize_t plain_size(str name, str argument, object value) except -1
 cdef object finish(str name, Tensor x, object out, object requires_grad)
 cdef int fill_number(str name, Tensor x, object value) except -1
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims)
-cdef void fill_bits(Tensor x, uint64_t bits) noexcept
+cdef int fill_bits(Tensor x, uint64_t bits) except -1
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format)

@@ -16,6 +16,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size, sized,
 )
@@ -140,12 +141,15 @@ cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
     return 0
 
 
-cdef void run_draw(range_fn run, void* context, Py_ssize_t n) noexcept:
+cdef int run_draw(range_fn run, void* context, Py_ssize_t n) except -1:
+    cdef int era
     if n < RELEASE_GIL:
         run(context, 0, n)
-    else:
-        with nogil:
-            parallel_for(run, context, n, GRAIN)
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run, context, n, GRAIN)
+    return work_ends(era)
 
 
 cdef int check_real(str name, Tensor x) except -1:
@@ -296,10 +300,10 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
+    mean, std = plain_number("normal_", "mean", mean), plain_number("normal_", "std", std)
     check_writable("normal_", self, mode().grad)
     refuse_apart("normal_")
-    draw_normal("normal_", self, plain_number("normal_", "mean", mean),
-                plain_number("normal_", "std", std), generator)
+    draw_normal("normal_", self, mean, std, generator)
     overwritten(self, None)
     return self
 
@@ -312,6 +316,8 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].
     """
+    if not isinstance(p, Tensor):
+        p = plain_number("bernoulli_", "p", p)
     check_writable("bernoulli_", self, mode().grad)
     refuse_apart("bernoulli_")
     draw_truths("bernoulli_", self, p, chosen("bernoulli_", generator))
