@@ -12,7 +12,7 @@ from tensorlib._core.arrays.operands cimport behind, stands_in
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.node cimport mode
@@ -30,7 +30,6 @@ from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
     FILL_GRAIN = 1 << 15         # elements, at most 256 KB, written by a thread at once
-    RELEASE_GIL = 1 << 14
     BLOCK = 4096                 # bytes
 
 ctypedef fused word:
@@ -194,19 +193,23 @@ cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         done += BLOCK
 
 
-cdef int fill_bits(Tensor x, uint64_t bits) except -1:
-    """Every element of a tensor without gaps := these bits."""
-    cdef Py_ssize_t n = x.numel_
-    cdef Fill fill
+cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1:
+    """Runs over [0, n), from half a grain on in parallel and without the GIL."""
     cdef int era
-    fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
-    if n < RELEASE_GIL:
-        fill_range(&fill, 0, n)
+    if n < grain // 2:
+        run(context, 0, n)
         return 0
     era = work_begins()
     with nogil:
-        parallel_for(fill_range, &fill, n, FILL_GRAIN)
+        parallel_for(run, context, n, grain)
     return work_ends(era)
+
+
+cdef int fill_bits(Tensor x, uint64_t bits) except -1:
+    """Every element of a tensor without gaps := these bits."""
+    cdef Fill fill
+    fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
+    return run_over(fill_range, &fill, x.numel_, FILL_GRAIN)
 
 
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:

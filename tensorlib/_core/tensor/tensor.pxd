@@ -109,6 +109,19 @@ cdef inline int set_layout_room(Tensor x, int ndim) except -1:
     x.dims, x.steps, x.ndim_ = room, room + apart, ndim
     return 0
 
+
+cdef inline void take_on(Tensor x, Tensor other) noexcept:
+    """Gives `x`, which has room for it, the layout of `other`."""
+    cdef int d
+    for d in range(other.ndim_):
+        x.dims[d] = other.dims[d]
+        x.steps[d] = other.steps[d]
+    x.numel_ = other.numel_
+    x.type = other.type
+    x.packed = other.packed
+    x.data_pointer = other.data_pointer
+
+
 cdef inline int leave_family(Tensor x) except -1:
     """Parts a tensor that got other memory from its base, and from its views, which keep theirs."""
     cdef Tensor view

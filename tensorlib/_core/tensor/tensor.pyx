@@ -436,18 +436,6 @@ cdef Tensor alias(Tensor x):
     return y
 
 
-cdef inline void take_on(Tensor x, Tensor other) noexcept:
-    """Gives `x`, which has room for it, the layout of `other`."""
-    cdef int d
-    for d in range(other.ndim_):
-        x.dims[d] = other.dims[d]
-        x.steps[d] = other.steps[d]
-    x.numel_ = other.numel_
-    x.type = other.type
-    x.packed = other.packed
-    x.data_pointer = other.data_pointer
-
-
 cdef int replace(Tensor x, Tensor other) except -1:
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
     cdef Py_ssize_t* dims = x.dims
