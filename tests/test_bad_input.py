@@ -267,7 +267,9 @@ SIZES = [
     ("add", lambda t: t.scalar.expand(2**55) + 1, TOO_LARGE),
     ("outer|mul", lambda t: tl.outer(t.scalar.expand(2**30), t.scalar.expand(2**30)), TOO_LARGE),
     ("matmul|mm", lambda t: t.vector.expand(2**55, 3) @ t.matrix.t(), TOO_LARGE),
-    ("cat", lambda t: tl.cat([t.scalar.expand(HUGE)] * 2), TOO_LARGE),
+    ("expand", lambda t: t.scalar.expand(HUGE), TOO_LARGE),
+    ("cat", lambda t: tl.cat([t.scalar.expand(2**58)] * 2), TOO_LARGE),
+    ("cat", lambda t: tl.cat([t.scalar.expand(2**59)] * 2), TOO_LARGE),
 ]
 
 GRADIENTS = [

@@ -97,11 +97,10 @@ def index_put_vjp_values(g, index):
 def picks_twice(index):
     """Whether an index expression picks an element more than once."""
     place = 0
-    for one in index.positions or ():
-        if one is not None:
-            array = one.numpy().reshape(-1)
-            place = place * (array.max(initial=0) + 1) + array
-    return index.positions is not None and np.bincount(place).max(initial=0) > 1
+    for one in index.places:
+        array = one.numpy().reshape(-1)
+        place = place * (array.max(initial=0) + 1) + array
+    return bool(index.places) and np.bincount(place).max(initial=0) > 1
 
 
 # ---- by a mask -----------------------------------------------------------------------------------
@@ -404,4 +403,7 @@ def checked_gather(name, input, dim, index):
     """`gather`, whose errors name another function."""
     if not (stands_in(input) or stands_in(index)):
         index = positions(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
-    return gather(input, dim, index)
+    try:
+        return gather(input, dim, index)
+    except IndexError as error:
+        raise IndexError(f"{name}: {str(error).removeprefix('gather: ')}") from None

@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.storage import check_room
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite, op
@@ -16,13 +17,19 @@ from tensorlib.ops.samples import given, given_sequences, refusals
     x, range(start, start + length), dim),
     samples=given(((4, 3), 0, 1, 2), ((4, 3), 1, 0, 0)),
     errors=refusals((RuntimeError, (4, 3), 0, 3, 2), (RuntimeError, (4, 3), 0, 0, -1),
-                    (RuntimeError, (), 0, 0, 0), (IndexError, (4, 3), 2, 0, 1)))
+                    (RuntimeError, (), 0, 0, 0), (IndexError, (4, 3), 2, 0, 1),
+                    (TypeError, (4, 3), 0, 1.0, 2)))
 def narrow(input: Tensor, dim, start, length):
     """Elements `start` to `start + length` along `dim`, as a view.
 
     Shapes: (*, N, *) -> (*, length, *).
-    Raises: RuntimeError for a range outside the dim, IndexError.
+    Raises: RuntimeError for a range outside the dim, IndexError, TypeError.
     """
+    try:
+        start, length = as_int(start), as_int(length)
+    except TypeError:
+        raise TypeError(
+            f"narrow: start and length must be ints, got {start!r} and {length!r}") from None
     dim = wrap("narrow", dim, input.ndim)
     if input.ndim == 0:
         raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
@@ -36,7 +43,7 @@ def narrow(input: Tensor, dim, start, length):
 
 @narrow.vjp("input")
 def narrow_vjp(g, input_shape, dim, start, length):
-    size = input_shape[dim]
+    size, start, length = input_shape[dim], as_int(start), as_int(length)
     start = start + size if start < 0 else start
     before, after = list(input_shape), list(input_shape)
     before[dim], after[dim] = start, size - start - length
@@ -145,8 +152,10 @@ def split(tensor: Tensor, split_size_or_sections, dim=0):
 def sizes_of_pieces(wanted, size, dim):
     """The sizes of the pieces that a dim of this size is cut into by `split`."""
     if isinstance(wanted, int) and not isinstance(wanted, bool):
+        wanted = as_int(wanted)
         if wanted < 0 or (wanted == 0 and size):
             raise RuntimeError(f"split: expects split_size be positive, got {wanted}")
+        check_room("split", size // max(wanted, 1), Tensor.__basicsize__)
         return [min(wanted, size - start) for start in range(0, size, wanted)] if size else [0]
     try:
         sizes = [as_int(n) for n in wanted]
@@ -188,7 +197,10 @@ def chunk(input: Tensor, chunks, dim=0):
     if input.ndim == 0:
         raise RuntimeError("chunk: expects at least a 1-dimensional tensor")
     size = input.size(dim)
-    return split(input, -(-size // chunks) if size else [0] * chunks, dim)
+    if size == 0:
+        check_room("chunk", chunks, Tensor.__basicsize__)
+        return split(input, [0] * chunks, dim)
+    return split(input, -(-size // chunks), dim)
 
 
 @composite(reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)),
@@ -205,5 +217,6 @@ def unbind(input: Tensor, dim=0):
     dim = wrap("unbind", dim, input.ndim)
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
+    check_room("unbind", input.size(dim), Tensor.__basicsize__)
     return views.among_others(
         tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))

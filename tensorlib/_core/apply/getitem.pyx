@@ -9,7 +9,8 @@ from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
-from tensorlib._core.index.keys cimport Index, basic_view, parse, put, take
+from tensorlib._core.index.basic cimport basic_view
+from tensorlib._core.index.keys cimport Index, parse, put, take
 from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
 
@@ -42,7 +43,7 @@ cdef object getitem(Tensor x, object key):
 
 cdef int setitem(Tensor x, object key, object value) except -1:
     cdef PyObject* args[2]
-    cdef Index index = parse(x, key)
+    cdef Index index
     cdef Tensor values, old, fresh
     cdef bint grad = mode().grad
     if isinstance(value, Tensor):
@@ -55,6 +56,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             values = from_data(value, x.type)
         except (TypeError, RuntimeError) as error:
             raise TypeError(f"setitem: {str(error).removeprefix('tensor: ')}") from None
+    index = parse(x, key)                # what it converts may run code: `x` is looked at after it
     check_writable("setitem", x, grad)
     if not grad or not (requires_grad(x) or requires_grad(values)):
         put(x, index, cast(values, x.type), False)

@@ -6,6 +6,7 @@ All of it is raw: nothing here is recorded for gradients.
 cimport numpy as cnp
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport malloc
 
 import numpy as np
@@ -16,7 +17,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport borrow
 from tensorlib._core.graph.node cimport mode
-from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad
+from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 
 from tensorlib._core.tensor.tensor import attach
 
@@ -234,8 +235,9 @@ def shown(Tensor x, edge):
 # ---- the buffer protocol ----------------------------------------------------------------------
 
 cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
-    """Describes the memory of `x`; the caller frees `buffer.internal`."""
+    """Describes the memory of `x`; the caller lets go of the `Export` in `buffer.internal`."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
+    cdef Export* export
     cdef Py_ssize_t* layout
     cdef int d
     if FORMATS[x.type] == NULL:
@@ -247,9 +249,12 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
         raise BufferError("memoryview: the tensor's memory is read-only")
     if not x.packed and flags & PyBUF_STRIDES != PyBUF_STRIDES:
         raise BufferError("memoryview: the tensor is not contiguous; use x.contiguous()")
-    layout = <Py_ssize_t*>malloc((2 * x.ndim_ + 1) * sizeof(Py_ssize_t))
-    if layout == NULL:
+    export = <Export*>malloc(sizeof(Export) + 2 * x.ndim_ * sizeof(Py_ssize_t))
+    if export == NULL:
         raise MemoryError()
+    export.storage = <PyObject*>x.storage
+    Py_INCREF(x.storage)
+    layout = export.layout
     for d in range(x.ndim_):
         layout[d] = x.dims[d]
         layout[x.ndim_ + d] = x.steps[d] * itemsize
@@ -263,7 +268,7 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     buffer.shape = layout if flags & PyBUF_ND else NULL
     buffer.strides = layout + x.ndim_ if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
     buffer.suboffsets = NULL
-    buffer.internal = layout
+    buffer.internal = export
     return 0
 
 

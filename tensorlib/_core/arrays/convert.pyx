@@ -1,6 +1,8 @@
 """New tensors of Python's objects: numbers, nested sequences, arrays and buffers.
 
-A nested sequence is walked twice in C: once for its shape and dtype, once to write its elements.
+A nested sequence is walked twice in C: once for its dtype, once to write its elements. Code that an
+element runs could shrink a list that is being read, so both walk tuples, but for rows of Python's
+own numbers: these run no code and are read where they lie.
 All of it is raw: nothing here is recorded for gradients.
 """
 
@@ -9,7 +11,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.float cimport PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
-from cpython.sequence cimport PySequence_Check, PySequence_Fast
+from cpython.sequence cimport PySequence_Check
 from libc.string cimport memcmp, memcpy
 
 import numpy as np
@@ -110,21 +112,45 @@ cdef int meet(Survey* survey, int dtype) noexcept:
     return 0
 
 
+cdef object frozen(object data, int level, const Survey* survey):
+    """A sequence and those in it as tuples, but for rows in lists.
+
+    Raises TypeError or ValueError unless they have the shape of the first elements.
+    """
+    cdef Py_ssize_t n = survey.dims[level]
+    if not is_sequence(data):
+        raise TypeError(
+            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
+    if len(data) != n:
+        raise ValueError(
+            f"tensor: expected sequence of length {n} at dim {level} (got {len(data)})")
+    if level + 1 < survey.depth:
+        return tuple([frozen(item, level + 1, survey) for item in held(data, n)])
+    return data if type(data) is list and survey.depth == survey.ndim else held(data, n)
+
+
+cdef tuple held(object data, Py_ssize_t n):
+    """A sequence of n elements as a tuple."""
+    cdef tuple items = tuple(data)
+    if len(items) != n or len(data) != n:
+        raise ValueError("tensor: the sequence changed while it was read")
+    return items
+
+
+cdef inline PyObject** row_items(object row, Py_ssize_t n) except? NULL:
+    """The elements of a list or a tuple, which must be n."""
+    if PySequence_Fast_GET_SIZE(row) != n:
+        raise ValueError("tensor: the sequence changed while it was read")
+    return PySequence_Fast_ITEMS(row)
+
+
 cdef int look(object data, int level, Survey* survey) except -1:
-    """Checks the shape from `level` on and gathers the dtype of all leaves."""
+    """Gathers the dtype of all leaves from `level` on, and checks the shape of arrays."""
     cdef PyObject** values
     cdef Py_ssize_t i, n = survey.dims[level]
     cdef bint reals = False, integers = False, bools = False
     cdef object last = None          # the type of the last NumPy scalar
-    if not is_sequence(data):
-        raise TypeError(
-            f"tensor: expected sequence of length {n} at dim {level} (got {type(data).__name__})")
-    sequence = PySequence_Fast(data, "tensor: expected a sequence")
-    if PySequence_Fast_GET_SIZE(sequence) != n:
-        raise ValueError(
-            f"tensor: expected sequence of length {n} at dim {level} "
-            f"(got {PySequence_Fast_GET_SIZE(sequence)})")
-    values = PySequence_Fast_ITEMS(sequence)
+    values = row_items(data, n)
     if level + 1 < survey.depth:
         for i in range(n):
             look(<object>values[i], level + 1, survey)
@@ -140,6 +166,8 @@ cdef int look(object data, int level, Survey* survey) except -1:
             bools = True
         elif PyLong_CheckExact(<object>values[i]):
             integers = True
+        elif type(data) is list:
+            return look(held(data, n), level, survey)
         elif type(<object>values[i]) is last:
             continue
         elif is_sequence(<object>values[i]) or is_block(<object>values[i]):
@@ -188,11 +216,7 @@ cdef int look_block(object block, Survey* survey) except -1:
 cdef char* write(object data, int level, Survey* survey, Tensor x, char* out) except NULL:
     """Writes the elements from `level` on to `out`; returns where the next ones go."""
     cdef Py_ssize_t i, n = survey.dims[level], itemsize = ITEMSIZE[x.type]
-    cdef PyObject** values
-    sequence = PySequence_Fast(data, "tensor: expected a sequence")
-    if PySequence_Fast_GET_SIZE(sequence) != n:
-        raise ValueError("tensor: the sequence changed while it was read")
-    values = PySequence_Fast_ITEMS(sequence)
+    cdef PyObject** values = row_items(data, n)
     if level + 1 < survey.depth:
         for i in range(n):
             out = write(<object>values[i], level + 1, survey, x, out)
@@ -200,7 +224,9 @@ cdef char* write(object data, int level, Survey* survey, Tensor x, char* out) ex
         for i in range(n):
             out = write_block(<object>values[i], survey, x, out)
     else:
-        write_row(out, x.type, values, n)
+        if not write_row(out, x.type, values, n, type(data) is not list):
+            data = held(data, n)
+            write_row(out, x.type, row_items(data, n), n, True)
         out += n * itemsize
     return out
 
@@ -229,6 +255,7 @@ cdef Tensor from_sequence(object data, int id):
     cdef Tensor x
     cdef int stored
     first_shape(data, &survey)
+    data = frozen(data, 0, &survey)
     look(data, 0, &survey)
     if id < 0:
         id = default_float() if survey.dtype < 0 else survey.dtype
@@ -251,7 +278,7 @@ cdef Tensor from_scalar(object value, int id):
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
     x = new_scalar(stored)
     values[0] = <PyObject*>value
-    write_row(x.data_pointer, stored, values, 1)
+    write_row(x.data_pointer, stored, values, 1, True)
     return x if stored == id else packed_copy(x, id)
 
 

@@ -21,8 +21,11 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
+from tensorlib._core.tensor.numbers cimport as_real, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
+
+from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef extern from "Python.h":
     bint PyBool_Check(object value)
@@ -41,7 +44,7 @@ cdef Tensor scalar_tensor(object value, int dtype):
     cdef int64_t whole
     cdef int overflow = 0
     if PyFloat_Check(value) or KIND[dtype] == FLOAT_KIND:
-        real = value
+        real = as_real(value)
         if dtype == FLOAT64:
             (<double*>x.data_pointer)[0] = real
         else:
@@ -49,7 +52,7 @@ cdef Tensor scalar_tensor(object value, int dtype):
         return x
     whole = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow:
-        raise OverflowError(f"the integer {value} does not fit in 64 bits")
+        raise OutOfRangeError(f"an int of {value.bit_length()} bits does not fit in int64")
     if dtype == INT64:
         (<int64_t*>x.data_pointer)[0] = whole
     else:
@@ -105,12 +108,13 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         dtype = BOOL if PyBool_Check(value) else INT64
         if partner is not None:
             if KIND[partner.type] == FLOAT_KIND:
-                return number(<double>value, compute_dtype(partner.type))
+                return number(as_real(value), compute_dtype(partner.type))
             if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
                 dtype = partner.type         # there a number wraps, as in PyTorch
         return number(value, dtype)
-    if isinstance(value, np.generic) and not isinstance(value, (np.complexfloating, np.flexible)):
-        return operand(op, value.item(), partner)
+    if isinstance(value, np.generic):
+        value = exact_number(value)
+        return None if value is None else operand(op, value, partner)
     if isinstance(value, np.ndarray):
         return from_ndarray("operand" if op is None else op.name, value)
     return None

@@ -1,6 +1,8 @@
 """Sizes, dims and broadcasting: what is checked about a shape before any memory is touched."""
 
-from cpython.long cimport PyLong_AsSsize_t
+from math import prod
+
+from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
@@ -8,8 +10,7 @@ from cpython.tuple cimport PyTuple_SET_ITEM
 cdef extern from "Python.h":
     object PyType_GenericAlloc(object type, Py_ssize_t n)
 
-cdef extern from * nogil:
-    bint __builtin_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* product)
+from tensorlib._core.base.storage import OutOfMemoryError
 
 
 class Size(tuple):
@@ -23,10 +24,7 @@ class Size(tuple):
 
     def numel(self):
         """The number of elements of a tensor of this shape."""
-        cdef Py_ssize_t product = 1
-        for dim in self:
-            product *= dim
-        return product
+        return prod(self)
 
     def __repr__(self):
         return f"tensorlib.Size({list(self)})"
@@ -54,21 +52,42 @@ cdef object make_size(int ndim, const Py_ssize_t* dims):
 
 
 cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
-    """The product of the sizes. Raises RuntimeError where it overflows or a size is negative."""
-    cdef Py_ssize_t product = 1
-    cdef bint overflow = False
+    """The number of elements. Raises RuntimeError for a negative size, OutOfMemoryError (which is
+    one) for too many elements."""
+    cdef Py_ssize_t span = 1
+    cdef bint empty = False
     cdef int d
     for d in range(ndim):
-        if dims[d] < 0:
-            raise RuntimeError(
-                f"{name}: sizes must be 0 or more, got {[dims[i] for i in range(ndim)]}")
-        if dims[d] == 0:
-            return 0
-        overflow |= __builtin_mul_overflow(product, dims[d], &product)
-    if overflow:
-        raise RuntimeError(
-            f"{name}: a tensor of sizes {[dims[i] for i in range(ndim)]} has too many elements")
-    return product
+        if not widen(&span, dims[d]):
+            refuse_size(name, ndim, dims)
+        empty = empty or dims[d] == 0
+    return 0 if empty else span
+
+
+cdef int refuse_size(str name, int ndim, const Py_ssize_t* dims) except -1:
+    """Raises for sizes that no tensor has. Without a name the operation adds its own."""
+    cdef list sizes = [dims[i] for i in range(ndim)]
+    if name:
+        name += ": "
+    if min(sizes) < 0:
+        raise RuntimeError(f"{name}sizes must be 0 or more, got {sizes}")
+    raise OutOfMemoryError(f"{name}a tensor of sizes {sizes} has too many elements")
+
+
+cdef int refuse_place(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                      Py_ssize_t nbytes) except -1:
+    """Raises for a view that would leave its storage."""
+    raise RuntimeError(
+        f"a view of sizes {[dims[d] for d in range(ndim)]} and strides "
+        f"{[steps[d] for d in range(ndim)]} does not lie in the {nbytes} bytes of its storage; was "
+        "the tensor changed while it was read?")
+
+
+cdef Py_ssize_t add_sizes(str name, Py_ssize_t a, Py_ssize_t b) except -1:
+    """a + b. Raises OutOfMemoryError where that is too large a size."""
+    if b > MAX_NUMEL - a:
+        raise OutOfMemoryError(f"{name}: a size of {a} + {b} has too many elements")
+    return a + b
 
 
 cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
@@ -94,6 +113,22 @@ cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
             raise RuntimeError(f"{name}: size {size} is too large") from None
         ndim += 1
     return ndim
+
+
+cdef object settled(object dim):
+    """A dim or a sequence of dims with ints that are Python's own: reading these runs no code.
+
+    Whoever takes dims settles them before looking at the tensor, which `__index__` may change.
+    """
+    if dim is None or PyLong_CheckExact(dim):
+        return dim
+    if isinstance(dim, (tuple, list)):
+        dim = tuple(dim)
+        for one in <tuple>dim:
+            if not PyLong_CheckExact(one):
+                return tuple([settled(one) for one in <tuple>dim])
+        return dim
+    return PyNumber_Index(dim) if PyIndex_Check(dim) else dim
 
 
 cdef int wrap_dim(str name, object dim, int ndim) except -1:
@@ -151,20 +186,6 @@ cdef void row_major(int ndim, const Py_ssize_t* dims, Py_ssize_t* strides) noexc
         strides[d] = stride
         if dims[d] > 1:
             stride *= dims[d]
-
-
-cdef bint is_packed(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps) noexcept nogil:
-    """Whether elements with these steps lie in row-major order without gaps."""
-    cdef Py_ssize_t expected = 1
-    cdef bint packed = True
-    cdef int d
-    for d in range(ndim - 1, -1, -1):
-        if dims[d] == 0:
-            return True
-        if dims[d] != 1:
-            packed = packed and steps[d] == expected
-            expected *= dims[d]
-    return packed
 
 
 cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const Py_ssize_t* b,

@@ -21,6 +21,18 @@ cdef int64_t* first_version() noexcept nogil
 cdef inline bint untracked(Storage storage) noexcept nogil:
     return storage.version < 0
 
+cdef inline bint holds(Storage storage, char* data, Py_ssize_t low, Py_ssize_t high,
+                       Py_ssize_t itemsize) noexcept:
+    """Whether elements from `low` to `high`, counted from `data`, lie in a storage."""
+    cdef Py_ssize_t offset = <Py_ssize_t>(<size_t>data - <size_t>storage.data)
+    # no more elements than bytes: then the products can't overflow
+    if offset < 0 or offset > storage.nbytes or low < -offset or high > storage.nbytes:
+        return False
+    return low * itemsize >= -offset and (high + 1) * itemsize <= storage.nbytes - offset
+
 cdef int64_t next_epoch() noexcept
 cdef Storage allocate(Py_ssize_t nbytes)
 cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner)
+cdef int work_begins() noexcept
+cdef int work_ends(int era) except -1
+cdef int retire(Storage storage) except -1

@@ -6,6 +6,8 @@ Blocks are aligned to 64 bytes; those of `HUGE` bytes and more are aligned to an
 pages. All of it runs under the GIL.
 """
 
+import os
+
 cimport cython
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
@@ -210,6 +212,56 @@ cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner):
     return storage
 
 
+# ---- memory in use without the GIL ---------------------------------------------------------------
+# A kernel that runs without the GIL has addresses, and another thread may meanwhile give a tensor
+# other memory (`x.data = y`). So whoever releases the GIL says when work begins and ends, and what
+# a tensor lets go of is kept until all work that had begun by then has ended. Work is counted in
+# two eras in turn: the list of an era waits for the work of that era alone, since an era begins
+# only when the work of the one before the last is over.
+
+cdef Py_ssize_t[2] at_work
+cdef tuple retired = ([], [])
+cdef int this_era = 0
+
+
+cdef int work_begins() noexcept:
+    """Notes that the caller is about to release the GIL; gives what `work_ends` takes."""
+    at_work[this_era] += 1
+    return this_era
+
+
+cdef int work_ends(int era) except -1:
+    """Notes that the caller has the GIL again, and frees what waited for it alone."""
+    global this_era
+    at_work[era] -= 1
+    if at_work[era] == 0 and era != this_era:
+        if retired[this_era]:
+            this_era = era
+        (<list>retired[era]).clear()
+    return 0
+
+
+cdef int retire(Storage storage) except -1:
+    """Keeps a storage that a tensor is about to let go of for as long as work may be using it."""
+    global this_era
+    if at_work[0] == 0 and at_work[1] == 0:
+        return 0
+    (<list>retired[this_era]).append(storage)
+    if at_work[1 - this_era] == 0:
+        this_era = 1 - this_era
+    return 0
+
+
+def forget_work():
+    """In a forked child: there other threads do not go on."""
+    at_work[0] = at_work[1] = 0
+    (<list>retired[0]).clear()
+    (<list>retired[1]).clear()
+
+
+os.register_at_fork(after_in_child=forget_work)
+
+
 def empty_cache():
     """Gives kept blocks above 4 KiB back to the system. Blocks in use are not touched."""
     global bytes_kept, count_released
@@ -224,6 +276,13 @@ def empty_cache():
             bytes_kept -= class_bytes(size_class)
             count_released += 1
             free(block)
+
+
+def check_room(str name, n, Py_ssize_t nbytes):
+    """Raises OutOfMemoryError for more objects of `nbytes` than this machine has memory for."""
+    if n * nbytes > MEMORY:
+        raise OutOfMemoryError(f"{name}: {n:,} tensors of {nbytes} bytes, beside their elements, "
+                               f"do not fit in the {MEMORY:,} bytes of this machine")
 
 
 def set_cache_limit(Py_ssize_t nbytes):

@@ -1,5 +1,6 @@
 from libc.stdint cimport uint64_t
 
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1
@@ -11,7 +12,8 @@ cdef Py_ssize_t plain_size(str name, str argument, object value) except -1
 cdef object finish(str name, Tensor x, object out, object requires_grad)
 cdef int fill_number(str name, Tensor x, object value) except -1
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims)
-cdef void fill_bits(Tensor x, uint64_t bits) noexcept
+cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1
+cdef int fill_bits(Tensor x, uint64_t bits) except -1
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format)

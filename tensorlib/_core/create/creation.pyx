@@ -1,24 +1,23 @@
 """New tensors of given sizes: constant, or as another tensor is."""
 
 from cpython.float cimport PyFloat_Check
-from cpython.long cimport PyLong_AsSsize_t, PyLong_Check
+from cpython.long cimport PyLong_AsSsize_t
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-import numpy as np
-
 from tensorlib._core.arrays.operands cimport behind, stands_in
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.tensor.numbers cimport element, write_row
+from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.tiles.loops cimport find_cast
@@ -31,7 +30,6 @@ from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
     FILL_GRAIN = 1 << 15         # elements, at most 256 KB, written by a thread at once
-    RELEASE_GIL = 1 << 14
     BLOCK = 4096                 # bytes
 
 ctypedef fused word:
@@ -112,15 +110,12 @@ cdef Tensor tensor_argument(str name, object value):
 
 
 cdef object plain_number(str name, str argument, object value):
-    """The Python number of a number, a NumPy scalar or a 0-d tensor."""
-    if PyFloat_Check(value) or PyLong_Check(value):
-        return value
+    """The float, int or bool of a number, a NumPy scalar or a 0-d tensor."""
     if isinstance(value, Tensor) and (<Tensor>value).ndim_ == 0:
         return element(<Tensor>value)
-    if isinstance(value, np.generic):
-        value = value.item()
-        if PyFloat_Check(value) or PyLong_Check(value):
-            return value
+    found = exact_number(value)
+    if found is not None:
+        return found
     raise TypeError(f"{name}: {argument} must be a number, not {type(value).__name__}")
 
 
@@ -198,15 +193,23 @@ cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         done += BLOCK
 
 
-cdef void fill_bits(Tensor x, uint64_t bits) noexcept:
+cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1:
+    """Runs over [0, n), from half a grain on in parallel and without the GIL."""
+    cdef int era
+    if n < grain // 2:
+        run(context, 0, n)
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run, context, n, grain)
+    return work_ends(era)
+
+
+cdef int fill_bits(Tensor x, uint64_t bits) except -1:
     """Every element of a tensor without gaps := these bits."""
     cdef Fill fill
     fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
-    if x.numel_ < RELEASE_GIL:
-        fill_range(&fill, 0, x.numel_)
-    else:
-        with nogil:
-            parallel_for(fill_range, &fill, x.numel_, FILL_GRAIN)
+    return run_over(fill_range, &fill, x.numel_, FILL_GRAIN)
 
 
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:
@@ -217,14 +220,15 @@ cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -
     if KIND[dtype] != FLOAT_KIND:
         values[0] = <PyObject*>value
         try:
-            write_row(<char*>bits, dtype, values, 1)
+            write_row(<char*>bits, dtype, values, 1, True)
         except OutOfRangeError as error:
             raise OutOfRangeError(f"{name}{str(error).removeprefix('tensor')}") from None
         return 0
     try:
-        real = value
-    except OverflowError:
-        raise OutOfRangeError(f"{name}: {value} does not fit in {dtype_object(dtype)}") from None
+        real = as_real(value)
+    except OutOfRangeError:
+        raise OutOfRangeError(f"{name}: an int of {value.bit_length()} bits does not fit in "
+                              f"{dtype_object(dtype)}") from None
     find_cast(FLOAT64, dtype)(&real, bits, 1)
     if isfinite(real):
         find_cast(dtype, FLOAT64)(bits, &back, 1)

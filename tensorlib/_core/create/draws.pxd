@@ -1,4 +1,4 @@
-from tensorlib._core.base.pool cimport range_fn
+cdef enum:
+    DRAW_GRAIN = 1 << 13         # elements a thread draws at once: 5 us, whole groups of the kernel
 
-cdef void run_draw(range_fn run, void* context, Py_ssize_t n) noexcept
 cdef object largest(int dtype)

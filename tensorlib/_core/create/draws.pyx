@@ -14,10 +14,10 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, UINT8, default_float,
     dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size, sized,
+    alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size, run_over,
+    sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
@@ -30,10 +30,6 @@ from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib import _kernels
 from tensorlib._core.tensor.numbers import OutOfRangeError
-
-cdef enum:
-    GRAIN = 1 << 13              # elements a thread draws at once: 5 us, whole groups of the kernel
-    RELEASE_GIL = 1 << 12
 
 
 # ---- drawing real numbers ------------------------------------------------------------------------
@@ -132,20 +128,12 @@ cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
     draw.floats = normal_floats if draw.law == NORMAL else uniform_floats
     draw.doubles = normal_doubles if draw.law == NORMAL else uniform_doubles
     if y.type == FLOAT32:
-        run_draw(draw_floats, draw, y.numel_)
+        run_over(draw_floats, draw, y.numel_, DRAW_GRAIN)
     else:
-        run_draw(draw_doubles, draw, y.numel_)
+        run_over(draw_doubles, draw, y.numel_, DRAW_GRAIN)
     if y is not x:
         copy_into(x, y)
     return 0
-
-
-cdef void run_draw(range_fn run, void* context, Py_ssize_t n) noexcept:
-    if n < RELEASE_GIL:
-        run(context, 0, n)
-    else:
-        with nogil:
-            parallel_for(run, context, n, GRAIN)
 
 
 cdef int check_real(str name, Tensor x) except -1:
@@ -296,10 +284,10 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
+    mean, std = plain_number("normal_", "mean", mean), plain_number("normal_", "std", std)
     check_writable("normal_", self, mode().grad)
     refuse_apart("normal_")
-    draw_normal("normal_", self, plain_number("normal_", "mean", mean),
-                plain_number("normal_", "std", std), generator)
+    draw_normal("normal_", self, mean, std, generator)
     overwritten(self, None)
     return self
 
@@ -312,6 +300,8 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].
     """
+    if not isinstance(p, Tensor):
+        p = plain_number("bernoulli_", "p", p)
     check_writable("bernoulli_", self, mode().grad)
     refuse_apart("bernoulli_")
     draw_truths("bernoulli_", self, p, chosen("bernoulli_", generator))
@@ -416,7 +406,7 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
     source.offset += 1
     draw.low, draw.span = low, (high - low) % 2**64
     draw.y = <int64_t*>y.data_pointer
-    run_draw(draw_integers, &draw, y.numel_)
+    run_over(draw_integers, &draw, y.numel_, DRAW_GRAIN)
     return 0 if y is x else copy_into(x, y)
 
 

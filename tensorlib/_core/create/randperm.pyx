@@ -3,8 +3,11 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
-from tensorlib._core.create.creation cimport check_options, chosen_dtype, finish, plain_size, sized
-from tensorlib._core.create.draws cimport largest, run_draw
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.create.creation cimport (
+    check_options, chosen_dtype, finish, plain_size, run_over, sized,
+)
+from tensorlib._core.create.draws cimport DRAW_GRAIN, largest
 from tensorlib._core.create.generator cimport Generator, chosen, seen_apart, sizes_apart
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast
@@ -70,6 +73,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     cdef Tensor x, bits
     cdef BitsDraw draw
     cdef Py_ssize_t row, rows
+    cdef int64_t* places
+    cdef int era
     check_options("randperm", layout, device, pin_memory)
     if id == BOOL:
         raise RuntimeError("randperm: not implemented for tensorlib.bool")
@@ -80,9 +85,12 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     draw.seed, draw.offset = source.key, source.offset
     source.offset += 1
     draw.y = <uint64_t*>bits.data_pointer
-    run_draw(draw_bits, &draw, bits.numel_)
+    run_over(draw_bits, &draw, bits.numel_, DRAW_GRAIN)
     rows = bits.numel_ // length if length else 0
+    places = <int64_t*>x.data_pointer
+    era = work_begins()
     with nogil:
         for row in range(rows):
-            shuffle(<int64_t*>x.data_pointer + row * length, draw.y + row * length, length)
+            shuffle(places + row * length, draw.y + row * length, length)
+    work_ends(era)
     return seen_apart(finish("randperm", cast(x, id), out, requires_grad))

@@ -8,9 +8,9 @@ from libc.string cimport memcpy, memset
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, default_float,
 )
-from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.create.creation cimport (
     allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, plain_size,
+    run_over,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
@@ -61,15 +61,12 @@ cdef Tensor run_ramp(str name, Ramp* ramp, Py_ssize_t n, int dtype):
     """A vector of int64, float32 or float64."""
     cdef Tensor x = allotted(name, dtype, 1, &n)
     ramp.y = x.data_pointer
-    if n == 0:
-        return x
-    with nogil:
-        if dtype == INT64:
-            parallel_for(ramp_integers, ramp, n, RAMP_GRAIN)
-        elif dtype == FLOAT32:
-            parallel_for(ramp_floats, ramp, n, RAMP_GRAIN)
-        else:
-            parallel_for(ramp_doubles, ramp, n, RAMP_GRAIN)
+    if dtype == INT64:
+        run_over(ramp_integers, ramp, n, RAMP_GRAIN)
+    elif dtype == FLOAT32:
+        run_over(ramp_floats, ramp, n, RAMP_GRAIN)
+    else:
+        run_over(ramp_doubles, ramp, n, RAMP_GRAIN)
     return x
 
 

@@ -10,6 +10,7 @@ def lifted(Index index):
     cdef Index out = Index.__new__(Index)
     out.basic = (WHOLE, *index.basic)
     out.positions = None if index.positions is None else (None, *index.positions)
+    out.sizes = None if index.sizes is None else (0, *index.sizes)
     out.mask, out.n_true = index.mask, index.n_true
     out.first, out.at = index.first + 1, index.at + 1
     return out

@@ -13,45 +13,67 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
 
-# One line of the walk: places[i] names a position `along` bytes apart in x; x itself goes on by
-# `x_step`, `y` by `y_step` bytes.
-ctypedef void (*line)(char* x, const int64_t* places, Py_ssize_t place_step, Py_ssize_t along,
-                      Py_ssize_t x_step, char* y, Py_ssize_t y_step, Py_ssize_t n) noexcept nogil
+cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
+
+# One line of the walk: places[i] names one of `size` positions `along` bytes apart in x; x itself
+# goes on by `x_step`, `y` by `y_step` bytes. False, and no further, at a position that is not
+# there: others may write at any time where the places lie, so each is read once (volatile), and
+# what is checked is what is used.
+ctypedef bint (*line)(char* x, const volatile int64_t* places, Py_ssize_t place_step,
+                      Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
+                      Py_ssize_t y_step, Py_ssize_t n) noexcept nogil
 
 
-cdef void pick(item* x, const int64_t* places, Py_ssize_t place_step, Py_ssize_t along,
-               Py_ssize_t x_step, char* y, Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
+cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
+               Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
+               Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i], i]"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, place
     if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
         for i in range(n):
-            (<item*>y)[i] = (<item*>(<char*>x + places[i] * along + i * x_step))[0]
-        return
+            place = places[i]
+            if not 0 <= place < size:
+                return False
+            (<item*>y)[i] = (<item*>(<char*>x + place * along + i * x_step))[0]
+        return True
     for i in range(n):
-        (<item*>(y + i * y_step))[0] = (
-            <item*>(<char*>x + places[i * place_step] * along + i * x_step))[0]
+        place = places[i * place_step]
+        if not 0 <= place < size:
+            return False
+        (<item*>(y + i * y_step))[0] = (<item*>(<char*>x + place * along + i * x_step))[0]
+    return True
 
 
-cdef void add(number* x, const int64_t* places, Py_ssize_t place_step, Py_ssize_t along,
-              Py_ssize_t x_step, char* y, Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
+cdef bint add(number* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
+              Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
+              Py_ssize_t n) noexcept nogil:
     """x[places[i], i] += y[i], in the order of i"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, place
     for i in range(n):
-        (<number*>(<char*>x + places[i * place_step] * along + i * x_step))[0] += (
-            <number*>(y + i * y_step))[0]
+        place = places[i * place_step]
+        if not 0 <= place < size:
+            return False
+        (<number*>(<char*>x + place * along + i * x_step))[0] += (<number*>(y + i * y_step))[0]
+    return True
 
 
-cdef void add_bools(char* x, const int64_t* places, Py_ssize_t place_step, Py_ssize_t along,
-                    Py_ssize_t x_step, char* y, Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
+cdef bint add_bools(char* x, const volatile int64_t* places, Py_ssize_t place_step,
+                    Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
+                    Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, place
     for i in range(n):
-        x[places[i * place_step] * along + i * x_step] |= y[i * y_step]
+        place = places[i * place_step]
+        if not 0 <= place < size:
+            return False
+        x[place * along + i * x_step] |= y[i * y_step]
+    return True
 
 
 cdef line picking(int dtype) noexcept:
@@ -73,54 +95,95 @@ cdef line adding(int dtype) noexcept:
     return <line>add[double]
 
 
-cdef int walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
-    """Runs along all lines of the positions, which are packed and of the shape of `y`."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
-    cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t x_steps[MAX_NDIM]
-    cdef int inner = places.ndim_ - 1, d
-    if places.numel_ == 0:
-        return 0
-    if places.dims[inner] < 16:              # short lines cost a call each
-        for d in range(places.ndim_):
-            if places.dims[d] > places.dims[inner]:
-                inner = d
+# All that a walk along lines needs to know: it runs without the GIL and looks at no tensor.
+cdef struct Lines:
+    line run
+    char* x
+    char* y
+    const int64_t* places
+    Py_ssize_t size, along           # positions, and the bytes from one to the next in x
+    int ndim, inner                  # dims, and which of them the lines are
+    Py_ssize_t dims[MAX_NDIM]
+    Py_ssize_t place_steps[MAX_NDIM]     # elements
+    Py_ssize_t x_steps[MAX_NDIM]         # bytes
+    Py_ssize_t y_steps[MAX_NDIM]         # bytes
+
+
+cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
+    """Runs along all lines of the positions; False, with part of it done, if one is not there."""
+    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_
+    cdef Lines lines
+    cdef int d, era
+    cdef bint inside
+    require_places(x, dim, places, y)
+    if n == 0:
+        return True
+    lines.run, lines.x, lines.y = run, x.data_pointer, y.data_pointer
+    lines.places = <const int64_t*>places.data_pointer
+    lines.size, lines.along = x.dims[dim], x.steps[dim] * itemsize
+    lines.ndim, lines.inner = places.ndim_, places.ndim_ - 1
     for d in range(places.ndim_):
-        counter[d] = 0
-        x_steps[d] = 0 if d == dim else x.steps[d] * itemsize
-    if places.numel_ < RELEASE_GIL:
-        walk_lines(run, x.data_pointer, x.steps[dim] * itemsize, x_steps, places, y, inner, counter)
+        lines.dims[d] = places.dims[d]
+        lines.place_steps[d] = places.steps[d]
+        lines.x_steps[d] = 0 if d == dim else x.steps[d] * itemsize
+        lines.y_steps[d] = y.steps[d] * itemsize
+    if lines.dims[lines.inner] < 16:         # short lines cost a call each
+        for d in range(lines.ndim):
+            if lines.dims[d] > lines.dims[lines.inner]:
+                lines.inner = d
+    if n < RELEASE_GIL:
+        inside = walk_lines(&lines)
     else:
+        era = work_begins()
         with nogil:
-            walk_lines(run, x.data_pointer, x.steps[dim] * itemsize, x_steps, places, y, inner,
-                       counter)
+            inside = walk_lines(&lines)
+        work_ends(era)
+    return inside
+
+
+cdef int require_places(Tensor x, int dim, Tensor places, Tensor y) except -1:
+    """Raises RuntimeError unless the positions are int64 and have places in `x` and in `y`."""
+    cdef bint fits = (places.type == INT64 and x.type == y.type and places.ndim_ == x.ndim_
+                      and 0 <= dim < x.ndim_ and same_shape(places, y))
+    cdef int d
+    for d in range(x.ndim_ if fits else 0):
+        fits &= d == dim or places.dims[d] <= x.dims[d]
+    if not fits:
+        raise RuntimeError(
+            f"gather: positions {list(places.shape)} of {places.dtype} along dim {dim} don't fit "
+            f"the shapes {list(x.shape)} and {list(y.shape)}")
     return 0
 
 
-cdef void walk_lines(line run, char* x, Py_ssize_t along, const Py_ssize_t* x_steps, Tensor places,
-                     Tensor out, int inner, Py_ssize_t* counter) noexcept nogil:
-    cdef const int64_t* at = <const int64_t*>places.data_pointer
-    cdef char* y = out.data_pointer
-    cdef Py_ssize_t itemsize = ITEMSIZE[out.type], n = places.dims[inner]
-    cdef int d
+cdef bint walk_lines(const Lines* lines) noexcept nogil:
+    """Runs along all lines; False at a position that is not there."""
+    cdef Py_ssize_t counter[MAX_NDIM]
+    cdef char* x = lines.x
+    cdef char* y = lines.y
+    cdef const int64_t* at = lines.places
+    cdef int inner = lines.inner, d
+    for d in range(lines.ndim):
+        counter[d] = 0
     while True:
-        run(x, at, places.steps[inner], along, x_steps[inner], y, out.steps[inner] * itemsize, n)
-        d = places.ndim_ - 1
+        if not lines.run(x, at, lines.place_steps[inner], lines.size, lines.along,
+                         lines.x_steps[inner], y, lines.y_steps[inner], lines.dims[inner]):
+            return False
+        d = lines.ndim - 1
         while d >= 0:
             if d != inner:
-                at += places.steps[d]
-                x += x_steps[d]
-                y += out.steps[d] * itemsize
+                at += lines.place_steps[d]
+                x += lines.x_steps[d]
+                y += lines.y_steps[d]
                 counter[d] += 1
-                if counter[d] < places.dims[d]:
+                if counter[d] < lines.dims[d]:
                     break
-                at -= places.dims[d] * places.steps[d]
-                x -= places.dims[d] * x_steps[d]
-                y -= places.dims[d] * out.steps[d] * itemsize
+                at -= lines.dims[d] * lines.place_steps[d]
+                x -= lines.dims[d] * lines.x_steps[d]
+                y -= lines.dims[d] * lines.y_steps[d]
                 counter[d] = 0
             d -= 1
         if d < 0:
-            return
+            return True
 
 
 cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
@@ -165,7 +228,7 @@ cpdef int check_positions(str name, index) except -1:
 def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
     """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
 
-    Without `copy` the index itself where it is just that.
+    Without `copy` the index itself if it is packed, its positions neither counted nor checked.
     """
     cdef Tensor like = as_vector(x), places = as_vector(index)
     cdef int d
@@ -180,8 +243,8 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
             raise RuntimeError(
                 f"{name}: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
                 f"from dimension {dim}")
-    if not copy and index.packed and index.type == INT64 and in_range(index, like.dims[dim]):
-        return index
+    if not copy and index.packed and index.type == INT64:
+        return index                         # `take_along` looks whether all are in range
     return wrapped(index, like.dims[dim], dim, name)
 
 
@@ -191,10 +254,25 @@ cdef Tensor as_vector(Tensor x):
     return x if x.ndim_ else new_view(x, 1, &one, &one, x.data_pointer)
 
 
+cdef int walk_wrapped(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
+    """Runs along all lines of positions that count from either end. Raises: IndexError.
+
+    That they count from the front is seen on the way. If one does not, all are wrapped and the walk
+    begins again; one that adds begins with zeros.
+    """
+    if walk(run, x, dim, places, y):
+        return 0
+    if adds:
+        zero(x)
+    if not walk(run, x, dim, wrapped(places, x.dims[dim], dim, "gather"), y):
+        raise IndexError(WRITTEN)
+    return 0
+
+
 def take_along(Tensor x, int dim, Tensor places):
-    """The elements of `x` at checked positions along a dim (wrapped)."""
+    """The elements of `x` at positions along a dim (wrapped). Raises: IndexError."""
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
-    walk(picking(x.type), as_vector(x), dim, as_vector(places), as_vector(out))
+    walk_wrapped(picking(x.type), as_vector(x), dim, as_vector(places), as_vector(out), False)
     return out
 
 
@@ -202,10 +280,11 @@ def add_along(Tensor values, shape, int dim, Tensor places):
     """Zeros of sizes `shape` with the values added at positions along a dim."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("gather", shape, dims)
-    cdef bint half = values.type == FLOAT16 or values.type == BFLOAT16
-    cdef int dtype = FLOAT32 if half else values.type        # halves are rounded once, at the end
+    cdef int given = values.type
+    cdef bint half = given == FLOAT16 or given == BFLOAT16
+    cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
     cdef Tensor out = new_tensor(dtype, ndim, dims)
     zero(out)
-    walk(adding(dtype), as_vector(out), dim, as_vector(places),
-         as_vector(packed_copy(values, FLOAT32) if half else values))
-    return packed_copy(out, values.type) if half else out
+    walk_wrapped(adding(dtype), as_vector(out), dim, as_vector(places),
+                 as_vector(packed_copy(values, FLOAT32) if half else values), True)
+    return packed_copy(out, given) if half else out

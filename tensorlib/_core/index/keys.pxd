@@ -1,16 +1,17 @@
 from tensorlib._core.tensor.tensor cimport Tensor
 
 # A parsed index expression. It owns what it needs, and holds for every tensor of the shape that it
-# was parsed for. It is advanced if it has positions or a mask; else it is a view.
+# was parsed for. Its positions and its mask are copies that were checked, so nobody else may ever
+# see them: they could be written. It is advanced if it has positions or a mask; else it is a view.
 cdef class Index:
     cdef tuple basic           # the key of the view: nothing but ints, slices, None and Ellipsis
-    cdef readonly tuple positions    # for each dim of the view a packed int64 Tensor or None
+    cdef tuple positions       # for each dim of the view a packed int64 Tensor or None
+    cdef tuple sizes           # for each dim of the view the size that positions were checked for
     cdef Tensor mask           # or a lone mask of packed 0/1 bytes ...
     cdef Py_ssize_t n_true     # with so many ones ...
     cdef int first             # over the dims of the view from here on
     cdef int at                # where the indexed dims stand in the result
 
-cdef Tensor basic_view(Tensor x, object key)
 cpdef Index parse(Tensor x, object key)
 cpdef Tensor take(Tensor x, Index index)
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1

@@ -1,10 +1,10 @@
 """Index expressions: `x[key]` and `x[key] = values` for all keys of NumPy and PyTorch.
 
 A key has a basic part, which gives a view (ints, slices, None, ...), and an advanced part, which
-gives positions in dims of that view (masks, integer tensors, arrays and lists). `basic_view` is the
-short path of basic keys. `parse` understands every key once; `take` (which reads) and `put` (which
-writes or adds, as PyTorch's index_put) then apply it, also to another tensor of the same shape, as
-a gradient does.
+gives positions in dims of that view (masks, integer tensors, arrays and lists). `basic_view`
+(basic.pyx) is the short path of basic keys. `parse` understands every key once; `take` (which
+reads) and `put` (which writes or adds, as PyTorch's index_put) then apply it, also to another
+tensor of the same shape, as a gradient does.
 
 Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in PyTorch; a list is
 always one array of positions or a mask, as in NumPy and as PyTorch announces; slices may step
@@ -13,9 +13,8 @@ backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and posit
 All of it is raw: nothing here is recorded for gradients, and `values` have the tensor's dtype.
 """
 
+cimport cython
 cimport numpy as cnp
-from cpython.long cimport PyLong_CheckExact
-from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -23,161 +22,44 @@ import numpy as np
 from tensorlib._core.arrays.convert cimport existing, from_data
 from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT8,
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
+from tensorlib._core.index.basic cimport (
+    ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, settled,
+)
 from tensorlib._core.index.gather cimport wrapped
 from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
 from tensorlib._core.reduce.masks cimport count_true, fill_where, nonzero_mask, true_positions
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport may_overlap, packed, packed_copy
+
+from tensorlib._core.index.basic import ONE_ELLIPSIS
 
 cnp.import_array()
 
-cdef extern from "Python.h":
-    int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
-                       Py_ssize_t* step) except -1
-    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
-                                     Py_ssize_t step)
-
 cdef object WHOLE = slice(None)
-cdef str ONE_ELLIPSIS = "an index can have only one ellipsis ('...')"
-
-# What stands at one place of a key.
-cdef enum Kind:
-    INTEGER, SLICE, NEW, ELLIPSIS, ADVANCED
-
-# The layout of the view that a basic key makes, as it grows.
-cdef struct Layout:
-    char* data
-    int ndim
-    Py_ssize_t dims[MAX_NDIM]
-    Py_ssize_t steps[MAX_NDIM]
-
-
-# ---- basic keys -------------------------------------------------------------------------------
-
-cdef inline Kind kind_of(object part):
-    if PyLong_CheckExact(part):
-        return INTEGER
-    if type(part) is slice:
-        return SLICE
-    if part is None:
-        return NEW
-    if part is Ellipsis:
-        return ELLIPSIS
-    if isinstance(part, Tensor):
-        return INTEGER if is_int_scalar(part) else ADVANCED
-    if isinstance(part, cnp.ndarray):
-        return INTEGER if part.ndim == 0 and part.dtype.kind in "iu" else ADVANCED
-    if isinstance(part, (bool, np.bool_)):
-        return ADVANCED
-    return INTEGER if PyIndex_Check(part) and not stands_in(part) else ADVANCED
-
-
-cdef inline bint is_int_scalar(Tensor x) noexcept:
-    return x.ndim_ == 0 and KIND[x.type] == INTEGER_KIND and x.type != UINT8
-
-
-cdef int select(Layout* layout, Tensor x, int dim, object part) except -1:
-    """Goes to one place of a dim of `x`."""
-    cdef Py_ssize_t size = x.dims[dim], i
-    i = PyNumber_AsSsize_t(part, IndexError)
-    if i < -size or i >= size:
-        raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
-    if i < 0:
-        i += size
-    layout.data += i * x.steps[dim] * ITEMSIZE[x.type]
-    return 0
-
-
-cdef int cut(Layout* layout, Tensor x, int dim, object part) except -1:
-    """Keeps a slice of a dim of `x`."""
-    cdef Py_ssize_t begin, end, step, size
-    PySlice_Unpack(part, &begin, &end, &step)
-    size = PySlice_AdjustIndices(x.dims[dim], &begin, &end, step)
-    if size > 0:
-        layout.data += begin * x.steps[dim] * ITEMSIZE[x.type]
-    return push(layout, size, x.steps[dim] * step if size > 1 else x.steps[dim])
-
-
-cdef inline int push(Layout* layout, Py_ssize_t size, Py_ssize_t step) except -1:
-    if layout.ndim == MAX_NDIM:
-        raise IndexError(f"an index makes at most {MAX_NDIM} dims")
-    layout.dims[layout.ndim] = size
-    layout.steps[layout.ndim] = step
-    layout.ndim += 1
-    return 0
-
-
-cdef int require_dims(Py_ssize_t used, Tensor x) except -1:
-    if used > x.ndim_:
-        raise IndexError(
-            f"index: too many indices for tensor of dimension {x.ndim_}: the key has {used}")
-    return 0
-
-
-cdef Tensor basic_view(Tensor x, object key):
-    """The view that a basic key gives, or None if the key has an advanced part."""
-    cdef Layout layout
-    cdef Kind kind
-    cdef int dim = 0, used = 0, i, n
-    cdef bint rest = False
-    layout.data = x.data_pointer
-    layout.ndim = 0
-    if type(key) is not tuple:
-        kind = kind_of(key)
-        if kind == ADVANCED:
-            return None
-        if kind == INTEGER and x.ndim_ > 0:
-            select(&layout, x, 0, key)
-            return new_view(x, x.ndim_ - 1, x.dims + 1, x.steps + 1, layout.data)
-        key = (key,)
-    n = <int>len(<tuple>key)
-    for part in <tuple>key:
-        kind = kind_of(part)
-        if kind == ADVANCED:
-            return None
-        used += kind <= SLICE
-    require_dims(used, x)
-    for i in range(n):
-        part = (<tuple>key)[i]
-        kind = kind_of(part)
-        if kind == INTEGER:
-            select(&layout, x, dim, part)
-            dim += 1
-        elif kind == SLICE:
-            cut(&layout, x, dim, part)
-            dim += 1
-        elif kind == NEW:
-            push(&layout, 1, 1)
-        else:
-            if rest:
-                raise IndexError(ONE_ELLIPSIS)
-            rest = True
-            while dim < x.ndim_ - used:
-                push(&layout, x.dims[dim], x.steps[dim])
-                dim += 1
-        used -= kind <= SLICE
-    while dim < x.ndim_:
-        push(&layout, x.dims[dim], x.steps[dim])
-        dim += 1
-    return new_view(x, layout.ndim, layout.dims, layout.steps, layout.data)
 
 
 # ---- any key ----------------------------------------------------------------------------------
 
+@cython.auto_pickle(False)
+@cython.no_gc                       # neither by pickling nor by gc.get_referents
 cdef class Index:
     """A parsed index expression."""
 
     @property
+    def places(self):
+        """Copies of its positions, one for each dim that has them."""
+        return tuple([packed_copy(x, INT64) for x in self.positions or () if x is not None])
+
+    @property
     def tensors(self):
-        """What it holds of positions and masks, copies that are its own."""
-        held = [self.mask, *(self.positions or ())]
-        return tuple([x for x in held if x is not None])
+        """Copies of what it holds of positions and masks."""
+        return self.places if self.mask is None else (packed_copy(self.mask, BOOL),)
 
 
 cpdef Index parse(Tensor x, object key):
@@ -198,8 +80,8 @@ cpdef Index parse(Tensor x, object key):
             advanced = True
             given = as_index(given)
             used += (<Tensor>given).ndim_ if (<Tensor>given).type == BOOL else 1
-        elif kind == INTEGER:
-            given = PyNumber_Index(given)
+        else:
+            given = settled(given, kind)
         used += kind <= SLICE
         n_ellipses += kind == ELLIPSIS
         parts.append(given)
@@ -288,7 +170,7 @@ cdef int require_mask_shape(Tensor mask, Tensor x, Py_ssize_t dim) except -1:
 
 cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) except -1:
     """Fills in the advanced part from (dim of the view, dim of x, tensor) of each indexed place."""
-    cdef list positions = [None] * ndim
+    cdef list positions = [None] * ndim, sizes = [0] * ndim
     cdef Tensor part
     cdef Py_ssize_t place, dim, size
     cdef int d, last = -1
@@ -303,13 +185,13 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
             index.at = 0                 # indexed dims that are apart come first
         if part.type != BOOL:
             size = x.dims[dim]
-            positions[place] = wrapped(part, size, dim)
+            positions[place], sizes[place] = wrapped(part, size, dim), size
             last = <int>place + 1
             continue
         for d, one in enumerate(true_positions(nonzero_mask(part))):
-            positions[place + d] = one
+            positions[place + d], sizes[place + d] = one, part.dims[d]
         last = <int>place + max(part.ndim_, 1)
-    index.positions = broadcast_positions(positions)
+    index.positions, index.sizes = broadcast_positions(positions), tuple(sizes)
     return 0
 
 
@@ -429,7 +311,24 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
             walk.index_steps[walk.n_indices] = view.steps[d] * itemsize
             walk.n_indices += 1
             walk.n = one.numel_
-    move(&walk, kind, view.type)
+    return move(&walk, kind, view.type)
+
+
+cdef int check_fits(Index index, Tensor view) except -1:
+    """Raises IndexError unless the key was parsed for a tensor of this shape."""
+    cdef bint fits = True
+    cdef int d
+    if index.positions is not None:
+        fits = len(index.positions) == view.ndim_
+        for d in range(view.ndim_ if fits else 0):
+            fits &= <Py_ssize_t>index.sizes[d] <= view.dims[d]
+    elif index.mask is not None:
+        fits = index.first + index.mask.ndim_ <= view.ndim_
+        for d in range(index.mask.ndim_ if fits else 0):
+            fits &= index.mask.dims[d] == view.dims[index.first + d]
+    if not fits:
+        raise IndexError(f"index: the key was parsed for another shape than that of the view, "
+                         f"{list(view.shape)}")
     return 0
 
 
@@ -439,6 +338,7 @@ cpdef Tensor take(Tensor x, Index index):
     cdef Py_ssize_t dims[MAX_NDIM]
     if index.mask is None and index.positions is None:
         return view
+    check_fits(index, view)
     out = new_tensor(x.type, result_dims(view, index, dims), dims)
     apply(view, index, out, TAKE)
     return out
@@ -453,7 +353,9 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     cdef Tensor view = basic_view(x, index.basic), y, wide
     cdef Py_ssize_t dims[MAX_NDIM], block[MAX_NDIM]
     cdef Py_ssize_t step
-    cdef int ndim = result_dims(view, index, dims), n_index = n_index_dims(index), d
+    cdef int ndim, n_index = n_index_dims(index), d
+    check_fits(index, view)
+    ndim = result_dims(view, index, dims)
     require_writable(x)
     if accumulate and (x.type == FLOAT16 or x.type == BFLOAT16):
         # sums of halves are rounded once, at the end

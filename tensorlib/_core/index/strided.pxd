@@ -24,7 +24,7 @@ cdef enum Move:
 
 cdef void start(Walk* walk, char* x, char* y) noexcept
 cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_step) noexcept
-cdef void move(Walk* walk, Move kind, int dtype) noexcept
+cdef int move(Walk* walk, Move kind, int dtype) except -1
 
 cdef Tensor expanded(Tensor x, int ndim, const Py_ssize_t* dims)
 cdef int require_writable(Tensor x) except -1

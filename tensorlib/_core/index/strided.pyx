@@ -2,7 +2,7 @@
 
 `move` does them all. It visits positions in x (given by indices, by a mask, or in order) and for
 each of them the remaining dims, and moves an element or a contiguous run either way. Everything it
-is told has been checked before: it never raises.
+is told has been checked before, and lies where nobody else can write to it.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
 from tensorlib._core.base.items cimport item, number
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cdef enum:
@@ -128,15 +130,15 @@ cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_s
     walk.ndim += 1
 
 
-cdef void move(Walk* walk, Move kind, int dtype) noexcept:
+cdef int move(Walk* walk, Move kind, int dtype) except -1:
     """Walks all positions and dims. Releases the GIL for large work."""
     cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n
-    cdef int d, last = walk.ndim - 1
+    cdef int d, last = walk.ndim - 1, era
     cdef mover loop
     for d in range(walk.ndim):
-        total *= walk.dims[d]
+        total = times(total, walk.dims[d])
     if total == 0:
-        return
+        return 0
     walk.run = itemsize
     if last >= 0 and walk.x_steps[last] == itemsize and walk.y_steps[last] == itemsize:
         walk.run *= walk.dims[last]
@@ -149,11 +151,13 @@ cdef void move(Walk* walk, Move kind, int dtype) noexcept:
         walk.y_step = walk.y_steps[last]
         walk.ndim -= 1
     loop = pick(kind, walk.run, dtype)
-    if total * itemsize < RELEASE_GIL:
+    if times(total, itemsize) < RELEASE_GIL:
         run(walk, loop)
-    else:
-        with nogil:
-            run(walk, loop)
+        return 0
+    era = work_begins()
+    with nogil:
+        run(walk, loop)
+    return work_ends(era)
 
 
 cdef void run(Walk* walk, mover loop) noexcept nogil:

@@ -3,7 +3,8 @@
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.shape cimport MAX_NDIM, count, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, count, settled, times, wrap_dim
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport copy_into
 
@@ -23,6 +24,7 @@ def cat(tuple tensors, dim=0):
     cdef Tensor x, first = None
     if not tensors:
         raise RuntimeError("cat: expects a non-empty sequence of Tensors")
+    dim = settled(dim)
     dtype = (<Tensor>tensors[0]).type
     for x in tensors:
         dtype = promote(dtype, x.type)
@@ -44,7 +46,7 @@ def cat(tuple tensors, dim=0):
                 break
         else:
             if x.ndim_ == first.ndim_:
-                dims[along] += x.dims[along]
+                dims[along] = add_sizes("cat", dims[along], x.dims[along])
                 continue
         raise RuntimeError(
             f"cat: sizes of tensors must match except in dimension {along}: expected "
@@ -59,6 +61,7 @@ def stack(tuple tensors, dim=0):
     cdef int along, d, i, dtype
     if not tensors:
         raise RuntimeError("stack: expects a non-empty sequence of Tensors")
+    dim = settled(dim)
     first = <Tensor>tensors[0]
     dtype = first.type
     along = wrap_dim("stack", dim, first.ndim_ + 1)
@@ -100,6 +103,7 @@ cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, in
     cdef Tensor x, out
     cdef Blocks blocks
     cdef char* target
+    cdef int era
     count(name, ndim, dims)
     out = new_tensor(dtype, ndim, dims)
     inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
@@ -114,11 +118,13 @@ cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, in
         blocks.nbytes = part[along] * inner
         if x.packed and x.type == dtype and (outer > 1 or blocks.nbytes <= GRAIN):
             blocks.x, blocks.y, blocks.step = x.data_pointer, target, dims[along] * inner
-            if outer * blocks.nbytes <= GRAIN:
+            if times(outer, blocks.nbytes) <= GRAIN:
                 copy_range(&blocks, 0, outer)
             else:
+                era = work_begins()
                 with nogil:
                     parallel_for(copy_range, &blocks, outer, GRAIN // max(blocks.nbytes, 1) + 1)
+                work_ends(era)
         else:
             fill(new_view(out, ndim, part, out.steps, target), x, along)
         start += part[along]

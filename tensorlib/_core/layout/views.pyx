@@ -4,7 +4,9 @@ All of it is raw, outside the graph.
 """
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
-from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, row_major, wrap_dim
+from tensorlib._core.base.shape cimport (
+    MAX_NDIM, count, parse_shape, row_major, settled, wrap_dim,
+)
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.reduce.arrange cimport sum_to
 from tensorlib._core.tensor.tensor cimport (
@@ -174,7 +176,9 @@ cdef Tensor permuted(Tensor x, const int* order):
 def transpose(Tensor x, dim0, dim1, *, str name="transpose"):
     """`x` with two dims exchanged, as a view."""
     cdef int order[MAX_NDIM]
-    cdef int a = wrap_dim(name, dim0, x.ndim_), b = wrap_dim(name, dim1, x.ndim_), d
+    cdef int a, b, d
+    dim0, dim1 = settled(dim0), settled(dim1)
+    a, b = wrap_dim(name, dim0, x.ndim_), wrap_dim(name, dim1, x.ndim_)
     for d in range(x.ndim_):
         order[d] = d
     if x.ndim_:
@@ -187,7 +191,7 @@ def permute(Tensor x, dims, *, str name="permute"):
     cdef int order[MAX_NDIM]
     cdef bint seen[MAX_NDIM]
     cdef int d
-    dims = tuple(dims)
+    dims = settled(tuple(dims))
     if len(dims) != x.ndim_:
         raise RuntimeError(
             f"{name}: number of dimensions in the tensor input does not match the length of the "
@@ -233,10 +237,18 @@ def unsqueeze(Tensor x, int dim):
 
 # ---- parts ---------------------------------------------------------------------------------------
 
+cdef inline int require_dim(str name, Tensor x, int dim) except -1:
+    """Raises IndexError unless a dim that was wrapped before is still there."""
+    if not 0 <= dim < x.ndim_:
+        raise IndexError(f"{name}: dim {dim} is out of range for {x.ndim_} dims")
+    return 0
+
+
 def narrow(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length):
     """Elements [start, start + length) along `dim`, as a view. The range is known to be valid."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d
+    require_dim("narrow", x, dim)
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
     dims[dim] = length
@@ -249,6 +261,7 @@ def select(Tensor x, int dim, Py_ssize_t index):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef int d, ndim = 0
+    require_dim("select", x, dim)
     for d in range(x.ndim_):
         if d != dim:
             dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
@@ -264,6 +277,8 @@ def diagonal(Tensor x, Py_ssize_t offset, int dim1, int dim2):
     cdef Py_ssize_t length
     cdef char* data = x.data_pointer
     cdef int d, ndim = 0
+    require_dim("diagonal", x, dim1)
+    require_dim("diagonal", x, dim2)
     length = (min(x.dims[dim1], x.dims[dim2] - offset) if offset >= 0
               else min(x.dims[dim1] + offset, x.dims[dim2]))
     if length > 0:

@@ -18,6 +18,7 @@ import re
 import numpy
 
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 
 from tensorlib import _kernels
@@ -89,7 +90,7 @@ cdef int restore = 1   # what the last of them sets
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     """y := a @ b; -1 if there is no loop for the dtype."""
     cdef Blocks blocks
-    cdef Py_ssize_t products = args.m * args.n * args.k
+    cdef Py_ssize_t products = times(args.m * args.n, args.k)
     if loops[dtype] == NULL:
         return -1
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
@@ -97,7 +98,7 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     blocks.args = args
     blocks.loop = loops[dtype]
     blocks.data = loop_data[dtype]
-    if products * args.batch < SERIAL_BELOW:
+    if times(products, args.batch) < SERIAL_BELOW:
         run_matrices(&blocks, 0, args.batch)
         return 0
     hold_one_thread()

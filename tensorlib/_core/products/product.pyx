@@ -10,7 +10,8 @@ from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
@@ -98,12 +99,14 @@ cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize
 
 
 cdef inline int run(int dtype, const MatmulArgs* args) except -1:
-    if args.m * args.k * args.n * args.batch < RELEASE_GIL:
+    cdef int era
+    if times(args.m * args.n * args.batch, args.k) < RELEASE_GIL:
         matmul_run(dtype, args)
-    else:
-        with nogil:
-            matmul_run(dtype, args)
-    return 0
+        return 0
+    era = work_begins()
+    with nogil:
+        matmul_run(dtype, args)
+    return work_ends(era)
 
 
 cdef Tensor general_product(str name, Tensor a, Tensor b):

@@ -3,6 +3,7 @@ the kernels reduce over n."""
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -25,12 +26,14 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef char* to = out.data_pointer
     if out.numel_ == 0:
         return out
-    cdef int status
+    cdef int status, era
     if x.numel_ < 16384:
         status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
     else:
+        era = work_begins()
         with nogil:
             status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+        work_ends(era)
     check_status(status, x)
     return out
 

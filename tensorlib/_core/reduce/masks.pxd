@@ -5,4 +5,4 @@ cpdef Tensor nonzero(Tensor x)
 cdef list true_positions(Tensor mask)
 cdef Py_ssize_t count_nonzero(Tensor x) except -1
 cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil
-cdef void fill_where(Tensor x, const char* mask, const char* value) noexcept
+cdef int fill_where(Tensor x, const char* mask, const char* value) except -1

@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.loops cimport find_cast
@@ -47,7 +48,7 @@ cdef Tensor nonzero_mask(Tensor x):
 
 
 cdef void write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
-                            Py_ssize_t next_dim) noexcept nogil:
+                            Py_ssize_t next_dim) noexcept:
     """Writes the coordinates of the ones of a packed mask of at least one dim, in order."""
     cdef Py_ssize_t place[MAX_NDIM]
     cdef Py_ssize_t i, row, width
@@ -123,15 +124,20 @@ cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil:
 cdef Py_ssize_t count_nonzero(Tensor x) except -1:
     """How many elements of a contiguous tensor are not zero. NaN is not zero."""
     cdef char mask[BLOCK]
-    cdef Py_ssize_t begin = 0, count = 0, n
-    if x.type == BOOL:
+    cdef Py_ssize_t done = 0, count = 0, n, numel, itemsize = ITEMSIZE[x.type]
+    cdef const char* data
+    cdef int dtype = x.type, era
+    if dtype == BOOL:
         x = nonzero_mask(x)                      # bytes of borrowed memory may be any
+    data, numel = x.data_pointer, x.numel_
+    era = work_begins()
     with nogil:
-        while begin < x.numel_:
-            n = min(<Py_ssize_t>BLOCK, x.numel_ - begin)
-            find_cast(x.type, BOOL)(x.data_pointer + begin * ITEMSIZE[x.type], mask, n)
+        while done < numel:
+            n = min(<Py_ssize_t>BLOCK, numel - done)
+            find_cast(dtype, BOOL)(data + done * itemsize, mask, n)
             count += count_true(mask, n)
-            begin += n
+            done += n
+    work_ends(era)
     return count
 
 
@@ -143,10 +149,11 @@ cdef void blend(bits* x, const char* mask, bits* value, Py_ssize_t n) noexcept n
         x[i] = chosen if mask[i] else x[i]
 
 
-cdef void fill_where(Tensor x, const char* mask, const char* value) noexcept:
+cdef int fill_where(Tensor x, const char* mask, const char* value) except -1:
     """Sets the elements of a packed `x` whose byte of the mask is true to the element `value`."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = x.numel_
     cdef char* data = x.data_pointer
+    cdef int era = work_begins()
     with nogil:
         if itemsize == 1:
             blend(<uint8_t*>data, mask, <uint8_t*>value, n)
@@ -156,3 +163,4 @@ cdef void fill_where(Tensor x, const char* mask, const char* value) noexcept:
             blend(<uint32_t*>data, mask, <uint32_t*>value, n)
         else:
             blend(<uint64_t*>data, mask, <uint64_t*>value, n)
+    return work_ends(era)

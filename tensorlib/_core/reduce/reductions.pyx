@@ -14,7 +14,8 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
     dtype_object,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, settled, wrap_dim
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.reduce.arrange cimport (
     arrange, check_status, expand_over, fold, new_reduced, reduced_dims, rows_of,
@@ -24,7 +25,9 @@ from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
     SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, squares_run,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, requires_grad
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, new_like, new_tensor, requires_grad, same_shape,
+)
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -50,6 +53,7 @@ cdef int chosen_dims(str name, object dim, Tensor x, int* dims) except -1:
         return x.ndim_
     if dim is True or dim is False:
         raise TypeError(f"{name}: dim must be an int or a sequence of ints, got {dim}")
+    dim = settled(dim)
     return parse_dims(name, dim, x.ndim_, dims)
 
 
@@ -155,9 +159,11 @@ cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
 
 
 def cumsum(Tensor input, dim, dtype=None):
-    cdef int along = wrap_dim("cumsum", dim, input.ndim_), d, result, computed
+    cdef int along, d, result, computed
     cdef Py_ssize_t sizes[3]
     cdef Tensor out
+    dim = settled(dim)
+    along = wrap_dim("cumsum", dim, input.ndim_)
     result = input.type if KIND[input.type] == FLOAT_KIND else INT64
     if dtype is not None:
         result = dtype_id(dtype)
@@ -198,19 +204,23 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
     cdef int n = chosen_dims(name, dim, input, dims)
-    cdef int dtype = compute_dtype(floating_result(name, input, None)), status
+    cdef int dtype = compute_dtype(floating_result(name, input, None)), status, era
+    cdef const char* data
+    cdef char* means
+    cdef char* to
     cdef Tensor x = cast(input, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes)
     cdef Tensor center = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor out = new_like(center, dtype)
     cdef double freedom = sizes[1] - correction
     if out.numel_:
-        check_status(reduce_run(SUM, dtype, source.data_pointer, center.data_pointer,
-                                sizes[0], sizes[1], sizes[2]), x)
+        data, means, to = source.data_pointer, center.data_pointer, out.data_pointer
+        check_status(reduce_run(SUM, dtype, data, means, sizes[0], sizes[1], sizes[2]), x)
         divide(center, sizes[1])
+        era = work_begins()
         with nogil:
-            status = squares_run(dtype, source.data_pointer, center.data_pointer, out.data_pointer,
-                                 sizes[0], sizes[1], sizes[2])
+            status = squares_run(dtype, data, means, to, sizes[0], sizes[1], sizes[2])
+        work_ends(era)
         check_status(status, x)
         divide(out, freedom if freedom > 0 else 0.0)
     return out
@@ -255,6 +265,10 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     cdef Py_ssize_t sizes[3]
     cdef int n = single_dim(name, dim, input, dims), dtype = compute_dtype(input.type), status = 0
     cdef Tensor x = cast(input, dtype), values, places
+    cdef const char* data
+    cdef char* to
+    cdef int64_t* at
+    cdef int era
     refuse_empty(name, input, dim, n, dims, IndexError)
     if dim is None:                        # places count in row-major order
         x = packed(x)
@@ -264,9 +278,11 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     values = new_reduced(input, n, dims, keepdim, dtype)
     places = new_like(values, INT64)
     if values.numel_:
+        data, to, at = x.data_pointer, values.data_pointer, <int64_t*>places.data_pointer
+        era = work_begins()
         with nogil:
-            status = index_run(kind, dtype, x.data_pointer, values.data_pointer,
-                               <int64_t*>places.data_pointer, sizes[0], sizes[1], sizes[2])
+            status = index_run(kind, dtype, data, to, at, sizes[0], sizes[1], sizes[2])
+        work_ends(era)
         check_status(status, x)
     return cast(values, input.type), places
 
@@ -293,22 +309,34 @@ def argmin(Tensor input, dim=None, bint keepdim=False):
 def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
     """Zeros of `size` along `dim`, with the elements of `x` at `places`, of which each has one."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int along = wrap_dim("put_along", dim, x.ndim_), d
-    cdef Py_ssize_t outer = 1, inner = 1, o, j, width = ITEMSIZE[x.type]
-    cdef Tensor source = packed(x), where_to = packed(places), out
-    cdef const int64_t* at = <int64_t*>where_to.data_pointer
-    cdef const char* from_ = source.data_pointer
+    cdef Py_ssize_t outer = 1, inner = 1, o, j, place, width = ITEMSIZE[x.type]
+    cdef const volatile int64_t* at      # others may write where they lie: each is read once
+    cdef const char* from_
+    cdef Tensor source, where_to, out
+    cdef int along, d
+    dim = settled(dim)
+    along = wrap_dim("put_along", dim, x.ndim_)
+    source, where_to = packed(x), packed(cast(places, INT64))
+    if not same_shape(source, where_to):
+        raise RuntimeError(f"put_along: elements {tuple(x.shape)}, places {tuple(places.shape)}")
     for d in range(x.ndim_):
         dims[d] = size if d == along else x.dims[d]
         if d < along:
             outer *= x.dims[d]
         elif d > along:
             inner *= x.dims[d]
+    if x.ndim_ and x.dims[along] != 1:
+        raise RuntimeError(f"put_along: size 1 wanted in dim {along} of {tuple(x.shape)}")
     out = new_tensor(x.type, x.ndim_, dims)
     zero(out)
+    at, from_ = <int64_t*>where_to.data_pointer, source.data_pointer
     for o in range(outer):
         for j in range(inner):
-            memcpy(out.data_pointer + ((o * size + at[o * inner + j]) * inner + j) * width,
+            place = at[o * inner + j]
+            if not 0 <= place < size:
+                raise IndexError(f"put_along: place {place} is out of bounds for size {size}; the "
+                                 "places were written after they were found")
+            memcpy(out.data_pointer + ((o * size + place) * inner + j) * width,
                    from_ + (o * inner + j) * width, width)
     return out
 
@@ -343,31 +371,45 @@ def logsumexp(Tensor input, dim, bint keepdim=False):
     cdef Tensor source = rows_of(x, n, dims, sizes)
     cdef Tensor out = new_reduced(x, n, dims, keepdim, x.type)
     if out.numel_:
-        with nogil:
-            rows_run(LOGSUMEXP, source.type, source.data_pointer, out.data_pointer,
-                     sizes[0], sizes[1])
+        run_rows(LOGSUMEXP, source, None, out, sizes[0], sizes[1])
     return cast(out, result)
+
+
+cdef int run_rows(int kind, Tensor x, Tensor g, Tensor out, Py_ssize_t rows,
+                  Py_ssize_t n) except -1:
+    """out := softmax or a kin of the rows of `x`; with `g` the gradient, `x` being the result."""
+    cdef const char* from_ = x.data_pointer
+    cdef const char* grad = NULL if g is None else g.data_pointer
+    cdef char* to = out.data_pointer
+    cdef int dtype = x.type, era = work_begins()
+    with nogil:
+        if grad == NULL:
+            rows_run(kind, dtype, from_, to, rows, n)
+        else:
+            rows_backward_run(kind, dtype, grad, from_, to, rows, n)
+    return work_ends(era)
 
 
 cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad, object dim,
                     int result):
     """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
-    cdef int along = wrap_dim(name, dim, input.ndim_), dtype = compute_dtype(result)
-    cdef Tensor x = cast(input, dtype), g = None, y
+    cdef int along, dtype = compute_dtype(result)
+    cdef Tensor x = cast(input, dtype), y
     cdef Py_ssize_t n
+    if grad is not None and not same_shape(input, grad):
+        raise RuntimeError(f"{name}: the gradient has shape {tuple(grad.shape)}, the result "
+                           f"{tuple(input.shape)}")
+    dim = settled(dim)
+    along = wrap_dim(name, dim, input.ndim_)
     if along < input.ndim_ - 1:
         return cast(by_columns(kind, x, None if grad is None else cast(grad, dtype), along), result)
     x = packed(x)
     n = x.dims[along] if x.ndim_ else 1
     y = new_like(x, dtype)
     if y.numel_ and grad is None:
-        with nogil:
-            rows_run(kind, dtype, x.data_pointer, y.data_pointer, x.numel_ // n, n)
+        run_rows(kind, x, None, y, x.numel_ // n, n)
     elif y.numel_:
-        g = packed(cast(grad, dtype))
-        with nogil:
-            rows_backward_run(back_kind, dtype, g.data_pointer, x.data_pointer, y.data_pointer,
-                              x.numel_ // n, n)
+        run_rows(back_kind, x, packed(cast(grad, dtype)), y, x.numel_ // n, n)
     return cast(y, result)
 
 

@@ -6,6 +6,7 @@ from cpython.float cimport (
 )
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
+from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport (
@@ -19,11 +20,14 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
+import numpy as np
+
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
 
 cdef extern from "Python.h":
+    bint PyBool_Check(object value)
     double PyFloat_Unpack2(const char* data, int little_endian) except? -1.0
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
 
@@ -68,15 +72,43 @@ cdef int scalar_dtype(object value) except -1:
     raise RuntimeError(f"tensor: could not infer dtype of {type(value).__name__}")
 
 
+cdef object exact_number(object value):
+    """The float, int or bool, of no subclass, that a number is; None for what is none.
+
+    What it gives runs no code of the user's when it is compared or computed with.
+    """
+    if PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value):
+        return value
+    if PyFloat_Check(value):
+        return PyFloat_AS_DOUBLE(value)
+    if PyLong_Check(value):
+        return PyNumber_Index(value)
+    if isinstance(value, np.floating):       # not by item(): np.longdouble gives itself
+        return PyFloat_AsDouble(value)
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return PyNumber_Index(value)
+    return bool(value) if isinstance(value, np.bool_) else None
+
+
 cdef object as_number(object value):
     """The Python number of a leaf that is not exactly one already."""
     if isinstance(value, Tensor):
         return element(value)
-    if cnp.PyArray_CheckScalar(value):       # a NumPy scalar or a 0-d array
-        return value.item()
-    if PyFloat_Check(value) or PyLong_Check(value):
-        return value
-    raise TypeError(f"tensor: expected a number, got {type(value).__name__}")
+    found = exact_number(np.ndarray.item(value) if isinstance(value, cnp.ndarray) else value)
+    if found is None:
+        raise TypeError(f"tensor: expected a number, got {type(value).__name__}")
+    return found
+
+
+cdef double as_real(object value) except? -1.0:
+    """The double of a Python number. Raises OutOfRangeError for an int beyond all doubles."""
+    if PyFloat_Check(value):
+        return PyFloat_AS_DOUBLE(value)
+    try:
+        return PyLong_AsDouble(value)
+    except OverflowError:
+        raise OutOfRangeError(f"an int of {value.bit_length()} bits does not fit in a double") \
+            from None
 
 
 cdef double as_double(object value) except? -1.0:
@@ -115,53 +147,69 @@ cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -
             f"tensor: {value} does not fit in {dtype_object(id)}, which holds {low} to {high}")
     return found
 
-cdef int write_reals(real* out, PyObject** values, Py_ssize_t n) except -1:
+
+# ---- rows of leaves ----------------------------------------------------------------------------
+# Of a row that is not held (a list, which code that a leaf runs could shrink) only Python's own
+# numbers are read: False at the first other leaf.
+
+cdef inline bint is_plain(object value):
+    return PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value)
+
+
+cdef bint write_reals(real* out, PyObject** values, Py_ssize_t n, bint held) except -1:
     cdef Py_ssize_t i
     for i in range(n):
         if PyFloat_CheckExact(<object>values[i]):
             out[i] = <real>PyFloat_AS_DOUBLE(<object>values[i])
-        else:
+        elif held or is_plain(<object>values[i]):
             out[i] = <real>as_double(<object>values[i])
-    return 0
+        else:
+            return False
+    return True
 
 
-cdef int write_integers(integer* out, PyObject** values, Py_ssize_t n, int id) except -1:
+cdef bint write_integers(integer* out, PyObject** values, Py_ssize_t n, int id,
+                         bint held) except -1:
     cdef int64_t high = (<uint64_t>-1 >> (65 - 8 * sizeof(integer))), low = -high - 1
     cdef Py_ssize_t i
     if id == UINT8:
         low, high = 0, 255
     for i in range(n):
+        if not (held or is_plain(<object>values[i])):
+            return False
         out[i] = <integer>as_int64(<object>values[i], id, low, high)
-    return 0
+    return True
 
 
-cdef int write_bools(char* out, PyObject** values, Py_ssize_t n) except -1:
+cdef bint write_bools(char* out, PyObject** values, Py_ssize_t n, bint held) except -1:
     cdef Py_ssize_t i
     for i in range(n):
         if <object>values[i] is True or <object>values[i] is False:
             out[i] = <object>values[i] is True
-        else:
+        elif held or is_plain(<object>values[i]):
             out[i] = bool(as_number(<object>values[i]))
-    return 0
+        else:
+            return False
+    return True
 
 
-cdef int write_row(char* out, int id, PyObject** values, Py_ssize_t n) except -1:
-    """Writes n leaves as elements of a dtype that is no half type."""
+cdef bint write_row(char* out, int id, PyObject** values, Py_ssize_t n, bint held) except -1:
+    """Writes n leaves as elements of a dtype that is no half type; False for one to be held."""
     if id == FLOAT32:
-        return write_reals(<float*>out, values, n)
+        return write_reals(<float*>out, values, n, held)
     if id == FLOAT64:
-        return write_reals(<double*>out, values, n)
+        return write_reals(<double*>out, values, n, held)
     if id == INT64:
-        return write_integers(<int64_t*>out, values, n, id)
+        return write_integers(<int64_t*>out, values, n, id, held)
     if id == BOOL:
-        return write_bools(out, values, n)
+        return write_bools(out, values, n, held)
     if id == INT32:
-        return write_integers(<int32_t*>out, values, n, id)
+        return write_integers(<int32_t*>out, values, n, id, held)
     if id == INT16:
-        return write_integers(<int16_t*>out, values, n, id)
+        return write_integers(<int16_t*>out, values, n, id, held)
     if id == INT8:
-        return write_integers(<int8_t*>out, values, n, id)
-    return write_integers(<uint8_t*>out, values, n, id)
+        return write_integers(<int8_t*>out, values, n, id, held)
+    return write_integers(<uint8_t*>out, values, n, id, held)
 
 
 # ---- to Python --------------------------------------------------------------------------------

@@ -139,9 +139,13 @@ def data(Tensor self):
 
 def set_data(Tensor self, Tensor value not None):
     """Makes the tensor show the elements of `value`; its place in the graph stays."""
+    cdef Tensor shown = value
     if value.type != self.type and requires(self):
         raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")
-    replace(self, value)
+    if value.storage.owner is self.storage:          # `x.data = x.data.t()`: the memory stays
+        shown = alias(value)
+        shown.storage = self.storage
+    replace(self, shown)
 
 
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,

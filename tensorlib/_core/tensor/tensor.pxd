@@ -1,4 +1,5 @@
 from cpython.object cimport PyObject
+from libc.stdlib cimport malloc
 
 from tensorlib._core.base.storage cimport Storage
 
@@ -8,6 +9,12 @@ cdef extern from "Python.h":
 
 cdef enum:
     INLINE_NDIM = 5
+
+# What an exported buffer holds for as long as it lives: its layout, and the memory itself, since
+# the tensor may get another one.
+cdef struct Export:
+    PyObject* storage               # owned
+    Py_ssize_t layout[1]            # sizes and strides: as many as it takes
 
 # How a view was made. A write in place into one that was not made alone is refused, as in PyTorch.
 cdef enum Origin:
@@ -90,6 +97,45 @@ cdef inline void forget_views(Tensor base) noexcept:
     base.first_view = NULL
 
 
+cdef inline int set_layout_room(Tensor x, int ndim) except -1:
+    """Points dims and steps at room for `ndim` of each."""
+    cdef Py_ssize_t* room = x.inline_dims
+    cdef int apart = INLINE_NDIM
+    if ndim > INLINE_NDIM:
+        apart = ndim
+        room = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError()
+    x.dims, x.steps, x.ndim_ = room, room + apart, ndim
+    return 0
+
+
+cdef inline void take_on(Tensor x, Tensor other) noexcept:
+    """Gives `x`, which has room for it, the layout of `other`."""
+    cdef int d
+    for d in range(other.ndim_):
+        x.dims[d] = other.dims[d]
+        x.steps[d] = other.steps[d]
+    x.numel_ = other.numel_
+    x.type = other.type
+    x.packed = other.packed
+    x.data_pointer = other.data_pointer
+
+
+cdef inline int leave_family(Tensor x) except -1:
+    """Parts a tensor that got other memory from its base, and from its views, which keep theirs."""
+    cdef Tensor view
+    while x.first_view != NULL:
+        view = <Tensor>x.first_view
+        unlink_view(view)
+        view.base_ = None
+    if x.base_ is not None:
+        if x.view_link != NULL:
+            unlink_view(x)
+        x.base_ = None
+    return 0
+
+
 cdef inline bint same_shape(Tensor a, Tensor b) noexcept:
     cdef int d
     if a.ndim_ != b.ndim_:
@@ -107,4 +153,4 @@ cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
                          const Py_ssize_t* dims, const Py_ssize_t* steps)
 cdef Tensor alias(Tensor x)
-cdef void replace(Tensor x, Tensor other)
+cdef int replace(Tensor x, Tensor other) except -1

@@ -7,29 +7,30 @@ on the type by `attach`.
 
 cimport cython
 from cpython.buffer cimport Py_buffer
-from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 from cpython.type cimport PyType_Modified
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
-from tensorlib._core.base.shape cimport is_packed, make_size, row_major, wrap_dim
-from tensorlib._core.base.storage cimport Storage, allocate, first_version, untracked
-from tensorlib._core.base.upcalls cimport (
-    ABS, ADD, AND, EQ, FLOORDIV, GE, GT, INVERT, LE, LSHIFT, LT, MATMUL, MOD, MUL, NE, NEG, OR, POW,
-    RSHIFT, SUB, TRUEDIV, XOR, upcalls,
+from tensorlib._core.base.shape cimport (
+    make_size, reach, refuse_place, refuse_size, settled, widen, wrap_dim,
 )
-
-from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.base.storage cimport (
+    Storage, allocate, first_version, holds, retire, untracked,
+)
+from tensorlib._core.base.upcalls cimport (
+    ABS, ADD, AND, FLOORDIV, INVERT, LSHIFT, LT, MATMUL, MOD, MUL, NEG, OR, OpSlot, POW, RSHIFT,
+    SUB, TRUEDIV, XOR, upcalls,
+)
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
-
-cdef Py_ssize_t MAX_NUMEL = <Py_ssize_t>1 << 59      # the bytes of so many elements can be counted
 
 
 @cython.freelist(65536)
@@ -75,6 +76,7 @@ cdef class Tensor:
             return make_size(self.ndim_, self.dims)
         if self.ndim_ == 0:
             raise IndexError("size: a 0-d tensor has no dims")
+        dim = settled(dim)
         return self.dims[wrap_dim("size", dim, self.ndim_)]
 
     def stride(self, dim=None):
@@ -82,6 +84,7 @@ cdef class Tensor:
         cdef int d
         if dim is None:
             return tuple([self.steps[d] for d in range(self.ndim_)])
+        dim = settled(dim)
         return self.steps[wrap_dim("stride", dim, self.ndim_)]
 
     def dim(self):
@@ -275,17 +278,7 @@ cdef class Tensor:
         return upcalls.unary(INVERT, self)
 
     def __richcmp__(self, other, int op):
-        if op == Py_EQ:
-            return upcalls.binary(EQ, self, other)
-        if op == Py_NE:
-            return upcalls.binary(NE, self, other)
-        if op == Py_LT:
-            return upcalls.binary(LT, self, other)
-        if op == Py_LE:
-            return upcalls.binary(LE, self, other)
-        if op == Py_GT:
-            return upcalls.binary(GT, self, other)
-        return upcalls.binary(GE, self, other)
+        return upcalls.binary(<OpSlot>(<int>LT + op), self, other)     # in Python's order
 
     def __hash__(self):
         return <Py_hash_t>(<size_t><PyObject*>self >> 4)
@@ -333,7 +326,9 @@ cdef class Tensor:
         upcalls.fill_buffer(self, buffer, flags)
 
     def __releasebuffer__(self, Py_buffer* buffer):
-        free(buffer.internal)
+        cdef Export* export = <Export*>buffer.internal
+        Py_DECREF(<object>export.storage)
+        free(export)
 
 
 cdef object single(Tensor x):
@@ -364,39 +359,24 @@ cdef int set_requires_grad(Tensor x, bint value) except -1:
 
 # ---- making tensors ---------------------------------------------------------------------------
 
-cdef inline int set_layout_room(Tensor x, int ndim) except -1:
-    """Points dims and steps at room for `ndim` of each."""
-    x.ndim_ = ndim
-    if ndim <= INLINE_NDIM:
-        x.dims = x.inline_dims
-        x.steps = x.inline_dims + INLINE_NDIM
-        return 0
-    x.dims = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
-    if x.dims == NULL:
-        raise MemoryError()
-    x.steps = x.dims + ndim
-    return 0
-
-
 cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
-    """An uninitialised contiguous tensor. The sizes are known to be valid."""
+    """An uninitialised contiguous tensor. Raises RuntimeError or OutOfMemoryError for its sizes."""
     cdef Tensor x = Tensor.__new__(Tensor)
-    cdef Py_ssize_t numel = 1
+    cdef Py_ssize_t span = 1
+    cdef bint empty = False
     cdef int d
     PyObject_GC_UnTrack(x)
     set_layout_room(x, ndim)
     for d in range(ndim - 1, -1, -1):
         x.dims[d] = dims[d]
-        x.steps[d] = numel
-        numel *= dims[d]
-    if numel == 0:
-        row_major(ndim, dims, x.steps)
+        x.steps[d] = span
+        empty |= dims[d] == 0
+        if not widen(&span, dims[d]):
+            refuse_size("", ndim, dims)
     x.type = dtype
-    x.numel_ = numel
+    x.numel_ = 0 if empty else span
     x.packed = True
-    if numel > MAX_NUMEL:
-        raise OutOfMemoryError(f"cannot allocate {numel:,} elements")
-    x.storage = allocate(numel * ITEMSIZE[dtype])
+    x.storage = allocate(x.numel_ * ITEMSIZE[dtype])
     x.data_pointer = x.storage.data
     return x
 
@@ -412,18 +392,29 @@ cdef Tensor new_scalar(int dtype):
 
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
                          const Py_ssize_t* dims, const Py_ssize_t* steps):
-    """A tensor over memory of `storage` whose layout is known to lie inside it."""
+    """A tensor over memory of `storage`.
+
+    Raises: RuntimeError where an element would lie outside of it, OutOfMemoryError.
+    """
     cdef Tensor x = Tensor.__new__(Tensor)
+    cdef Py_ssize_t span = 1, low = 0, high = 0
+    cdef bint empty = False, packed = True, inside = True
     cdef int d
     PyObject_GC_UnTrack(x)
     set_layout_room(x, ndim)
-    x.numel_ = 1
-    for d in range(ndim):
+    for d in range(ndim - 1, -1, -1):
         x.dims[d] = dims[d]
         x.steps[d] = steps[d]
-        x.numel_ *= dims[d]
+        packed &= dims[d] == 1 or steps[d] == span
+        empty |= dims[d] == 0
+        inside &= reach(&low, &high, dims[d], steps[d])
+        if not widen(&span, dims[d]):
+            refuse_size("", ndim, dims)
+    if not empty and not (inside and holds(storage, data, low, high, ITEMSIZE[dtype])):
+        refuse_place(ndim, dims, steps, storage.nbytes)
+    x.numel_ = 0 if empty else span
     x.type = dtype
-    x.packed = is_packed(ndim, dims, steps)
+    x.packed = packed or empty
     x.storage = storage
     x.data_pointer = data
     return x
@@ -437,24 +428,29 @@ cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_
 
 cdef Tensor alias(Tensor x):
     """The same elements as a new tensor outside the graph."""
-    return over_storage(x.storage, x.data_pointer, x.type, x.ndim_, x.dims, x.steps)
+    cdef Tensor y = Tensor.__new__(Tensor)
+    PyObject_GC_UnTrack(y)
+    set_layout_room(y, x.ndim_)
+    take_on(y, x)
+    y.storage = x.storage
+    return y
 
 
-cdef void replace(Tensor x, Tensor other):
+cdef int replace(Tensor x, Tensor other) except -1:
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
-    cdef int d
-    if x.dims != x.inline_dims:
-        free(x.dims)
-        x.dims = NULL
+    cdef Py_ssize_t* dims = x.dims
+    cdef Storage storage = x.storage
+    cdef bint moves = storage is not other.storage
+    if x is other:
+        return 0
+    if moves:
+        retire(storage)
     set_layout_room(x, other.ndim_)
-    for d in range(other.ndim_):
-        x.dims[d] = other.dims[d]
-        x.steps[d] = other.steps[d]
-    x.numel_ = other.numel_
-    x.type = other.type
-    x.packed = other.packed
+    if dims != x.inline_dims:
+        free(dims)
+    take_on(x, other)
     x.storage = other.storage
-    x.data_pointer = other.data_pointer
+    return leave_family(x) if moves else 0
 
 
 # `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes

@@ -20,7 +20,7 @@ cdef struct Plan:
     Py_ssize_t dims[MAX_NDIM]
     Operand operands[MAX_INPUTS + 1]   # the output comes last
 
-cdef void make_plan(Plan* plan, PyObject** inputs, Tensor out) noexcept
+cdef int make_plan(Plan* plan, PyObject** inputs, Tensor out) except -1
 
 cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* index) noexcept nogil:
     cdef char* pointer = operand.data

@@ -5,13 +5,18 @@ from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.tensor cimport Tensor
 
 
-cdef void make_plan(Plan* plan, PyObject** inputs, Tensor out) noexcept:
-    """Binds the operands and merges dims, so that as few and as long runs as possible are left."""
+cdef int make_plan(Plan* plan, PyObject** inputs, Tensor out) except -1:
+    """Binds the operands and merges dims, so that as few and as long runs as possible are left.
+
+    Raises: RuntimeError for an input that does not broadcast to `out`: one that was saved may have
+    got another shape since.
+    """
     cdef int n = plan.program.n_inputs, i
     cdef bint flat = out.packed
     cdef Tensor x
     for i in range(n):
         x = <Tensor>inputs[i]
+        check_broadcasts(x, out)
         flat = flat and (x.numel_ == 1 or (x.packed and x.numel_ == out.numel_))
     if flat:
         plan.ndim = 1
@@ -25,13 +30,25 @@ cdef void make_plan(Plan* plan, PyObject** inputs, Tensor out) noexcept:
         bind(&plan.operands[n], out)
         plan.operands[n].linear, plan.operands[n].scalar = True, False
         plan.operands[n].steps[0] = ITEMSIZE[out.type]
-        return
+        return 0
     for i in range(n):
         bind_broadcast(&plan.operands[i], <Tensor>inputs[i], out.ndim_)
     bind_broadcast(&plan.operands[n], out, out.ndim_)
     merge_dims(plan, n + 1, out.ndim_, out.dims)
     for i in range(n + 1):
         describe(&plan.operands[i], plan.ndim, plan.dims)
+    return 0
+
+
+cdef inline int check_broadcasts(Tensor x, Tensor out) except -1:
+    cdef int d, skipped = out.ndim_ - x.ndim_
+    cdef bint fits = skipped >= 0
+    for d in range(x.ndim_ if fits else 0):
+        fits &= x.dims[d] == 1 or x.dims[d] == out.dims[d + skipped]
+    if not fits:
+        raise RuntimeError(
+            f"an input of shape {tuple(x.shape)} does not broadcast to {tuple(out.shape)}")
+    return 0
 
 
 cdef inline void bind(Operand* operand, Tensor x) noexcept:

@@ -15,6 +15,7 @@ from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
@@ -47,7 +48,7 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
                   Py_ssize_t n) except -1:
     """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
     cdef Flat flat
-    cdef int i
+    cdef int i, era
     flat.loop = loop
     flat.output = output
     flat.has_scalar = False
@@ -61,10 +62,11 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
             flat.number = is_scalar[1]
     if n < RELEASE_GIL:
         run_flat(&flat, 0, n)
-    else:
-        with nogil:
-            parallel_for(run_flat, &flat, n, GRAIN)
-    return 0
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run_flat, &flat, n, GRAIN)
+    return work_ends(era)
 
 
 cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -99,23 +101,27 @@ cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1:
     """out := program(inputs), each input broadcast to the shape of `out`.
 
-    An input either lies exactly where `out` lies or does not overlap it.
+    An input either lies exactly where `out` lies or does not overlap it. Raises: RuntimeError for
+    one that does not broadcast.
     """
     cdef Plan plan
     cdef Py_ssize_t numel = out.numel_
+    cdef int era
     if numel == 0:
         return 0
     plan.program = program
     make_plan(&plan, inputs, out)
     if numel < RELEASE_GIL:
         run_range(&plan, 0, numel)
-    elif is_transposition(&plan):
+        return 0
+    era = work_begins()
+    if is_transposition(&plan):
         with nogil:
             parallel_for(transpose_rows, &plan, plan.dims[0], max(GRAIN // plan.dims[1], ROWS))
     else:
         with nogil:
             parallel_for(run_range, &plan, numel, GRAIN)
-    return 0
+    return work_ends(era)
 
 
 cdef bint is_transposition(const Plan* plan) noexcept:
