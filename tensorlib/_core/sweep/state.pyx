@@ -41,49 +41,45 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     cdef Node node
     last_id += 1
     sweep.id = last_id
+    sweep.aside = NULL
     sweep.outer = active
     active = sweep
     start(&sweep.visited)
     start(&sweep.ready)
+    sweep.targets = <PyObject*>targets if targets is not None else NULL
     if targets is not None:
-        sweep.targets = <PyObject*>targets
         for node in targets:
             enter(sweep, node)
-            node.visit.is_target = True
-            node.visit.needed = node.visit.walked = shallow
+            node.visit.asked = True
+            node.visit.cursor = 0 if shallow else -1
     return 0
 
 
 cdef int enter(Sweep* sweep, Node node) except -1:
     """Prepares a node for this sweep. Sets aside what an outer sweep notes in it."""
     cdef Sweep* other = active_sweep(node.visit.sweep)
-    cdef Visit* outer = NULL
-    cdef PyObject** grads = &node.visit.grad
+    cdef Aside* aside
     if other == sweep:
         return 0
-    if other != NULL and other.thread != sweep.thread and sweep.thread != NULL:
-        raise RuntimeError(
-            "backward: another thread is running backward through a part of this graph; let "
-            "one finish before the other begins")
-    push(&sweep.visited, node)
     if other != NULL:
-        outer = <Visit*>malloc(sizeof(Visit))
-    if node.n_outputs > 1:
-        grads = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
-    if grads == NULL or outer == NULL and other != NULL:
-        sweep.visited.n -= 1
-        free(outer)
-        raise MemoryError()
+        if other.thread != sweep.thread and sweep.thread != NULL:
+            raise RuntimeError(
+                "backward: another thread is running backward through a part of this graph; let "
+                "one finish before the other begins")
+        aside = <Aside*>malloc(sizeof(Aside))
+        if aside == NULL:
+            raise MemoryError()
+        aside.node, aside.visit, aside.next = <PyObject*>node, node.visit, sweep.aside
+        sweep.aside = aside
+    push(&sweep.visited, node)
     Py_INCREF(node)
-    if outer != NULL:
-        outer[0] = node.visit
-    memset(&node.visit, 0, sizeof(Visit))
     node.visit.sweep = sweep.id
-    node.visit.outer = outer
-    node.visit.grads = grads
+    node.visit.pending = 0
     node.visit.cursor = node.n_edges
-    node.visit.needed = sweep.targets == NULL and sweep.no_grad == NULL
-    node.visit.passes_on = node.visit.needed and not node.is_leaf
+    node.visit.asked = node.is_leaf and sweep.targets == NULL
+    node.visit.passes_on = not node.is_leaf and wants_all(sweep)
+    node.visit.shared = other != NULL
+    node.visit.grads.only = NULL
     if sweep.create_graph:
         track(node)
     return 0
@@ -93,10 +89,11 @@ cdef int go_into(Sweep* sweep, Node node) except -1:
     """Puts a node on the walk's path when the walk comes by for the first time."""
     if node.visit.sweep != sweep.id:
         enter(sweep, node)
-    if not node.visit.walked:
-        node.visit.walked = True
-        push(&sweep.ready, node)
-    return 0
+    elif node.visit.cursor < 0:
+        node.visit.cursor = node.n_edges
+    else:
+        return 0
+    return push(&sweep.ready, node)
 
 
 cdef int walk(Sweep* sweep, Node root) except -1:
@@ -108,15 +105,13 @@ cdef int walk(Sweep* sweep, Node root) except -1:
     while path.n:
         node = <Node>path.items[path.n - 1]
         if node.visit.cursor == 0:
-            if sweep.targets != NULL or sweep.no_grad != NULL:
-                node.visit.passes_on = leads_anywhere(sweep, node)
-                node.visit.needed = node.visit.passes_on or node.visit.is_target or (
-                    node.is_leaf and sweep.targets == NULL)
             path.n -= 1
-            if path.n > AHEAD:
-                fetch(path.items[path.n - AHEAD])
+            if not wants_all(sweep):
+                node.visit.passes_on = leads_anywhere(sweep, node)
             continue
         node.visit.cursor -= 1
+        if node.visit.cursor == 0 and wants_all(sweep):
+            path.n -= 1                        # nothing to come back for
         edge = &node.edges[node.visit.cursor]
         if edge.target == NULL or is_zero(sweep, edge):
             continue
@@ -142,42 +137,60 @@ cdef void end(Sweep* sweep) noexcept:
     """Lets go of everything the sweep holds, whether it ended or raised."""
     global active
     cdef Sweep** link = &active
-    cdef Visit* outer
+    cdef Aside* aside
     cdef Node node
     cdef Py_ssize_t k
+    # what dies here may run a sweep of its own: this one is under way until its nodes are let go
     for k in range(sweep.visited.n):
         node = <Node>sweep.visited.items[k]
         drop_grads(node)
-        if node.n_outputs > 1:
-            free(node.visit.grads)
-        outer = node.visit.outer
-        if outer != NULL:
-            node.visit = outer[0]
-            free(outer)
+        Py_DECREF(node)
+    while sweep.aside != NULL:
+        aside = sweep.aside
+        (<Node>aside.node).visit = aside.visit
+        sweep.aside = aside.next
+        free(aside)
     while link[0] != sweep:
         link = &link[0].outer
     link[0] = sweep.outer
-    for k in range(sweep.visited.n - 1, -1, -1):
-        Py_DECREF(<object>sweep.visited.items[k])
     stop(&sweep.visited)
     stop(&sweep.ready)
 
 
+# ---- the gradients that arrived at a node --------------------------------------------------------
+
+cdef PyObject** grad_place(Node node, int slot) except NULL:
+    """Where the gradient of one output of a node is kept."""
+    cdef Grads* grads = &node.visit.grads
+    if node.n_outputs == 1:
+        return &grads.only
+    if grads.each == NULL:
+        grads.each = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
+        if grads.each == NULL:
+            raise MemoryError()
+    return &grads.each[slot]
+
+
 cdef tuple grads_of(Node node):
     """For each output of a node the gradient that arrived, or None."""
+    cdef PyObject** grads = grad_place(node, 0)
     cdef int i
-    return tuple([<object>node.visit.grads[i] if node.visit.grads[i] != NULL else None
-                  for i in range(node.n_outputs)])
+    return tuple([<object>grads[i] if grads[i] != NULL else None for i in range(node.n_outputs)])
 
 
 cdef void drop_grads(Node node) noexcept:
     """Lets go of the gradients that arrived at a node."""
-    cdef PyObject* g
+    cdef Grads grads = node.visit.grads
     cdef int i
+    if grads.only == NULL:
+        return
+    node.visit.grads.only = NULL
+    if node.n_outputs == 1:
+        Py_DECREF(<object>grads.only)
+        return
     for i in range(node.n_outputs):
-        g = node.visit.grads[i]
-        node.visit.grads[i] = NULL
-        Py_XDECREF(g)
+        Py_XDECREF(grads.each[i])
+    free(grads.each)
 
 
 # ---- walks without a sweep -----------------------------------------------------------------------
@@ -203,7 +216,7 @@ cdef list nodes_below(list roots, list inputs, int64_t since, bint between, bint
                 look.left_out = True
         for k in range(look.visited.n):
             node = <Node>look.visited.items[k]
-            if node.visit.passes_on if between else not node.visit.is_target:
+            if node.visit.passes_on if between else not node.visit.asked:
                 found.append(node)
     finally:
         end(&look)

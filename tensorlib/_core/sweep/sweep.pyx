@@ -20,8 +20,8 @@ from tensorlib._core.sweep.hooks cimport (
 )
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
-    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grads_of,
-    leads_on, nodes_below, own_sweep, pop_ready, push_ready, walk,
+    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_place,
+    grads_of, leads_on, nodes_below, own_sweep, pop_ready, push_ready, walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -33,7 +33,7 @@ cdef extern from "Python.h":
 
 cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
     """Adds `g` to the gradient of one output of a node."""
-    cdef PyObject** place = &node.visit.grads[slot]
+    cdef PyObject** place = grad_place(node, slot)
     if place[0] != NULL:
         return add_to_place(place, g, sweep.create_graph)
     Py_INCREF(g)
@@ -43,14 +43,9 @@ cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
 
 cdef object arrived(Node node):
     """The gradient that arrived at a node: a Tensor, or a tuple with None for unused outputs."""
-    cdef tuple grads
-    if node.n_outputs == 1:
-        return <object>node.visit.grad if node.visit.grad != NULL else None
-    grads = grads_of(node)
-    for g in grads:
-        if g is not None:
-            return grads
-    return None
+    if node.visit.grads.only == NULL:
+        return None
+    return <object>node.visit.grads.only if node.n_outputs == 1 else grads_of(node)
 
 
 cdef set no_grad_places(tuple roots, tuple no_grad_set):
@@ -62,7 +57,7 @@ cdef set no_grad_places(tuple roots, tuple no_grad_set):
     cdef bint left_out
     cdef Node node
     if names:
-        for node in nodes_below([gradient_node(x) for x in roots], None, 0, False, &left_out):
+        for node in nodes_below([gradient_node(x) for x in roots], [], 0, False, &left_out):
             if node.is_leaf and node.variable.name is not None:
                 leaves.setdefault(node.variable.name, []).append((node, 0))
     unknown = sorted(names.difference(leaves))
@@ -129,7 +124,7 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
 
 cdef int reach_leaf(Sweep* sweep, Node node) except -1:
     """Accumulates into a leaf, with its hooks."""
-    if node.hooks is None or node.visit.grad == NULL:
+    if node.hooks is None or node.visit.grads.only == NULL:
         return accumulate(node, sweep.create_graph)
     run_before_hooks(node)
     g = arrived(node)
@@ -162,7 +157,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
-    sweep.targets, sweep.since = NULL, 0
+    sweep.since = 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
     sweep.create_graph = create_graph
@@ -201,19 +196,19 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
         node = pop_ready(&sweep.ready)
         if node.hooks is not None:
             run_tensor_hooks(node)
-        if node.visit.is_target and found is not None:
+        if node.visit.asked and found is not None:
             for k, target in enumerate(<list>sweep.targets):
                 if target is node:
                     found[k] = grads_of(node)[(<Tensor>inputs[k]).slot]
         if not node.visit.passes_on:
-            if node.is_leaf and node.visit.needed and found is None:
+            if node.is_leaf and node.visit.asked and found is None:
                 reach_leaf(sweep, node)
             drop_grads(node)
             continue
         run_node(sweep, node)
         if not sweep.retain_graph:
             # a node inside of another may be reached from outside too, by its saved values
-            if not (shallow and node.visit.outer != NULL):
+            if not (shallow and node.visit.shared):
                 release_saved(node)
         elif node.packs:
             forget_unpacked(node)
@@ -233,4 +228,6 @@ def is_running(int64_t sweep):
 
 def is_reached(Node node):
     """Whether the sweep that runs now comes by at a node."""
-    return node.visit.sweep != 0 and node.visit.sweep == current_sweep() and node.visit.needed
+    cdef Sweep* sweep = own_sweep()
+    return sweep != NULL and node.visit.sweep == sweep.id and (
+        node.visit.asked or node.visit.passes_on)
