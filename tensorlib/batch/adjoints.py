@@ -38,11 +38,13 @@ def picked(op, level, tensors, attributes):
 
 @rule("spread_along")
 def spread_back(op, level, tensors, attributes):
-    """The elements of each example back at its own positions."""
-    shape = attributes["shape"]
-    return op.function(tensors[0].value, (level.size, *shape),
-                       check_dims(op.name, attributes["dim"], len(shape)),
-                       batch_of(attributes["index"], level))
+    """The elements of each example back at its own positions; what has no dims is a vector."""
+    g, index, shape = tensors[0].value, attributes["index"], tuple(attributes["shape"])
+    if index.ndim == 0:
+        g, index = g.reshape((level.size, 1)), index.reshape(1)
+    back = op.function(g, (level.size, *(shape or (1,))),
+                       check_dims(op.name, attributes["dim"], len(shape)), batch_of(index, level))
+    return back if shape else back.reshape((level.size,))
 
 
 @rule("copy")

@@ -140,6 +140,16 @@ def test_gather_and_its_kin():
     check(lambda x, i: tl.masked_fill(x, i > 0, 7.0), x, i)
 
 
+@pytest.mark.parametrize("x, places", [(2.0, 0), (2.0, [0, -1]), ([1.0, 2.0, 3.0], -1),
+                                       ([1.0, 2.0, 3.0], [2, -1, 2, 0])])
+def test_gradients_of_gather_with_a_tensor_or_an_index_without_dims(x, places):
+    def slope(g, i):
+        return vjp(lambda x: x.gather(0, i), x)[1](g)[0]
+    x, i = tl.tensor(x), tl.tensor(places)
+    check(slope, random(4, *i.shape).float(), i, in_dims=(0, None))
+    check(slope, random(4, *i.shape).float(), tl.stack([i] * 4))
+
+
 @pytest.mark.parametrize("f", [
     lambda x: x + tl.zeros_like(x), lambda x: 2 - x / 3, lambda x: x.T @ x, lambda x: -x.mT,
     lambda x: abs(x) ** 2, lambda x: x.float(), lambda x: tl.var_mean(x, 0),
