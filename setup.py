@@ -55,6 +55,10 @@ DIRECTIVES = {
     "initializedcheck": DEBUG,
     "binding": True,
     "embedsignature": False,
+    # a parameter of a tensor's type takes a tensor; what may be None says so: `Tensor x or None`
+    "allow_none_for_extension_args": False,
+    # what a class of C fields is made of can't be copied field by field: pointers would be shared
+    "auto_pickle": False,
 }
 if DEBUG:
     FLAGS = ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",

@@ -1,5 +1,6 @@
 """Generators of random numbers: a seed and a count of draws."""
 
+cimport cython
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.string cimport memcpy
 
@@ -19,6 +20,9 @@ cdef enum:
 cdef uint64_t FIRST_SEED = 67280421310721        # of a new Generator, as in PyTorch
 
 
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Generator:
     """A source of random numbers: a seed, and how many tensors were drawn from it.
 

@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc, realloc
 
 import traceback
 
+from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport first_version
@@ -72,6 +73,9 @@ def recorded_so_far():
 
 
 @cython.final
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(65536)
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
@@ -206,10 +210,15 @@ cdef bint burying = False
 
 
 cdef void bury_one(PyObject* value) noexcept:
+    """Puts a reference on the list; where there is no memory for that it is given up at once."""
     global buried, n_buried, room_buried
+    cdef PyObject** grown
     if n_buried == room_buried:
-        room_buried = 2 * room_buried if room_buried else 64
-        buried = <PyObject**>realloc(buried, room_buried * sizeof(PyObject*))
+        grown = <PyObject**>realloc(buried, (2 * room_buried + 64) * sizeof(PyObject*))
+        if grown == NULL:
+            Py_DECREF(<object>value)
+            return
+        buried, room_buried = grown, 2 * room_buried + 64
     buried[n_buried] = value
     n_buried += 1
 
@@ -217,16 +226,18 @@ cdef void bury_one(PyObject* value) noexcept:
 cdef void bury(Node node) noexcept:
     """Gives up every reference that the node holds in its C arrays."""
     global n_buried, burying
+    cdef PyObject* value
     cdef int i
     if node.op is accumulate and node.n_saved:
         (<Tensor>node.saved[0].tensor).accumulator = NULL
     for i in range(node.n_edges):
         if node.edges[i].target != NULL:
-            bury_one(node.edges[i].target)
+            value = node.edges[i].target
             node.edges[i].target = NULL
-    for i in range(node.n_saved):
-        bury_one(node.saved[i].tensor)
-    node.n_saved = 0
+            bury_one(value)
+    while node.n_saved:
+        node.n_saved -= 1
+        bury_one(node.saved[node.n_saved].tensor)
     if burying:
         return
     burying = True
@@ -280,6 +291,7 @@ cdef int clear(PyObject* self) noexcept:
 
 type_slots.tp_traverse = traverse
 type_slots.tp_clear = clear
+close_type(Node)
 
 
 # ---- building the graph --------------------------------------------------------------------------
@@ -366,7 +378,7 @@ cdef Node gradient_edge(Tensor x):
     return accumulator_of(x) if x.wants_grad else None
 
 
-def gradient_node(Tensor x not None):
+def gradient_node(Tensor x):
     """As `gradient_edge`, for Python."""
     return gradient_edge(x)
 

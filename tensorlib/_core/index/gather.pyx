@@ -7,11 +7,12 @@ index names a position in that dim and means its own position in the others.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT16, INT32, INT64, INT8, ITEMSIZE, KIND, UINT8,
+    dtype_object,
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
 cdef enum:
@@ -151,40 +152,72 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim):
     return out
 
 
+cdef int check_sizes(tuple sizes, Tensor x) except -1:
+    """Raises IndexError unless the tensor has the sizes that a key was parsed for. -1: any."""
+    cdef Py_ssize_t size
+    cdef int d
+    cdef bint same = len(sizes) == x.ndim_
+    for d in range(x.ndim_ if same else 0):
+        size = sizes[d]
+        same = same and (size < 0 or size == x.dims[d])
+    if not same:
+        raise IndexError(f"index: the key was parsed for a tensor of sizes {sizes}, got one of "
+                         f"{tuple(x.shape)}")
+    return 0
+
+
 def positions(Tensor x, int dim, Tensor index, bint copy=True):
     """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
 
     Without `copy` the index itself where it is just that.
     """
-    cdef int d
-    if index.ndim_ != x.ndim_:
-        raise RuntimeError(
-            "gather: index must have the same number of dimensions as input, got "
-            f"{index.ndim_} and {x.ndim_}")
-    for d in range(x.ndim_):
-        if d != dim and index.dims[d] > x.dims[d]:
-            raise RuntimeError(
-                f"gather: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
-                f"from dimension {dim}")
+    check_index(x.ndim_, x.dims, dim, index)
     if not copy and index.packed and index.type == INT64 and in_range(index, x.dims[dim]):
         return index
     return wrapped(index, x.dims[dim], dim)
 
 
-def take_along(Tensor x, int dim, Tensor places):
-    """The elements of `x` at checked positions along a dim (wrapped)."""
+cdef int check_index(int ndim, const Py_ssize_t* dims, int dim, Tensor index) except -1:
+    """Raises unless the index has the dims of the tensor, none but `dim` longer than its."""
+    cdef int d
+    if not 0 <= dim < ndim:
+        raise IndexError(f"gather: dim {dim} is not one of {ndim}, counted from the front")
+    if KIND[index.type] == FLOAT_KIND or index.type == BOOL:
+        raise IndexError(f"gather: index must hold integers, got {dtype_object(index.type)}")
+    if index.ndim_ != ndim:
+        raise RuntimeError(
+            "gather: index must have the same number of dimensions as input, got "
+            f"{index.ndim_} and {ndim}")
+    for d in range(ndim):
+        if d != dim and index.dims[d] > dims[d]:
+            raise RuntimeError(
+                f"gather: size of index {list(index.shape)} exceeds input "
+                f"{[dims[d] for d in range(ndim)]} apart from dimension {dim}")
+    return 0
+
+
+def take_along(Tensor x, int dim, Tensor index):
+    """The elements of `x` at positions along a dim. Raises IndexError, RuntimeError."""
+    cdef Tensor places = positions(x, dim, index, False)
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
     walk(picking(x.type), x, dim, places, out)
     return out
 
 
-def add_along(Tensor values, shape, int dim, Tensor places):
-    """Zeros of sizes `shape` with the values added at positions along a dim."""
+def add_along(Tensor values, shape, int dim, Tensor index):
+    """Zeros of sizes `shape` with the values, one for each position, added along a dim.
+
+    Raises: IndexError, RuntimeError.
+    """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("gather", shape, dims)
     cdef bint half = values.type == FLOAT16 or values.type == BFLOAT16
     cdef int dtype = FLOAT32 if half else values.type        # halves are rounded once, at the end
-    cdef Tensor out = new_tensor(dtype, ndim, dims)
+    cdef Tensor out = new_tensor(dtype, ndim, dims), places
+    places = positions(out, dim, index, False)
+    if not same_shape(values, places):
+        raise RuntimeError(f"gather: values of shape {tuple(values.shape)} can't be added at "
+                           f"positions of shape {tuple(places.shape)}")
     zero(out)
     walk(adding(dtype), out, dim, places, packed_copy(values, FLOAT32) if half else values)
     return packed_copy(out, values.type) if half else out

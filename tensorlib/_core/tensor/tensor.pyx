@@ -32,6 +32,9 @@ cdef Late late_table
 late = &late_table
 
 
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(65536)
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
@@ -441,11 +444,17 @@ cdef Tensor alias(Tensor x):
 
 cdef void replace(Tensor x, Tensor other):
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
-    cdef int d
-    if x.dims != x.inline_dims:
-        free(x.dims)
-        x.dims = NULL
-    set_layout_room(x, other.ndim_)
+    cdef Py_ssize_t* before = x.dims
+    cdef int d, ndim = x.ndim_
+    if x is other:
+        return
+    try:
+        set_layout_room(x, other.ndim_)
+    except MemoryError:
+        x.dims, x.ndim_ = before, ndim
+        raise
+    if before != x.inline_dims:
+        free(before)
     for d in range(other.ndim_):
         x.dims[d] = other.dims[d]
         x.steps[d] = other.steps[d]
