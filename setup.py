@@ -106,6 +106,25 @@ def settings():
     return "\n".join(map(str, parts))
 
 
+# Cython 3.3 (pull request 7748) gives up an item twice where a list comprehension has no memory to
+# grow: once here, and once more where the error is dealt with.
+FLAWED = """    int result = PyList_Append(list, x);
+    Py_DECREF(x);
+    return result;
+"""
+MENDED = """    if (PyList_Append(list, x)) return -1;
+    Py_DECREF(x);
+    return 0;
+"""
+
+
+def mend(c_file):
+    """Mends what the translator gets wrong."""
+    text = c_file.read_text()
+    if FLAWED in text:
+        c_file.write_text(text.replace(FLAWED, MENDED))
+
+
 class BuildTranslated(build_ext):
     """Translates, then compiles on all processors."""
 
@@ -135,6 +154,8 @@ class BuildTranslated(build_ext):
             force=self.force,
             annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
         )
+        for ext in translated:
+            mend(Path(ext.sources[0]))
         found = [(ext.sources[0], ext.depends) for ext in translated]
         return dict(zip(sources(), found, strict=True))
 

@@ -331,13 +331,17 @@ class Batched:
 def innermost(values):
     """The innermost level among the values and what tuples and lists among them hold."""
     found = None
-    for value in values:
-        if type(value) in (tuple, list):
-            level = innermost(value)
-        else:
-            level = value.level if type(value) is Batched else None
-        if level is not None and (found is None or level.depth > found.depth):
-            found = level
+    nests, seen = [values], set()        # each is looked into once: a list may hold itself
+    while nests:
+        nest = nests.pop()
+        if id(nest) in seen:
+            continue
+        seen.add(id(nest))
+        for value in nest:
+            if type(value) in (tuple, list):
+                nests.append(value)
+            elif type(value) is Batched and (found is None or value.level.depth > found.depth):
+                found = value.level
     return found
 
 

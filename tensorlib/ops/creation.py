@@ -8,7 +8,7 @@ from tensorlib._core.base.dtypes import set_default_dtype
 from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.layout.views import to_dtype
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import in_place, op, publish
+from tensorlib.ops.declare import in_place, op, publish, within_memory
 from tensorlib.ops.samples import given, given_pairs
 
 for _function in (
@@ -66,11 +66,13 @@ def triu_vjp(g, diagonal):
     return g.triu(diagonal)
 
 
+@within_memory
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Rows and columns of the elements of a lower triangle, as two rows of int64."""
     return _indices(np.tril_indices(row, offset, col), dtype, device)
 
 
+@within_memory
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Rows and columns of the elements of an upper triangle, as two rows of int64."""
     return _indices(np.triu_indices(row, offset, col), dtype, device)

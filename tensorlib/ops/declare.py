@@ -18,6 +18,7 @@ from tensorlib._core.apply.operators import (
     make_sized,
     make_unary,
 )
+from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -71,8 +72,24 @@ def in_place(name):
     return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
 
 
+def within_memory(function):
+    """The function, whose sizes beyond memory are an OutOfMemoryError that names it.
+
+    For what NumPy makes: its own error for that is a MemoryError alone.
+    """
+    @wraps(function)
+    def bounded(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except OutOfMemoryError:
+            raise
+        except MemoryError as error:
+            raise OutOfMemoryError(f"{function.__name__}: {error}") from None
+    return bounded
+
+
 def check_tensors():
-    """Puts the functions and methods in Python behind a check that tensors are Tensors.
+    """Puts the functions, methods and records in Python behind a check that tensors are Tensors.
 
     A method of one tensor needs none. The compiled functions check for themselves, and so do those
     that add arguments to an element-wise operation, whose operands may be numbers.
@@ -87,6 +104,8 @@ def check_tensors():
                 made[function] = wraps(function)(
                     make_checked(function.__name__, places, function))
             put(name, made[function])
+            if getattr(getattr(function, "op", None), "function", None) is function:
+                function.op.function = made[function]
 
 
 def _tensor_places(function):

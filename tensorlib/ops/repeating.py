@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS, publish
+from tensorlib.ops.declare import FUNCTIONS, publish, within_memory
 from tensorlib.ops.shaping import cat
 
 WHOLE = slice(None)
@@ -79,6 +79,7 @@ def tile(input, *dims):
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
 
 
+@within_memory
 def repeat_interleave(input, repeats, dim=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 

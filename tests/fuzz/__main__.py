@@ -1,9 +1,12 @@
 """`python -m tests.fuzz --calls N --seed S --kind KIND`: runs fuzzers and prints what they find."""
 
 import argparse
+import os
+import subprocess
 import sys
+import tempfile
 
-from . import kinds
+from . import failing, kinds
 from .supervisor import fuzz
 
 
@@ -25,6 +28,10 @@ def main():
     parser.add_argument("--call", type=int, help="run this one in this process and show it")
     given = parser.parse_args()
     if given.call is not None:
+        if given.kind == "failing" and "LD_PRELOAD" not in os.environ:
+            with tempfile.TemporaryDirectory() as folder:      # again, where allocations can fail
+                env = {**os.environ, **failing.environment(folder)}
+                return subprocess.call([sys.executable, *sys.orig_argv[1:]], env=env)
         call = kinds.made(given.kind, given.seed, given.call)
         print(kinds.text(call), flush=True)
         print(kinds.run(given.kind, call) or "nothing wrong")

@@ -1,14 +1,14 @@
-"""Allocations that fail: every one of this thread from the n-th on, or that one alone.
+"""Allocations that fail: the n-th of this thread from now on, and some after it.
 
 With a C compiler a small library is put before the C library's `malloc` and its kin, so that the
 core's own allocations fail as well as Python's; without one only Python's do.
 """
 
-import contextlib
 import ctypes
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 SOURCE = r"""
@@ -17,14 +17,13 @@ SOURCE = r"""
 #include <stddef.h>
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
-static __thread long left __attribute__((tls_model("initial-exec"))) = 0;   /* 0: none fails */
-static __thread int once __attribute__((tls_model("initial-exec"))) = 0;
-void fuzz_arm(long n, int only_one) { left = n; once = only_one; }
-long fuzz_left(void) { return left; }
+/* How many allocations of this thread until one fails (0: none will), and how many do then. */
+static __thread long counts[2] __attribute__((tls_model("initial-exec"))) = {0, 0};
+long *fuzz_counts(void) { return counts; }
 static int fails(void) {
-    if (left == 0) return 0;
-    if (left > 1) { left--; return 0; }
-    if (once) left = 0;
+    if (counts[0] == 0) return 0;
+    if (counts[0] > 1) { counts[0]--; return 0; }
+    if (--counts[1] <= 0) counts[0] = 0;
     errno = ENOMEM;
     return 1;
 }
@@ -60,23 +59,58 @@ def environment(folder):
     return {"LD_PRELOAD": str(built), "PYTHONMALLOC": "malloc"}
 
 
-try:
-    _arm = ctypes.PyDLL(None).fuzz_arm
-    _arm.argtypes = (ctypes.c_long, ctypes.c_int)
-except AttributeError:
-    def _arm(n, only_one):
+class Counts:
+    """How many allocations of this thread may pass until so many fail, by the library above.
+
+    To set them takes no allocation, so that they can be set back whatever fails.
+    """
+
+    def __init__(self):
+        place = ctypes.PyDLL(None).fuzz_counts
+        place.restype = ctypes.POINTER(ctypes.c_long)
+        self.place = place()
+
+    def arm(self, n, length):
+        """Has `length` allocations fail, the n-th from now on and those after it."""
+        self.place[1] = length
+        self.place[0] = n
+
+    def disarm(self):
+        """No allocation fails any more."""
+        self.place[0] = 0
+
+
+class PythonsOwn:
+    """The same for Python's allocations alone, by its own tests' functions."""
+
+    def arm(self, n, length):
+        """Has `length` allocations fail, the n-th from now on and those after it."""
         import _testcapi
-        if n:
-            _testcapi.set_nomemory(n, n + 1 if only_one else 0)
-        else:
-            _testcapi.remove_mem_hooks()
+        _testcapi.set_nomemory(n, n + length)
+
+    def disarm(self):
+        """No allocation fails any more."""
+        import _testcapi
+        _testcapi.remove_mem_hooks()
 
 
-@contextlib.contextmanager
-def allocations(n, once):
-    """Within, the n-th allocation of this thread fails, and unless `once` all after it."""
-    _arm(n, once)
+@cache
+def counts():
+    """What makes allocations of this process fail."""
     try:
-        yield
-    finally:
-        _arm(0, 0)
+        return Counts()
+    except AttributeError:
+        return PythonsOwn()
+
+
+def run(code, names, n, length):
+    """Runs compiled code with failing allocations; what it raises, or None."""
+    fails = counts()
+    try:
+        fails.arm(n, length)
+        eval(code, names)
+    except BaseException as error:
+        fails.disarm()
+        return error
+    fails.disarm()
+    return None

@@ -101,6 +101,9 @@ def judged(call):
         after = [snapshot(x) for x in (*args, *kwargs.values())]
         if after != before:
             return f"raised {raised!r}, and changed its arguments:\n{before}\n{after}"
+    if isinstance(raised, MemoryError) and not isinstance(raised, tl.OutOfMemoryError) and not (
+            is_numpys(call)):
+        return "no OutOfMemoryError\n" + "".join(traceback.format_exception(raised))
     if isinstance(raised, SIGNS_OF_NEGLECT) and not is_asked_for(call):
         return f"{type(raised).__name__}\n" + "".join(traceback.format_exception(raised))
     if raised is None:
@@ -127,6 +130,11 @@ def runs_code(call):
     return any(word in text for word in (
         "lambda", "partial(tl.add", "iter(", "Liar", "Odd", "print", "grad_fn", "BytesIO",
         "backward"))
+
+
+def is_numpys(call):
+    """Whether a call is of NumPy's functions, or reads memory through NumPy, as its users do."""
+    return call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
 
 
 def self_of(call):

@@ -10,6 +10,7 @@ import pickle
 import random
 import sys
 import threading
+import traceback
 
 import tensorlib as tl
 
@@ -68,26 +69,26 @@ def run_threads(call):
 # ---- allocations that fail -----------------------------------------------------------------------
 
 def failing_call(rng):
-    """A program, and from which allocation on how many fail, in one stretch or one by one."""
-    return ("run_failing", [rng.choice(PROGRAMS)], {"once": str(rng.random() < 0.5),
-                                                    "first": str(rng.randint(1, 60))})
+    """A program, how many allocations in a row fail in it, and from which on that is tried."""
+    return ("run_failing", [rng.choice(PROGRAMS)],
+            {"length": str(rng.choice([1, 1, 2, 5, 50])), "first": str(rng.randint(1, 200))})
 
 
 def run_failing(call):
     """Runs a program with its n-th allocation failing, for many n: MemoryError or all is well."""
-    program, once = text_of(call[1][0]), eval(call[2]["once"])
+    program, length, first = text_of(call[1][0]), int(call[2]["length"]), int(call[2]["first"])
     judge.evaluated(program)                     # what is made once is there
     code = compile(program, "<program>", "eval")
-    for n in range(int(call[2]["first"]), int(call[2]["first"]) + 40):
-        try:
-            with failing.allocations(n, once):
-                eval(code, {**values.NAMES})
-        except SystemError as error:
-            return f"allocation {n} failed: SystemError: {error}"
-        except BaseException:                    # MemoryError, or what NumPy makes of it
-            pass
+    for n in range(first, first + 40):
+        raised = failing.run(code, {**values.NAMES}, n, length)
+        if isinstance(raised, SystemError) and "numpy" not in str(raised):
+            return f"allocation {n} failed\n{''.join(traceback.format_exception(raised))}"
         judge.reset()
-        judge.still_works()
+        try:
+            judge.still_works()
+        except Exception:
+            return (f"after allocation {n} failed the library does not work:\n"
+                    f"{traceback.format_exc()}(what failed: {raised!r})")
     return None
 
 
@@ -186,15 +187,29 @@ KINDS = {
 }
 
 
+# Calls that are wrong on purpose, by their number: what the fuzzer itself is tried on.
+FAULTS = [
+    ("abs", ["3"], {}),
+    ("__import__('ctypes').string_at", ["0"], {}),
+    ("__import__('time').sleep", ["60"], {}),
+    ("liars.raise_system_error", [], {}),
+    ("liars.write_and_raise", ["tl.ones(2)"], {}),
+    ("liars.raise_attribute_error", [], {}),
+    ("tl.ones", ["2"], {}),
+]
+
+
 def made(kind, seed, number):
     """The call of a kind with this seed and number."""
+    if kind == "faults":
+        return FAULTS[number]
     return KINDS[kind][0](random_for(kind, seed, number))
 
 
 def run(kind, call):
     """What is wrong with a call, or None."""
     tl.manual_seed(1)
-    wrong = KINDS[kind][1](call)
+    wrong = KINDS[kind][1](call) if kind in KINDS else judge.judged(call)
     try:
         judge.still_works()
     except Exception as error:

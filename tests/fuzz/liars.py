@@ -203,3 +203,21 @@ def inference(x):
     """A copy of `x` that tracks no version."""
     with tl.inference_mode():
         return x.clone()
+
+
+# ---- functions that are wrong, on which the fuzzer itself is tried -------------------------------
+
+def raise_system_error():
+    """Raises what no library may raise."""
+    raise SystemError("on purpose")
+
+
+def write_and_raise(x):
+    """Changes its argument, and raises."""
+    x.zero_()
+    raise ValueError("on purpose")
+
+
+def raise_attribute_error():
+    """Raises what says nothing to who called it."""
+    return None.shape

@@ -24,7 +24,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.plan cimport MAX_INPUTS
 
-from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.error_names import name_errors
 from tensorlib._core.graph.op import find
 
@@ -343,4 +343,5 @@ cdef object store_general(Op op, tuple args, dict kwargs, object out):
         return store_out(op.name, inputs, result, out)
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{op.name}: out must be a tuple of {len(result)} Tensors")
-    return type(result)(*[store_out(op.name, inputs, x, y) for x, y in zip(result, out)])
+    store_outs(op.name, inputs, tuple(result), tuple(out))
+    return type(result)(*out)

@@ -11,12 +11,15 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
 import traceback
+from functools import partial
 
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport first_version
-from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, watch_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, late, requires_grad, watch_tensor
+
+from tensorlib._core.graph.held import PLAIN, Notes, tensors_and_nodes
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -129,8 +132,8 @@ cdef class Node:
     def metadata(self):
         """A dict for notes of the user's."""
         watch(self)
-        if self.notes is None:
-            self.notes = {}
+        if type(self.notes) is not Notes:
+            self.notes = Notes(self.notes or {}, partial(watch_note, self.sequence))
         return self.notes
 
     @property
@@ -262,6 +265,66 @@ cdef void watch(Node node) noexcept:
     for i in range(node.n_saved):
         if not node.packs:
             watch_tensor(<Tensor>node.saved[i].tensor)
+
+
+# What the user hangs on a node or a tensor may hold tensors that were recorded on it before: these
+# and the nodes between are shown to the collector then.
+
+cdef int watch_newer(Node root, int64_t since) except -1:
+    """Watches what leads from `root` to nodes not older than the sequence number `since`."""
+    cdef list stack = [root]
+    cdef set seen = {root}
+    cdef Node node, target
+    cdef int i
+    while stack:
+        node = stack.pop()
+        if node.sequence < since:
+            continue
+        watch(node)
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL:
+                target = <Node>node.edges[i].target
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+    return 0
+
+
+cdef int watch_all(object held, int64_t since) except -1:
+    """Watches the tensors in an object, and what they have in the graph since a sequence number."""
+    cdef Tensor x
+    if type(held) in PLAIN:
+        return 0
+    for found in tensors_and_nodes(held, Node):
+        if isinstance(found, Node):
+            watch_newer(found, since)
+            continue
+        x = found
+        watch_tensor(x)
+        if x.grad_node is not None:
+            watch_newer(x.grad_node, since)
+    return 0
+
+
+cdef int watch_held(Tensor holder, object held) except -1:
+    """Watches what a tensor is about to hold: see `watch_all`."""
+    cdef int64_t since = next_sequence
+    if holder.grad_node is not None:
+        since = (<Node>holder.grad_node).sequence
+    elif holder.accumulator != NULL:
+        since = 0                      # this node is younger than the first one that led to it
+    if type(held) not in PLAIN:
+        watch_tensor(holder)
+        watch_all(held, since)
+    return 0
+
+
+late.watch_held = watch_held
+
+
+def watch_note(int64_t since, note):
+    """Watches what is noted at a node of this sequence number."""
+    watch_all(note, since)
 
 
 cdef traverseproc traverse_fields = type_slots.tp_traverse
@@ -412,6 +475,8 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
             leaf = <Tensor>node.saved[0].tensor
             leaf.hooks = node.hooks
     watch(node)
+    if kind != RETAINS:                # that one holds its tensor weakly
+        watch_all(hook, 0 if node.op is accumulate else node.sequence)
     key = object()
     node.hooks[key] = (<int>kind, slot, hook)
     return RemovableHandle(node.hooks, key)

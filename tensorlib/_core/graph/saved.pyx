@@ -10,7 +10,7 @@ import os
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
-from tensorlib._core.base.storage cimport untracked
+from tensorlib._core.base.storage cimport Storage, untracked
 from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims, mode
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
@@ -90,6 +90,14 @@ cdef void forget_unpacked(Node node):
     cdef int i
     for i in range(node.n_saved):
         (<Packed>node.saved[i].tensor).unpacked = None
+
+
+cdef void note_written(Node node, Storage storage) noexcept:
+    """Notes that what a node saved of a storage was written by the node's own operation."""
+    cdef int i
+    for i in range(0 if node.packs else node.n_saved):
+        if (<Tensor>node.saved[i].tensor).storage is storage:
+            node.saved[i].version = storage.version
 
 
 cdef void release_saved(Node node) noexcept:

@@ -345,6 +345,9 @@ def spread_view(Tensor g, shape, place):
     cdef Py_ssize_t summed[MAX_NDIM]
     cdef int d
     sizes, strides, offset, base_strides, base_offset = place
+    if tuple(g.shape) != tuple(sizes):
+        raise RuntimeError(f"spread_view: a gradient of shape {tuple(g.shape)} is not that of a "
+                           f"view of {tuple(sizes)}")
     buffer, first = buffer_for(g, shape, base_strides, base_offset)
     for d in range(g.ndim_):                 # elements that an expanded view shows many times
         summed[d] = 1 if strides[d] == 0 else g.dims[d]

@@ -24,6 +24,7 @@ ctypedef int (*setitem_slot)(Tensor x, object key, object value) except -1
 ctypedef Tensor (*from_data_slot)(object data, int dtype_or_minus1)
 ctypedef object (*item_slot)(Tensor x)
 ctypedef int (*buffer_slot)(Tensor x, Py_buffer* buffer, int flags) except -1
+ctypedef int (*watch_slot)(Tensor holder, object held) except -1
 
 cdef struct Late:
     binary_slot binary
@@ -34,6 +35,7 @@ cdef struct Late:
     from_data_slot from_data
     item_slot item
     buffer_slot fill_buffer
+    watch_slot watch_held
 
 cdef Late* late
 

@@ -12,6 +12,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
 
+from tensorlib._core.base.closed cimport ClosedType, newfunc
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -22,6 +23,7 @@ from tensorlib._core.base.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
+    int PyObject_GenericSetAttr(object x, object name, object value) except -1
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
@@ -138,6 +140,7 @@ cdef class Tensor:
             if not same_shape(self, value):
                 raise RuntimeError(
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
+            late.watch_held(self, value)
         self.gradient = value
 
     @grad.deleter
@@ -147,6 +150,11 @@ cdef class Tensor:
     def detach(self):
         """A view of the same elements, outside the graph."""
         return alias(self)
+
+    def __setattr__(self, name, value):
+        if type(self) is not Tensor:         # what it keeps may be a view or a result of it
+            late.watch_held(self, value)
+        PyObject_GenericSetAttr(self, name, value)
 
     # ---- operators --------------------------------------------------------------------------
 
@@ -368,15 +376,13 @@ cdef int set_requires_grad(Tensor x, bint value) except -1:
 
 cdef inline int set_layout_room(Tensor x, int ndim) except -1:
     """Points dims and steps at room for `ndim` of each."""
-    x.ndim_ = ndim
-    if ndim <= INLINE_NDIM:
-        x.dims = x.inline_dims
-        x.steps = x.inline_dims + INLINE_NDIM
-        return 0
-    x.dims = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
-    if x.dims == NULL:
-        raise MemoryError()
-    x.steps = x.dims + ndim
+    cdef Py_ssize_t* room = x.inline_dims
+    if ndim > INLINE_NDIM:
+        room = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError()
+    x.dims, x.ndim_ = room, ndim
+    x.steps = room + max(ndim, <int>INLINE_NDIM)
     return 0
 
 
@@ -445,14 +451,10 @@ cdef Tensor alias(Tensor x):
 cdef void replace(Tensor x, Tensor other):
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
     cdef Py_ssize_t* before = x.dims
-    cdef int d, ndim = x.ndim_
+    cdef int d
     if x is other:
         return
-    try:
-        set_layout_room(x, other.ndim_)
-    except MemoryError:
-        x.dims, x.ndim_ = before, ndim
-        raise
+    set_layout_room(x, other.ndim_)
     if before != x.inline_dims:
         free(before)
     for d in range(other.ndim_):
@@ -468,13 +470,7 @@ cdef void replace(Tensor x, Tensor other):
 # `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
 # an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
 
-ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
-
-cdef extern from "Python.h":
-    struct TypeWithNew "_typeobject":
-        newfunc tp_new
-
-cdef newfunc new_uninitialised = (<TypeWithNew*><PyObject*>Tensor).tp_new
+cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
 
 
 cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
@@ -489,7 +485,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
     return made
 
 
-(<TypeWithNew*><PyObject*>Tensor).tp_new = new_empty
+(<ClosedType*><PyObject*>Tensor).tp_new = new_empty
 
 
 def attach(str name, object function):
