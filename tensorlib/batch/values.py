@@ -40,13 +40,15 @@ class Level:
 
     def __enter__(self):
         self.depth = len(_running.levels)
-        _running.levels.append(self)
-        self.before = generator.set_plan(drawing_plan(_running.levels))
+        self.levels_before = _running.levels
+        levels = [*_running.levels, self]
+        self.plan_before = generator.set_plan(drawing_plan(levels))
+        _running.levels = levels
         return self
 
-    def __exit__(self, *error):
-        _running.levels.remove(self)
-        generator.set_plan(self.before)
+    def __exit__(self, kind, error, trace):      # no tuple: memory may have run out
+        _running.levels = self.levels_before
+        generator.set_plan(self.plan_before)
 
 
 def running_levels():

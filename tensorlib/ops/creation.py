@@ -66,16 +66,16 @@ def triu_vjp(g, diagonal):
     return g.triu(diagonal)
 
 
-@within_memory
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Rows and columns of the elements of a lower triangle, as two rows of int64."""
-    return _indices(np.tril_indices(row, offset, col), dtype, device)
+    with within_memory("tril_indices"):
+        return _indices(np.tril_indices(row, offset, col), dtype, device)
 
 
-@within_memory
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Rows and columns of the elements of an upper triangle, as two rows of int64."""
-    return _indices(np.triu_indices(row, offset, col), dtype, device)
+    with within_memory("triu_indices"):
+        return _indices(np.triu_indices(row, offset, col), dtype, device)
 
 
 def _indices(pair, dtype, device):

@@ -5,6 +5,7 @@
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 """
 
+from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
 from types import FunctionType
@@ -72,20 +73,18 @@ def in_place(name):
     return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
 
 
-def within_memory(function):
-    """The function, whose sizes beyond memory are an OutOfMemoryError that names it.
+@contextmanager
+def within_memory(name):
+    """A context in which sizes beyond memory are an OutOfMemoryError that names the operation.
 
     For what NumPy makes: its own error for that is a MemoryError alone.
     """
-    @wraps(function)
-    def bounded(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except OutOfMemoryError:
-            raise
-        except MemoryError as error:
-            raise OutOfMemoryError(f"{function.__name__}: {error}") from None
-    return bounded
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{name}: {error}") from None
 
 
 def check_tensors():

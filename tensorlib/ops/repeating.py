@@ -79,7 +79,6 @@ def tile(input, *dims):
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
 
 
-@within_memory
 def repeat_interleave(input, repeats, dim=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 
@@ -92,7 +91,8 @@ def repeat_interleave(input, repeats, dim=None):
     if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
         raise RuntimeError(f"repeat_interleave: repeats must be one int of 0 or more, or one for "
                            f"each of the {size} slices, got {repeats!r}")
-    places = FUNCTIONS["tensor"](np.repeat(np.arange(size), counts))
+    with within_memory("repeat_interleave"):
+        places = FUNCTIONS["tensor"](np.repeat(np.arange(size), counts))
     return input.index_select(dim, places)
 
 

@@ -5,7 +5,7 @@ import pytest
 from . import kinds
 from .supervisor import fuzz
 
-CALLS = {"odd": 400, "reentrant": 400, "edges": 300, "threads": 4, "failing": 15, "pickles": 150}
+CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "threads": 3, "failing": 8, "pickles": 100}
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
