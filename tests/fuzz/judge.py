@@ -133,10 +133,10 @@ def runs_code(call):
 
 
 def is_numpys(call):
-    """Whether a call is of NumPy's functions, or reads memory through NumPy, as its users do."""
+    """Whether memory is asked for by NumPy's functions, or by Python's lists, as users ask."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return (call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
-            or "np.lib" in text or call[0] == "tl.Size")
+            or "np.lib" in text or call[0] == "tl.Size" or "tolist" in call[0])
 
 
 def self_of(call):
