@@ -1,17 +1,18 @@
 """Parsed index expressions for a batch of tensors."""
 
-from tensorlib._core.index.keys cimport Index, is_indexed, n_index_dims
+from tensorlib._core.index.keys cimport Index, is_indexed, n_index_dims, new_index
 
 cdef object WHOLE = slice(None)
 
 
 def lifted(Index index):
     """The parsed key that picks from each of a batch of tensors, in dim 0, what `index` does."""
-    cdef Index out = Index.__new__(Index)
+    cdef Index out = new_index()
     out.basic = (WHOLE, *index.basic)
     out.positions = None if index.positions is None else (None, *index.positions)
     out.mask, out.n_true = index.mask, index.n_true
     out.first, out.at = index.first + 1, index.at + 1
+    out.sizes = None if index.sizes is None else (-1, *index.sizes)
     return out
 
 

@@ -13,7 +13,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
 cdef enum:
@@ -153,6 +153,20 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
     return out
 
 
+cdef int check_sizes(tuple sizes, Tensor x) except -1:
+    """Raises IndexError unless the tensor has the sizes that a key was parsed for. -1: any."""
+    cdef Py_ssize_t size
+    cdef int d
+    cdef bint same = len(sizes) == x.ndim_
+    for d in range(x.ndim_ if same else 0):
+        size = sizes[d]
+        same = same and (size < 0 or size == x.dims[d])
+    if not same:
+        raise IndexError(f"index: the key was parsed for a tensor of sizes {sizes}, got one of "
+                         f"{tuple(x.shape)}")
+    return 0
+
+
 cpdef int check_positions(str name, index) except -1:
     """Raises RuntimeError unless `index`, or what it stands for, has a dtype for positions."""
     cdef int dtype = (<Tensor>index).type if isinstance(index, Tensor) else dtype_id(index.dtype)
@@ -167,19 +181,8 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
 
     Without `copy` the index itself where it is just that.
     """
-    cdef Tensor like = as_vector(x), places = as_vector(index)
-    cdef int d
-    if index.numel_:                         # an empty one may have any dtype, as in PyTorch
-        check_positions(name, index)
-    if like.ndim_ != places.ndim_:
-        raise RuntimeError(
-            f"{name}: index must have the same number of dimensions as input, got "
-            f"{index.ndim_} and {x.ndim_}")
-    for d in range(like.ndim_):
-        if d != dim and places.dims[d] > like.dims[d]:
-            raise RuntimeError(
-                f"{name}: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
-                f"from dimension {dim}")
+    cdef Tensor like = as_vector(x)
+    check_index(name, x, dim, index)
     if not copy and index.packed and index.type == INT64 and in_range(index, like.dims[dim]):
         return index
     return wrapped(index, like.dims[dim], dim, name)
@@ -191,20 +194,48 @@ cdef Tensor as_vector(Tensor x):
     return x if x.ndim_ else new_view(x, 1, &one, &one, x.data_pointer)
 
 
-def take_along(Tensor x, int dim, Tensor places):
-    """The elements of `x` at checked positions along a dim (wrapped)."""
+cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1:
+    """Raises unless the index has the dims of the tensor, none but `dim` longer than its."""
+    cdef Tensor like = as_vector(x), places = as_vector(index)
+    cdef int d
+    if not 0 <= dim < like.ndim_:
+        raise IndexError(f"{name}: dim {dim} is not one of {like.ndim_}, counted from the front")
+    if index.numel_:                         # an empty one may have any dtype, as in PyTorch
+        check_positions(name, index)
+    if like.ndim_ != places.ndim_:
+        raise RuntimeError(
+            f"{name}: index must have the same number of dimensions as input, got "
+            f"{index.ndim_} and {x.ndim_}")
+    for d in range(like.ndim_):
+        if d != dim and places.dims[d] > like.dims[d]:
+            raise RuntimeError(
+                f"{name}: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
+                f"from dimension {dim}")
+    return 0
+
+
+def take_along(Tensor x, int dim, Tensor index):
+    """The elements of `x` at positions along a dim. Raises IndexError, RuntimeError."""
+    cdef Tensor places = positions("gather", x, dim, index, False)
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
     walk(picking(x.type), as_vector(x), dim, as_vector(places), as_vector(out))
     return out
 
 
-def add_along(Tensor values, shape, int dim, Tensor places):
-    """Zeros of sizes `shape` with the values added at positions along a dim."""
+def add_along(Tensor values, shape, int dim, Tensor index):
+    """Zeros of sizes `shape` with the values, one for each position, added along a dim.
+
+    Raises: IndexError, RuntimeError.
+    """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("gather", shape, dims)
     cdef bint half = values.type == FLOAT16 or values.type == BFLOAT16
     cdef int dtype = FLOAT32 if half else values.type        # halves are rounded once, at the end
-    cdef Tensor out = new_tensor(dtype, ndim, dims)
+    cdef Tensor out = new_tensor(dtype, ndim, dims), places
+    places = positions("gather", out, dim, index, False)
+    if not same_shape(values, places):
+        raise RuntimeError(f"gather: values of shape {tuple(values.shape)} can't be added at "
+                           f"positions of shape {tuple(places.shape)}")
     zero(out)
     walk(adding(dtype), as_vector(out), dim, as_vector(places),
          as_vector(packed_copy(values, FLOAT32) if half else values))

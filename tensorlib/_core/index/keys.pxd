@@ -7,9 +7,11 @@ cdef class Index:
     cdef readonly tuple positions    # for each dim of the view a packed int64 Tensor or None
     cdef Tensor mask           # or a lone mask of packed 0/1 bytes ...
     cdef Py_ssize_t n_true     # with so many ones ...
+    cdef tuple sizes           # of the view that positions or mask were checked for
     cdef int first             # over the dims of the view from here on
     cdef int at                # where the indexed dims stand in the result
 
+cdef Index new_index()
 cdef Tensor basic_view(Tensor x, object key)
 cpdef Index parse(Tensor x, object key)
 cpdef Tensor take(Tensor x, Index index)

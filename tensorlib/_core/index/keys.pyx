@@ -22,12 +22,13 @@ import numpy as np
 
 from tensorlib._core.arrays.convert cimport existing, from_data
 from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT8,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
-from tensorlib._core.index.gather cimport wrapped
+from tensorlib._core.index.gather cimport check_sizes, wrapped
 from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
@@ -180,12 +181,19 @@ cdef class Index:
         return tuple([x for x in held if x is not None])
 
 
+close_type(Index)
+
+
+cdef Index new_index():
+    return Index.__new__(Index)
+
+
 cpdef Index parse(Tensor x, object key):
     """The parsed key; positions and masks are checked and copied, the view is made when applied.
 
     Raises: IndexError, TypeError for what is no index.
     """
-    cdef Index index = Index.__new__(Index)
+    cdef Index index = new_index()
     cdef list parts = [], basic = [], slots = []
     cdef Tensor part
     cdef Kind kind
@@ -233,6 +241,7 @@ cpdef Index parse(Tensor x, object key):
             place += 1
     index.basic = tuple(basic)
     set_positions(index, x, slots, place + x.ndim_ - dim)
+    index.sizes = tuple([x.dims[d] for d in range(x.ndim_)])
     return index
 
 
@@ -391,8 +400,8 @@ cdef bint one_step(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
 
 cdef Index with_positions(Index index, int ndim):
     """The same key, with the positions of the ones of its mask in place of the mask."""
-    cdef Index out = Index.__new__(Index)
-    out.basic, out.first, out.at = index.basic, index.first, index.at
+    cdef Index out = new_index()
+    out.basic, out.first, out.at, out.sizes = index.basic, index.first, index.at, index.sizes
     positions = (None,) * index.first + tuple(true_positions(index.mask))
     out.positions = positions + (None,) * (ndim - len(positions))
     return out
@@ -439,6 +448,7 @@ cpdef Tensor take(Tensor x, Index index):
     cdef Py_ssize_t dims[MAX_NDIM]
     if index.mask is None and index.positions is None:
         return view
+    check_sizes(index.sizes, x)
     out = new_tensor(x.type, result_dims(view, index, dims), dims)
     apply(view, index, out, TAKE)
     return out
@@ -453,7 +463,10 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     cdef Tensor view = basic_view(x, index.basic), y, wide
     cdef Py_ssize_t dims[MAX_NDIM], block[MAX_NDIM]
     cdef Py_ssize_t step
-    cdef int ndim = result_dims(view, index, dims), n_index = n_index_dims(index), d
+    cdef int ndim, n_index = n_index_dims(index), d
+    if index.sizes is not None:
+        check_sizes(index.sizes, x)
+    ndim = result_dims(view, index, dims)
     require_writable(x)
     if accumulate and (x.type == FLOAT16 or x.type == BFLOAT16):
         # sums of halves are rounded once, at the end

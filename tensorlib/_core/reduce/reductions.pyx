@@ -14,7 +14,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
     dtype_object,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, wrap_dim
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.reduce.arrange cimport (
     arrange, check_status, expand_over, fold, new_reduced, reduced_dims, rows_of,
@@ -24,7 +24,7 @@ from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
     SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, squares_run,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, requires_grad
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, requires_grad, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -295,9 +295,18 @@ def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int along = wrap_dim("put_along", dim, x.ndim_), d
     cdef Py_ssize_t outer = 1, inner = 1, o, j, width = ITEMSIZE[x.type]
-    cdef Tensor source = packed(x), where_to = packed(places), out
+    cdef Tensor source = packed(x), where_to = cast(packed(places), INT64), out
     cdef const int64_t* at = <int64_t*>where_to.data_pointer
     cdef const char* from_ = source.data_pointer
+    if places.ndim_ != x.ndim_ or places.numel_ != x.numel_:
+        raise RuntimeError(f"put_along: index has shape {tuple(places.shape)}, but the elements "
+                           f"have {tuple(x.shape)}")
+    if x.dims[along] != 1 if x.ndim_ else size != 1:
+        raise RuntimeError(f"put_along: elements of shape {tuple(x.shape)} can't be put along dim "
+                           f"{dim} of size {size}: they have one for each place")
+    for j in range(where_to.numel_):
+        if not 0 <= at[j] < size:
+            raise IndexError(f"put_along: index {at[j]} is out of bounds for size {size}")
     for d in range(x.ndim_):
         dims[d] = size if d == along else x.dims[d]
         if d < along:
@@ -353,6 +362,10 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
                     int result):
     """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
     cdef int along = wrap_dim(name, dim, input.ndim_), dtype = compute_dtype(result)
+    if grad is not None and (not same_shape(grad, input) or KIND[result] != FLOAT_KIND):
+        raise RuntimeError(
+            f"{name}_backward: expects a floating result and a gradient of its shape, got "
+            f"{dtype_object(result)} of {tuple(input.shape)} and {tuple(grad.shape)}")
     cdef Tensor x = cast(input, dtype), g = None, y
     cdef Py_ssize_t n
     if along < input.ndim_ - 1:
@@ -433,9 +446,7 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
     """`g`, of the shape of a result, expanded to the shape that was reduced: a sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
-    cdef int ndim = len(input_shape), d, n
-    for d in range(ndim):
-        dims[d] = input_shape[d]
+    cdef int ndim = parse_shape("sum", input_shape, dims), d, n
     n = reduced_dims(dim, ndim, reduced)
     if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
         return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)

@@ -7,24 +7,26 @@ on the type by `attach`.
 
 cimport cython
 from cpython.buffer cimport Py_buffer
-from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE, PyObject
+from cpython.object cimport PyObject
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free, malloc
 
+from tensorlib._core.base.closed cimport ClosedType, newfunc
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
 from tensorlib._core.base.shape cimport is_packed, make_size, row_major, wrap_dim
 from tensorlib._core.base.storage cimport Storage, allocate, first_version, untracked
 from tensorlib._core.base.upcalls cimport (
-    ABS, ADD, AND, EQ, FLOORDIV, GE, GT, INVERT, LE, LSHIFT, LT, MATMUL, MOD, MUL, NE, NEG, OR, POW,
-    RSHIFT, SUB, TRUEDIV, XOR, upcalls,
+    ABS, ADD, AND, FLOORDIV, INVERT, LSHIFT, LT, MATMUL, MOD, MUL, NEG, OR, OpSlot, POW, RSHIFT,
+    SUB, TRUEDIV, XOR, upcalls,
 )
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
+    int PyObject_GenericSetAttr(object x, object name, object value) except -1
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
@@ -32,6 +34,9 @@ cdef extern from "Python.h":
 cdef Py_ssize_t MAX_NUMEL = <Py_ssize_t>1 << 59      # the bytes of so many elements can be counted
 
 
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(65536)
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
@@ -136,6 +141,7 @@ cdef class Tensor:
             if not same_shape(self, value):
                 raise RuntimeError(
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
+            upcalls.track_held(self, value)
         self.gradient = value
 
     @grad.deleter
@@ -145,6 +151,11 @@ cdef class Tensor:
     def detach(self):
         """A view of the same elements, outside the graph."""
         return alias(self)
+
+    def __setattr__(self, name, value):
+        if type(self) is not Tensor:         # what it keeps may be a view or a result of it
+            upcalls.track_held(self, value)
+        PyObject_GenericSetAttr(self, name, value)
 
     # ---- operators --------------------------------------------------------------------------
 
@@ -275,17 +286,8 @@ cdef class Tensor:
         return upcalls.unary(INVERT, self)
 
     def __richcmp__(self, other, int op):
-        if op == Py_EQ:
-            return upcalls.binary(EQ, self, other)
-        if op == Py_NE:
-            return upcalls.binary(NE, self, other)
-        if op == Py_LT:
-            return upcalls.binary(LT, self, other)
-        if op == Py_LE:
-            return upcalls.binary(LE, self, other)
-        if op == Py_GT:
-            return upcalls.binary(GT, self, other)
-        return upcalls.binary(GE, self, other)
+        # Python numbers them in the order of OpSlot: LT, LE, EQ, NE, GT, GE
+        return upcalls.binary(<OpSlot>(<int>LT + op), self, other)
 
     def __hash__(self):
         return <Py_hash_t>(<size_t><PyObject*>self >> 4)
@@ -366,15 +368,13 @@ cdef int set_requires_grad(Tensor x, bint value) except -1:
 
 cdef inline int set_layout_room(Tensor x, int ndim) except -1:
     """Points dims and steps at room for `ndim` of each."""
-    x.ndim_ = ndim
-    if ndim <= INLINE_NDIM:
-        x.dims = x.inline_dims
-        x.steps = x.inline_dims + INLINE_NDIM
-        return 0
-    x.dims = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
-    if x.dims == NULL:
-        raise MemoryError()
-    x.steps = x.dims + ndim
+    cdef Py_ssize_t* room = x.inline_dims
+    if ndim > INLINE_NDIM:
+        room = <Py_ssize_t*>malloc(2 * ndim * sizeof(Py_ssize_t))
+        if room == NULL:
+            raise MemoryError()
+    x.dims, x.ndim_ = room, ndim
+    x.steps = room + max(ndim, <int>INLINE_NDIM)
     return 0
 
 
@@ -442,11 +442,13 @@ cdef Tensor alias(Tensor x):
 
 cdef void replace(Tensor x, Tensor other):
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
+    cdef Py_ssize_t* before = x.dims
     cdef int d
-    if x.dims != x.inline_dims:
-        free(x.dims)
-        x.dims = NULL
+    if x is other:
+        return
     set_layout_room(x, other.ndim_)
+    if before != x.inline_dims:
+        free(before)
     for d in range(other.ndim_):
         x.dims[d] = other.dims[d]
         x.steps[d] = other.steps[d]
@@ -460,13 +462,7 @@ cdef void replace(Tensor x, Tensor other):
 # `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
 # an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
 
-ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
-
-cdef extern from "Python.h":
-    struct TypeWithNew "_typeobject":
-        newfunc tp_new
-
-cdef newfunc new_uninitialised = (<TypeWithNew*><PyObject*>Tensor).tp_new
+cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
 
 
 cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
@@ -481,7 +477,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
     return made
 
 
-(<TypeWithNew*><PyObject*>Tensor).tp_new = new_empty
+(<ClosedType*><PyObject*>Tensor).tp_new = new_empty
 
 
 def attach(str name, object function):
