@@ -39,10 +39,11 @@ def picked(op, level, tensors, attributes):
 @rule("spread_along")
 def spread_back(op, level, tensors, attributes):
     """The elements of each example back at its own positions."""
-    shape = attributes["shape"]
-    return op.function(tensors[0].value, (level.size, *shape),
+    shape, index = attributes["shape"], attributes["index"]
+    back = op.function(aligned(tensors[0], max(index.ndim, 1)), (level.size, *(shape or (1,))),
                        check_dims(op.name, attributes["dim"], len(shape)),
-                       spread(attributes["index"], level))
+                       spread(index if index.ndim else index.reshape(1), level))
+    return back if shape else back.reshape((level.size,))
 
 
 @rule("copy")
