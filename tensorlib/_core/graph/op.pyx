@@ -203,8 +203,9 @@ cdef class Op:
     def gradient(self):
         """The backward operation, an Op with a gradient of its own; None where there is none.
 
-        It takes what `needs` names, then the forward's attributes, `shapes` and `dtypes` of the
-        inputs, and gives a tuple: the gradient of each input.
+        It takes what `needs` names, then by keyword the forward's attributes and, unless the
+        operation is made of others, `likes`, the shape and dtype of each input. It gives a tuple:
+        the gradient of each input.
         """
         if self.backward is None and self.differentiable:
             self.backward = (<object>upcalls.gradient_of)(self)
