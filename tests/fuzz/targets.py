@@ -40,7 +40,7 @@ def functions():
         module = importlib.import_module("tensorlib." + package) if package else tl
         listed = getattr(module, "__all__", dir(module))
         names = [name for name in listed if name[0] != "_" and name not in LEFT_OUT
-                 and callable(getattr(module, name)) and not name.startswith("connect_")
+                 and callable(getattr(module, name))
                  and not isinstance(getattr(module, name), ModuleType)
                  and getattr(getattr(module, name), "__module__", "").startswith("tensorlib")]
         found += [".".join(filter(None, ("tl", package, name))) for name in names]
