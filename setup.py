@@ -56,6 +56,10 @@ DIRECTIVES = {
     "initializedcheck": DEBUG,
     "binding": True,
     "embedsignature": False,
+    # a parameter of a tensor's type takes a tensor; what may be None says so: `Tensor x or None`
+    "allow_none_for_extension_args": False,
+    # what a class of C fields is made of can't be copied field by field: pointers would be shared
+    "auto_pickle": False,
 }
 if DEBUG:
     FLAGS = ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
@@ -103,6 +107,25 @@ def settings():
     return "\n".join(map(str, parts))
 
 
+# Cython 3.3 (pull request 7748) gives up an item twice where a list comprehension has no memory to
+# grow: once here, and once more where the error is dealt with.
+FLAWED = """    int result = PyList_Append(list, x);
+    Py_DECREF(x);
+    return result;
+"""
+MENDED = """    if (PyList_Append(list, x)) return -1;
+    Py_DECREF(x);
+    return 0;
+"""
+
+
+def mend(c_file):
+    """Mends what the translator gets wrong."""
+    text = c_file.read_text()
+    if FLAWED in text:
+        c_file.write_text(text.replace(FLAWED, MENDED))
+
+
 class BuildTranslated(build_ext):
     """Translates, then compiles on all processors."""
 
@@ -136,6 +159,8 @@ class BuildTranslated(build_ext):
             force=self.force,
             annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
         )
+        for ext in translated:
+            mend(Path(ext.sources[0]))
         found = [(ext.sources[0], ext.depends) for ext in translated]
         return dict(zip(sources(), found, strict=True))
 

@@ -35,6 +35,8 @@ def get_gradient_edge(tensor):
     >>> tensorlib.autograd.grad(y, edge)
     (tensor(54.5982),)
     """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"get_gradient_edge: expects a Tensor, got {type(tensor).__name__}")
     if not tensor.requires_grad:
         raise RuntimeError("get_gradient_edge: it is not possible to get the gradient edge for a "
                            "Tensor that does not require gradients")

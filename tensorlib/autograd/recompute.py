@@ -140,6 +140,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     >>> bool((x.grad == x.detach().exp().cos() * x.detach().exp()).all())
     True
     """
+    if not callable(function):
+        raise TypeError(f"checkpoint: expects a function, got {type(function).__name__}")
     if innermost((*args, *kwargs.values())) is not None:
         return function(*args, **kwargs)
     state = default_generator.get_state() if preserve_rng_state else None

@@ -40,13 +40,15 @@ class Level:
 
     def __enter__(self):
         self.depth = len(_running.levels)
-        _running.levels.append(self)
-        self.before = generator.set_plan(drawing_plan(_running.levels))
+        self.levels_before = _running.levels
+        levels = [*_running.levels, self]
+        self.plan_before = generator.set_plan(drawing_plan(levels))
+        _running.levels = levels
         return self
 
-    def __exit__(self, *error):
-        _running.levels.remove(self)
-        generator.set_plan(self.before)
+    def __exit__(self, kind, error, trace):      # no tuple: memory may have run out
+        _running.levels = self.levels_before
+        generator.set_plan(self.plan_before)
 
 
 def running_levels():
@@ -333,13 +335,17 @@ class Batched:
 def innermost(values):
     """The innermost level among the values and what tuples and lists among them hold."""
     found = None
-    for value in values:
-        if type(value) in (tuple, list):
-            level = innermost(value)
-        else:
-            level = value.level if type(value) is Batched else None
-        if level is not None and (found is None or level.depth > found.depth):
-            found = level
+    nests, seen = [values], set()        # each is looked into once: a list may hold itself
+    while nests:
+        nest = nests.pop()
+        if id(nest) in seen:
+            continue
+        seen.add(id(nest))
+        for value in nest:
+            if type(value) in (tuple, list):
+                nests.append(value)
+            elif type(value) is Batched and (found is None or value.level.depth > found.depth):
+                found = value.level
     return found
 
 

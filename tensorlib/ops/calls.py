@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.graph.node import _set_grad_enabled
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
@@ -65,10 +67,6 @@ class GradOp:
         wanted = len(self.needs) - len(self.inputs)
         if len(grads) != wanted:
             raise TypeError(f"{self.op.name}: takes {wanted} output gradients, got {len(grads)}")
-        for name, g in zip(self.needs[len(self.inputs):], grads):
-            if not all(x is None or isinstance(x, Tensor) for x in flat([g])):
-                raise TypeError(f"{self.op.name}: {name} must be a Tensor or None, not "
-                                f"{type(g).__name__}")
         facts = {} if self.likes is None else {"likes": self.likes}
         return self.op(*self.inputs, *grads, **self.attributes, **facts)
 
@@ -152,17 +150,21 @@ def gradient_of(op):
     """The backward operation: made of operations, so that it has a gradient too."""
     needs = needs_of(op)
 
-    def gradient(*values, likes, **attributes):
-        given = dict(zip(needs, values))
+    def gradient(*values, likes=None, **attributes):
+        given = checked(op, needs, values)
         known = Call(op, tuple(map(given.get, op.arguments)), tuple(map(given.get, op.outputs)),
-                     attributes, likes)
+                     attributes, checked_likes(op, likes))
         wanted = [dtype.is_floating_point for _, dtype in known.facts]
         gs = tuple(given[f"grad_{name}"] for name in op.outputs)
-        grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs, True))
+        if any(g is not None for g in flat(gs)):
+            grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs, True))
+        else:
+            grads = tuple(FUNCTIONS["zeros"](shape, dtype=dtype) if dtype.is_floating_point
+                          else None for shape, dtype in known.facts)
         return (grads,) if op.variadic else grads
 
     def composite_gradient(*values, **attributes):
-        given = dict(zip(needs, values))
+        given = checked(op, needs, values)
         return swept(op, tuple(given[name] for name in op.arguments), attributes,
                      tuple(given[f"grad_{name}"] for name in op.outputs))
 
@@ -176,6 +178,29 @@ def gradient_of(op):
               forward=gradient, linearity="composite", registered=False)
     made.function = gradient
     return made
+
+
+def checked(op, needs, values):
+    """The values that a backward operation was given, by name. Raises: TypeError."""
+    if len(values) != len(needs):
+        raise TypeError(f"{op.name}_gradient: takes {', '.join(needs)}; got {len(values)} values")
+    given = dict(zip(needs, values))
+    for name in needs[len(needs) - len(op.outputs):]:
+        if not all(x is None or isinstance(x, Tensor) or stands_in(x) for x in flat([given[name]])):
+            raise TypeError(f"{op.name}_gradient: {name} must be a Tensor or None, not "
+                            f"{type(given[name]).__name__}")
+    return given
+
+
+def checked_likes(op, likes):
+    """What a backward operation was given as shape and dtype of each input. Raises: TypeError."""
+    given = likes if isinstance(likes, (list, tuple)) else ()
+    if len(given) != len(op.arguments) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dtype)
+            for pair in (given[0] if op.variadic else given)):
+        raise TypeError(f"{op.name}_gradient: likes must be the shape and dtype of each input, got "
+                        f"{likes!r}")
+    return likes
 
 
 def swept(op, inputs, attributes, gs):

@@ -11,6 +11,7 @@ from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.layout.views import to_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op, publish
+from tensorlib.ops.outside import within_memory
 from tensorlib.ops.publish import parameters
 from tensorlib.ops.samples import calls, given, given_pairs, refusals, refused_calls
 
@@ -232,5 +233,6 @@ def _indices(name, find, row, col, offset, dtype, device):
         raise TypeError(f"{name}: expects ints, got {row!r}, {col!r} and {offset!r}") from None
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: sizes must be 0 or more, got {row} and {col}")
-    pair = np.stack(find(row, offset, col)).astype(np.int64)
+    with within_memory(name):
+        pair = np.stack(find(row, offset, col)).astype(np.int64)
     return convert.asarray(pair, dtype=dtype, device=device)

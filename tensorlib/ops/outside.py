@@ -1,10 +1,12 @@
-"""Forward functions from outside the library, which may run any code."""
+"""Code from outside the library: forward functions, which may run anything, and NumPy's memory."""
 
 import functools
+from contextlib import contextmanager
 
 import numpy as np
 
 from tensorlib._core.arrays.convert import as_tensor
+from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.graph.node import _set_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 
@@ -31,3 +33,17 @@ def own_tensor(name, x, args):
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: its forward returned {type(x).__name__}, not a Tensor")
     return x.detach() if x.requires_grad or x._base is not None or any(x is a for a in args) else x
+
+
+@contextmanager
+def within_memory(name):
+    """A context in which sizes beyond memory are an OutOfMemoryError that names the operation.
+
+    For what NumPy makes: its own error for that is a MemoryError alone.
+    """
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{name}: {error}") from None

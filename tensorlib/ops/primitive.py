@@ -67,7 +67,9 @@ def primitive(fun: Rule) -> Rule:
     >>> x.grad
     tensor([0.5000, 0.5000])
     """
-    name = fun.__name__
+    name = getattr(fun, "__name__", None)
+    if name is None or not callable(fun):
+        raise TypeError(f"primitive: fun must be a function with a name, not {type(fun).__name__}")
     arguments, attributes, defaults, variadic = signature_of("primitive", name, fun)
     if taken := {"g", "out", "node"} & {*arguments, *attributes}:
         raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "

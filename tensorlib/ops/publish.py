@@ -94,7 +94,7 @@ def under_name(function, name):
 # ---- the check that tensors are Tensors ----------------------------------------------------------
 
 def check_tensors():
-    """Puts the published functions and methods in Python behind a check that tensors are Tensors.
+    """Puts functions, methods and records in Python behind a check that tensors are Tensors.
 
     A method of one tensor needs none. Compiled functions check for themselves.
     """
@@ -108,6 +108,8 @@ def check_tensors():
                 made[function] = wraps(function)(
                     make_checked(function.__name__, places, function))
             put(name, made[function])
+            if getattr(getattr(function, "op", None), "function", None) is function:
+                function.op.function = made[function]
 
 
 def _unchecked_places(function):

@@ -12,6 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.joining import cat
+from tensorlib.ops.outside import within_memory
 
 WHOLE, BACKWARDS = slice(None), slice(None, None, -1)
 
@@ -164,7 +165,8 @@ def repeat_interleave(input: Tensor, repeats, dim=None):
     if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
         raise RuntimeError(f"repeat_interleave: repeats must be one int of 0 or more, or one for "
                            f"each of the {size} slices, got {repeats!r}")
-    places = np.repeat(np.arange(size), counts.astype(np.int64))
+    with within_memory("repeat_interleave"):
+        places = np.repeat(np.arange(size), counts.astype(np.int64))
     return input.index_select(dim, FUNCTIONS["from_numpy"](places))
 
 

@@ -31,8 +31,8 @@ def assert_close(
     Sequences and mappings are compared item by item. Only what carries a dtype has it checked.
     `msg` replaces the message, or is called with it and returns another.
 
-    Raises: AssertionError for a difference, ValueError where only one of rtol and atol is given,
-    TypeError for what is none of the above.
+    Raises: AssertionError for a difference, ValueError where only one of rtol and atol is given or
+    a container holds itself, TypeError for what is none of the above.
 
     >>> import tensorlib
     >>> assert_close(tensorlib.tensor([1.0, 2.0]), [1.0, 2.0 + 1e-7])
@@ -43,7 +43,11 @@ def assert_close(
             f"assert_close: got rtol={rtol} and atol={atol}; give both of them or neither"
         )
     given = None if rtol is None else {"rtol": rtol, "atol": atol}
-    difference = _compare(actual, expected, given, equal_nan, check_dtype, path="")
+    try:
+        difference = _compare(actual, expected, given, equal_nan, check_dtype, path="")
+    except RecursionError:
+        raise ValueError("assert_close: got sequences or mappings that hold themselves, or are "
+                         "nested too deep to be compared") from None
     if difference is None:
         return
     __tracebackhide__ = True

@@ -1,5 +1,6 @@
 """`tensorlib.ops`: the registry, operations from outside, calls as records, composed operations."""
 
+import functools
 import inspect
 
 import numpy as np
@@ -140,7 +141,35 @@ def test_backward_operations_equal_the_sweep(op):
                 assert_close(grads[place].detach(), g)
 
 
+def test_a_backward_operation_says_what_it_takes():
+    x, likes = tl.ones(2, 2), [((2, 2), tl.float32)] * 2
+    norm, matmul = ops.registry["norm"].gradient, ops.registry["matmul"].gradient
+    for g in (3, "a", object(), [x, 3]):
+        with pytest.raises(TypeError, match="norm_gradient: grad_out must be a Tensor or None"):
+            norm(x, g)
+        with pytest.raises(TypeError, match="matmul_gradient: grad_out must be a Tensor or None"):
+            matmul(x, x, g, likes=likes)
+    with pytest.raises(TypeError, match="norm_gradient: takes input, grad_out; got 1 values"):
+        norm(x)
+    for wrong in (None, 3, likes[:1], [(2, 2)] * 2):
+        with pytest.raises(TypeError, match="matmul_gradient: likes must be the shape and dtype"):
+            matmul(x, x, x, likes=wrong)
+
+
+def test_a_backward_operation_takes_no_gradient_as_zero():
+    x, likes = tl.ones(2, 2), [((2, 2), tl.float32)] * 2
+    assert [g.tolist() for g in ops.registry["matmul"].gradient(x, x, None, likes=likes)] == (
+        [[[0.0, 0.0], [0.0, 0.0]]] * 2)
+    assert ops.registry["norm"].gradient(x, None)[0].tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
 # ---- primitives ----------------------------------------------------------------------------------
+
+def test_a_primitive_is_made_of_a_function():
+    for wrong in (tl.zeros(1), 3, None, functools.partial(tl.tanh)):
+        with pytest.raises(TypeError, match="primitive: fun must be a function with a name"):
+            ops.primitive(wrong)
+
 
 def test_a_primitive_with_its_rules_passes_the_generated_tests():
     @ops.primitive

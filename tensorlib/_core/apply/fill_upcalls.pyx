@@ -8,8 +8,10 @@ from tensorlib._core.apply.operators cimport binary_operator, inplace_operator, 
 from tensorlib._core.arrays.arrays cimport fill_buffer
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.base.upcalls cimport (
-    buffer_function, from_data_function, getitem_function, item_function, setitem_function, upcalls,
+    buffer_function, from_data_function, getitem_function, held_function, item_function,
+    setitem_function, upcalls,
 )
+from tensorlib._core.graph.node cimport track_held
 from tensorlib._core.tensor.numbers cimport element
 
 from tensorlib._core.base.upcalls import OPERATIONS
@@ -36,6 +38,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of):
     upcalls.from_data = <from_data_function>from_data
     upcalls.item = <item_function>element
     upcalls.fill_buffer = <buffer_function>fill_buffer
+    upcalls.track_held = <held_function>track_held
 
 
 cdef PyObject* owned(object value):

@@ -2,7 +2,7 @@
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.inplace cimport check_writable, rebase
+from tensorlib._core.apply.inplace cimport check_writable, new_histories, take_histories
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
@@ -46,6 +46,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     cdef Index index
     cdef Tensor values, old, fresh
     cdef bint grad = mode().grad
+    cdef list histories
     if isinstance(value, Tensor):
         values = <Tensor>value
     elif stands_in(value):
@@ -64,9 +65,10 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         return 0
     old = alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
-    put(x, index, cast(values, x.type), False)
-    x.storage.version += 1
     fresh = alias(x)
     args[0], args[1] = <PyObject*>old, <PyObject*>values
     record(<Op>registered(INDEX_PUT), args, 2, fresh, {"index": index})
-    return rebase(x, fresh)
+    histories = new_histories(x, fresh)
+    put(x, index, cast(values, x.type), False)
+    x.storage.version += 1
+    return take_histories(histories)

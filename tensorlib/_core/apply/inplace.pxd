@@ -3,8 +3,9 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef int check_writable(str name, Tensor x, bint recorded) except -1
 cdef int check_may_change(str name, Tensor x, bint recorded) except -1
-cdef int forget(Tensor x) except -1
-cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1
+cdef list copied_from(Tensor x, Tensor source)
+cdef list new_histories(Tensor x, Tensor fresh)
+cdef int take_histories(list histories) except -1
 cdef int rebase(Tensor x, Tensor fresh) except -1
 cdef object apply_inplace(Op op, Tensor x, tuple others)
 cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept

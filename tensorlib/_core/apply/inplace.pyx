@@ -10,13 +10,15 @@ from tensorlib._core.apply.elementwise cimport apply_into
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
-from tensorlib._core.graph.node cimport gradient_node, mode, set_history
+from tensorlib._core.graph.node cimport Node, PACKED, gradient_node, mode, set_history
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.recording cimport record
+from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.tensor.tensor cimport (
-    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, requires_grad,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, new_tensor, requires_grad,
+    same_shape, track_tensor,
 )
-from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
+from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 cdef int check_writable(str name, Tensor x, bint recorded) except -1:
@@ -79,30 +81,31 @@ cdef int check_origin(str name, Tensor x) except -1:
     return 0
 
 
-cdef int forget(Tensor x) except -1:
-    """Notes that what `x` holds does not depend on what it was: that gets a gradient of zero."""
-    cdef Tensor fresh = alias(x)
-    return replaced_by(x, fresh, fresh)
+cdef list copied_from(Tensor x, Tensor source):
+    """The histories of `x` and its views once `x` is a copy of `source` (None: constants).
 
-
-cdef int replaced_by(Tensor x, Tensor fresh, Tensor source) except -1:
-    """Notes that `fresh`, the new value of `x`, is a copy of `source`."""
+    What `x` was before gets a gradient of zero.
+    """
     cdef PyObject* args[2]
-    cdef Tensor old = alias(x)
+    cdef Tensor old = alias(x), fresh = alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
-    args[0], args[1] = <PyObject*>old, <PyObject*>source
+    args[0], args[1] = <PyObject*>old, <PyObject*>(fresh if source is None else source)
     record(<Op>registered(COPY), args, 2, fresh, None)
-    return rebase(x, fresh)
+    return new_histories(x, fresh)
 
 
 cdef object apply_inplace(Op op, Tensor x, tuple others):
     """x := op(x, *others), recorded as a new value of `x` and of the tensor it is a view of."""
     cdef PyObject* args[MAX_INPUTS]
-    cdef list kept = []
+    cdef PyObject* before[MAX_INPUTS]        # what the graph is told of: the old value of `x`
+    cdef list kept = [], histories
     cdef Tensor old, fresh, other
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
-    cdef bint wanted = requires_grad(x)
+    cdef bint wanted
+    if x is None:
+        raise TypeError(f"{op.name}_: input must be a Tensor, not NoneType")
+    wanted = requires_grad(x)
     args[0] = <PyObject*>x
     for i in range(op.n_args - 1):
         other = <Tensor>others[i]
@@ -119,8 +122,9 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
         apply_into(op, args, x)
         return x
     if not op.differentiable:
+        histories = copied_from(x, None)
         apply_into(op, args, x)
-        forget(x)
+        take_histories(histories)
         return x
     old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
@@ -129,14 +133,36 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
             other = as_it_was(<Tensor>args[i])
             kept.append(other)
             args[i] = <PyObject*>other
-    apply_into(op, args, x)
     for i in range(op.n_args):
-        if args[i] == <PyObject*>x:
-            args[i] = <PyObject*>old
-    fresh = alias(x)
-    record(op, args, op.n_args, fresh, None)
-    rebase(x, fresh)
+        before[i] = <PyObject*>old if args[i] == <PyObject*>x else args[i]
+    if mode().node_flags & PACKED:
+        fresh = computed(op, args, x)        # the hook is given the new value
+        record(op, before, op.n_args, fresh, None)
+        histories = new_histories(x, fresh)
+        write_computed(op, x, fresh)
+    else:
+        fresh = alias(x)
+        record(op, before, op.n_args, fresh, None)
+        histories = new_histories(x, fresh)
+        apply_into(op, args, x)
+    take_histories(histories)
     return x
+
+
+cdef Tensor computed(Op op, PyObject** args, Tensor x):
+    """What a write in place into `x` will put there, as a new tensor."""
+    cdef Tensor out = new_tensor(x.type, x.ndim_, x.dims)
+    apply_into(op, args, out)
+    return out
+
+
+cdef int write_computed(Op op, Tensor x, Tensor value) except -1:
+    """x := value, after hooks have run, which may have done anything to `x`."""
+    if x.type != value.type or not same_shape(x, value):
+        raise RuntimeError(f"{op.name}_: a saved tensor pack hook changed the tensor's layout")
+    copy_into(x, value)
+    x.storage.version += 1
+    return 0
 
 
 cdef bint meets(Tensor x, Tensor other) noexcept:
@@ -173,29 +199,45 @@ cdef bint value_is_kept(Op op, PyObject** args):
 
 
 cdef int rebase(Tensor x, Tensor fresh) except -1:
-    """Gives `x` the history of `fresh`, the value just written into its memory.
+    """Gives `x` the history of `fresh`, the value just written into its memory."""
+    return take_histories(new_histories(x, fresh))
+
+
+cdef list new_histories(Tensor x, Tensor fresh):
+    """Pairs of a tensor and one with the history that it gets where `x` becomes `fresh`.
 
     If `x` is a view, the base becomes itself with that value written in, and every live view of the
-    base becomes a view of that.
+    base becomes a view of that. Nothing is changed here: what can fail comes before the write, and
+    `take_histories` after it.
     """
-    cdef Tensor base, view, scattered, seen
+    cdef Tensor base = x, new_base = fresh, view
     cdef PyObject* link
-    cdef list views = []
-    if x.base_ is None:
-        base = x
-        set_history(base, fresh.grad_node, fresh.slot)
-    else:
+    cdef list histories, views = []
+    if x.base_ is not None:
         base = <Tensor>x.base_
-        scattered = view_scatter_record(base, x, fresh)
-        set_history(base, scattered.grad_node, 0)
+        new_base = view_scatter_record(base, x, fresh)
     link = base.first_view
     while link != NULL:
         views.append(<object>link)
         link = (<Tensor>link).next_view
+    histories = [(base, new_base)] if base is x else [(None, fresh), (base, new_base)]
     for view in views:
-        seen = stale_record(base, view) if view.origin == IN_FUNCTION else (
-            strided_record(base, view))
-        set_history(view, seen.grad_node, 0)
+        histories.append((view, stale_record(base, new_base, view) if view.origin == IN_FUNCTION
+                          else strided_record(base, new_base, view)))
+    return histories
+
+
+cdef int take_histories(list histories) except -1:
+    """Makes each tensor what its new history says, after the write; None: there is nothing new."""
+    cdef Tensor x, seen
+    for x, seen in histories or ():
+        if seen.grad_node is not None:
+            note_written(<Node>seen.grad_node, seen.storage)
+        if x is None:                        # on the way to the history of the base
+            continue
+        if seen.grad_node is not None and (<Node>seen.grad_node).tracked:
+            track_tensor(x)
+        set_history(x, seen.grad_node, seen.slot)
     return 0
 
 
@@ -209,10 +251,10 @@ cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
     return new
 
 
-cdef Tensor strided_record(Tensor base, Tensor view):
+cdef Tensor strided_record(Tensor base, Tensor new_base, Tensor view):
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
-    args[0] = <PyObject*>base
+    args[0] = <PyObject*>new_base
     record(<Op>registered(AS_STRIDED), args, 1, new, {"place": place_in(base, view)})
     return new
 
@@ -229,12 +271,12 @@ cdef Op STALE = Op("stale_view", "A view that a Function made, after its base wa
 STALE.add_rule("input", refuse_stale, names=("g", "maker"))
 
 
-cdef Tensor stale_record(Tensor base, Tensor view):
+cdef Tensor stale_record(Tensor base, Tensor new_base, Tensor view):
     """A view made by a `Function` whose base has changed: its gradient is refused."""
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
     maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
-    args[0] = <PyObject*>base
+    args[0] = <PyObject*>new_base
     record(STALE, args, 1, new, {"maker": maker})
     return new
 

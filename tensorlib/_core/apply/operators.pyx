@@ -22,7 +22,7 @@ from tensorlib._core.products.product cimport apply_product, product
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
-from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.error_names import name_errors
 
 
@@ -399,5 +399,5 @@ cdef object store_results(str name, tuple inputs, object result, object out):
         return store_out(name, inputs, result, out)
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{name}: out must be a tuple of {len(result)} Tensors")
-    stored = [store_out(name, inputs, x, y) for x, y in zip(result, out)]
-    return type(result)(*stored) if hasattr(result, "_fields") else tuple(stored)
+    store_outs(name, inputs, tuple(result), tuple(out))
+    return type(result)(*out) if hasattr(result, "_fields") else tuple(out)

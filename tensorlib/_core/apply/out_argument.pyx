@@ -29,14 +29,15 @@ cdef object apply_out(Op op, tuple args, object out):
         ndim = broadcast(op.name, ndim, dims, x.ndim_, x.dims, joined)
         for d in range(ndim):
             dims[d] = joined[d]
-    prepare_out(op.name, tensors, out, ndim, dims)
-    apply_into(op, given, out)
+    x = target_for(op.name, tensors, out, ndim, dims)
+    apply_into(op, given, x)
+    if x is not out:
+        replace(out, x)
     return out
 
 
-cdef int prepare_out(str name, list tensors, Tensor out, int ndim,
-                     const Py_ssize_t* dims) except -1:
-    """Checks `out` and gives an empty one the shape of the result."""
+cdef Tensor target_for(str name, list tensors, Tensor out, int ndim, const Py_ssize_t* dims):
+    """`out`, after it was checked; for an empty one of another shape what it is to become."""
     cdef int d
     cdef Tensor x
     for x in tensors:
@@ -45,29 +46,37 @@ cdef int prepare_out(str name, list tensors, Tensor out, int ndim,
                 f"{name}: functions with out=... don't support automatic differentiation, but one "
                 "of the arguments requires grad")
     check_writable(name, out, False)
-    if out.ndim_ != ndim or not fits(out, dims):
-        if out.numel_:
-            raise RuntimeError(
-                f"{name}: out has shape {tuple(out.shape)} but the result has shape "
-                f"{tuple([dims[d] for d in range(ndim)])}; pass an empty tensor to have it resized")
-        replace(out, new_tensor(out.type, ndim, dims))
-    return 0
+    if out.ndim_ == ndim and fits(out, dims):
+        return out
+    if out.numel_:
+        raise RuntimeError(
+            f"{name}: out has shape {tuple(out.shape)} but the result has shape "
+            f"{tuple([dims[d] for d in range(ndim)])}; pass an empty tensor to have it resized")
+    return new_tensor(out.type, ndim, dims)
 
 
 def store_out(str name, tuple inputs, Tensor result, out):
     """Puts a result into `out`, for the operations that are not element-wise."""
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}: out must be a Tensor, not {type(out).__name__}")
-    prepare_out(name, [x for x in inputs if isinstance(x, Tensor)], out, result.ndim_, result.dims)
-    if KIND[result.type] > KIND[(<Tensor>out).type]:
-        raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
-                           f"output type {out.dtype}")
-    copy_result(out, result)
+    store_outs(name, inputs, (result,), (out,))
     return out
 
 
-cdef int copy_result(Tensor out, Tensor result) except -1:
-    cdef Tensor source = packed_copy(result, result.type) if may_overlap(result, out) else result
-    copy_into(out, source)
-    out.storage.version += 1
-    return 0
+def store_outs(str name, tuple inputs, tuple results, tuple outs):
+    """Puts each result into its `out`; where one can't be, none is."""
+    cdef list tensors = [x for x in inputs if isinstance(x, Tensor)], stores = []
+    cdef Tensor result, source, target, out
+    for result, given in zip(results, outs):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name}: out must be a Tensor, not {type(given).__name__}")
+        out = given
+        target = target_for(name, tensors, out, result.ndim_, result.dims)
+        if KIND[result.type] > KIND[out.type]:
+            raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
+                               f"output type {out.dtype}")
+        source = packed_copy(result, result.type) if may_overlap(result, target) else result
+        stores.append((source, target, out))
+    for source, target, out in stores:
+        copy_into(target, source)
+        target.storage.version += 1
+        if target is not out:
+            replace(out, target)

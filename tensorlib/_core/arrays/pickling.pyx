@@ -6,7 +6,9 @@ import pickle
 import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray, window
-from tensorlib._core.base.dtypes cimport BFLOAT16, ITEMSIZE, dtype_id, to_numpy_dtype
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, FLOAT_KIND, ITEMSIZE, KIND, dtype_id, to_numpy_dtype,
+)
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor, replace, requires_grad
 from tensorlib._core.tiles.copies cimport packed, packed_copy
@@ -30,6 +32,8 @@ def rebuild(cls, dtype, shape, data, bint wants_grad, attributes, name=None):
     cdef int ndim = parse_shape("unpickle", shape, dims), id = dtype_id(dtype)
     cdef Py_ssize_t nbytes = count("unpickle", ndim, dims) * ITEMSIZE[id]
     cdef Tensor x = None
+    if wants_grad and KIND[id] != FLOAT_KIND:
+        raise pickle.UnpicklingError(f"unpickle: a tensor of {dtype} can't require gradients")
     view = memoryview(data)
     if view.nbytes != nbytes:
         raise pickle.UnpicklingError(

@@ -85,7 +85,7 @@ def formatter(values):
     finite = values[np.isfinite(values) & (values != 0)]
     if not finite.size:
         return whole, 1
-    smallest, largest = np.abs(finite).min(), np.abs(finite).max()
+    smallest, largest = float(np.abs(finite).min()), float(np.abs(finite).max())
     integral = bool((finite == np.ceil(finite)).all())
     scientific = options.sci_mode
     if scientific is None:

@@ -4,7 +4,11 @@ Inside the core a dtype is its small integer id; the `dtype` objects are the pub
 (float16, bfloat16) store 16 bits and compute in float32.
 """
 
+cimport cython
+
 import numpy as np
+
+from tensorlib._core.base.closed cimport close_type
 
 cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8]
 cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 2, 2, 2, 2]
@@ -15,12 +19,11 @@ cdef list NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64",
                    "float16", "bfloat16", "float32", "float64"]
 
 
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class dtype:
     """The type of a tensor's elements, such as `tensorlib.float32`."""
-
-    def __init__(self):
-        raise TypeError(
-            "dtype: the element types are fixed; use one of them, such as tensorlib.float32")
 
     @property
     def itemsize(self):
@@ -50,6 +53,9 @@ cdef class dtype:
 
     def __deepcopy__(self, memo):
         return self
+
+
+close_type(dtype)
 
 
 cdef dtype _make(int id):

@@ -73,7 +73,6 @@ cdef extern from * nogil:
         pass
     pthread_mutex_t pool_mutex
     pthread_cond_t pool_wake
-    int INT_MAX
     int pthread_mutex_lock(pthread_mutex_t*)
     int pthread_mutex_unlock(pthread_mutex_t*)
     int pthread_cond_wait(pthread_cond_t*, pthread_mutex_t*)
@@ -120,6 +119,7 @@ cdef uint64_t ticket = 0xFFFFFFFF
 cdef Py_ssize_t done = 0
 
 cdef Py_ssize_t busy = 0      # 1 while a caller owns the pool
+MOST_THREADS = 4096           # more than any machine has processors; each one is started
 cdef Py_ssize_t threads = 1   # what set_num_threads asked for: the caller and threads - 1 workers
 cdef Py_ssize_t started = 0   # workers alive; changes under the mutex
 cdef Py_ssize_t sleepers = 0  # workers waiting on the condition; changes under the mutex
@@ -292,12 +292,13 @@ def get_num_threads():
 def set_num_threads(n):
     """Let one operation use up to n threads, the caller's among them; results do not depend on n.
 
-    Raises: TypeError if n is not an integer, RuntimeError if it is not positive.
+    Raises: TypeError if n is not an integer, RuntimeError if it is not positive or too large.
     """
     if isinstance(n, bool) or not isinstance(n, int):
         raise TypeError(f"set_num_threads expects an int, but got {type(n).__name__}")
-    if not 1 <= n <= INT_MAX:
-        raise RuntimeError(f"set_num_threads expects a positive integer, but got {n}")
+    if not 1 <= n <= MOST_THREADS:
+        raise RuntimeError(
+            f"set_num_threads expects a positive integer, at most {MOST_THREADS}, but got {n}")
     atomic_set(&threads, n)
     with nogil:
         pthread_mutex_lock(&pool_mutex)
@@ -352,7 +353,7 @@ def _initial_threads():
     asked = os.environ.get("TENSORLIB_NUM_THREADS")
     if asked is None:
         return usable_processors()
-    if not asked.isdecimal() or not 1 <= int(asked) <= INT_MAX:
+    if not asked.isdecimal() or not 1 <= int(asked) <= MOST_THREADS:
         raise ImportError(f"TENSORLIB_NUM_THREADS={asked!r} is not a positive integer")
     return int(asked)
 

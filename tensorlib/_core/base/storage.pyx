@@ -12,6 +12,8 @@ cimport cython
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
+from tensorlib._core.base.closed cimport close_type
+
 cdef extern from * nogil:
     """
     #include <stdint.h>
@@ -124,6 +126,9 @@ cdef class Storage:
     def __dealloc__(self):
         if self.capacity:
             release(self.data, self.capacity)
+
+
+close_type(Storage)
 
 
 cdef void release(char* data, Py_ssize_t capacity) noexcept:

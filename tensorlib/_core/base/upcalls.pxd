@@ -27,6 +27,7 @@ ctypedef int (*setitem_function)(object x, object key, object value) except -1
 ctypedef object (*from_data_function)(object data, int dtype_or_minus1)
 ctypedef object (*item_function)(object x)
 ctypedef int (*buffer_function)(object x, Py_buffer* buffer, int flags) except -1
+ctypedef int (*held_function)(object holder, object held) except -1
 
 cdef struct Upcalls:
     # what the slots of the Tensor type call
@@ -38,6 +39,7 @@ cdef struct Upcalls:
     from_data_function from_data
     item_function item
     buffer_function fill_buffer
+    held_function track_held
     # records of operations, each an `Op`
     PyObject* operations[N_OP_SLOTS]
     # functions of an `Op`: what its gradient needs, its backward operation, its forward-mode rule

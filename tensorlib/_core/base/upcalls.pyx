@@ -52,6 +52,10 @@ cdef int no_buffer(object x, Py_buffer* buffer, int flags) except -1:
     raise_unfilled("memoryview")
 
 
+cdef int no_track_held(object holder, object held) except -1:
+    raise_unfilled("setattr")
+
+
 def no_function(op):
     """Raises RuntimeError, in the place of a function of operations."""
     raise_unfilled(op.name)
@@ -65,4 +69,5 @@ upcalls.setitem = no_setitem
 upcalls.from_data = no_from_data
 upcalls.item = no_item
 upcalls.fill_buffer = no_buffer
+upcalls.track_held = no_track_held
 upcalls.needs_of = upcalls.gradient_of = upcalls.tangent_of = <PyObject*>no_function

@@ -1,10 +1,12 @@
 """Generators of random numbers: a seed and a count of draws."""
 
+cimport cython
 from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.string cimport memcpy
 
 import os
-from _thread import get_ident
 
 from tensorlib._core.base.dtypes cimport UINT8
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -19,6 +21,9 @@ cdef enum:
 cdef uint64_t FIRST_SEED = 67280421310721        # of a new Generator, as in PyTorch
 
 
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Generator:
     """A source of random numbers: a seed, and how many tensors were drawn from it.
 
@@ -105,22 +110,33 @@ default_generator = Generator()
 default_generator.seed()
 
 
-# How the threads draw that run a function for a whole batch: False where they may not, or a pair of
-# the sizes that every draw has besides its own, and of what makes its result one example.
-cdef dict plans = {}
+# How a thread draws that runs a function for a whole batch: False where it may not, or a pair of
+# the sizes that every draw has besides its own, and of what makes its result one example. Set
+# without an allocation, so that it can be set back whatever fails.
+cdef extern from * nogil:
+    """
+    static __thread PyObject* thread_plan = NULL;          /* owned; NULL: as ever */
+    static PyObject* current_plan(void) { return thread_plan; }
+    static void store_plan(PyObject* plan) { thread_plan = plan; }
+    """
+    PyObject* current_plan()
+    void store_plan(PyObject* plan)
 
 
 def set_plan(plan):
     """Sets how this thread draws (None: as ever) and returns how it did."""
-    before = plans.pop(get_ident(), None)
-    if plan is not None:
-        plans[get_ident()] = plan
+    cdef PyObject* held = current_plan()
+    before = None if held == NULL else <object>held
+    Py_XINCREF(NULL if plan is None else <PyObject*>plan)
+    store_plan(NULL if plan is None else <PyObject*>plan)
+    Py_XDECREF(held)
     return before
 
 
 cdef object plan_of(str name):
     """How this thread draws, where it does so for each example apart; else None."""
-    plan = plans.get(get_ident())
+    cdef PyObject* held = current_plan()
+    plan = None if held == NULL else <object>held
     if plan is False:
         raise RuntimeError(f"{name}: vmap: called random operation while in randomness error mode; "
                            "use vmap(..., randomness='same') or 'different', or draw the numbers "
@@ -130,19 +146,19 @@ cdef object plan_of(str name):
 
 cpdef tuple sizes_apart(str name):
     """The sizes of the batches whose examples draw apart, the outermost first."""
-    plan = plan_of(name) if plans else None
+    plan = plan_of(name)
     return () if plan is None else <tuple>plan[0]
 
 
 cpdef object seen_apart(object x):
     """What was drawn, as the examples see it."""
-    plan = plans.get(get_ident()) if plans else None
-    return plan[1](x) if plan else x
+    cdef PyObject* held = current_plan()
+    return (<object>held)[1](x) if held != NULL and <object>held else x
 
 
 cdef int refuse_apart(str name) except -1:
     """Raises where one tensor would have to take the numbers of examples that draw apart."""
-    if plans and plan_of(name) is not None:
+    if plan_of(name) is not None:
         raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
                            "share, with randomness='different', would draw the same for all; use "
                            "the form that returns a new tensor")
@@ -150,8 +166,7 @@ cdef int refuse_apart(str name) except -1:
 
 
 cdef Generator chosen(str name, object generator):
-    if plans:
-        plan_of(name)
+    plan_of(name)
     if generator is None:
         return <Generator>default_generator
     if not isinstance(generator, Generator):

@@ -1,6 +1,8 @@
 """Writing new values over a tensor's elements, and what that does to its history."""
 
-from tensorlib._core.apply.inplace cimport check_may_change, check_writable, forget, replaced_by
+from tensorlib._core.apply.inplace cimport (
+    check_may_change, check_writable, copied_from, take_histories,
+)
 from tensorlib._core.arrays.operands cimport operand, refuse_shared_write
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
@@ -8,25 +10,29 @@ from tensorlib._core.base.storage cimport untracked
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.node cimport mode, set_history
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, new_scalar, replace, requires_grad, same_shape,
+    Tensor, new_scalar, replace, requires_grad, same_shape,
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 
-cdef int overwritten(Tensor x, Tensor source) except -1:
-    """Notes that the elements of `x` are those of `source` now, or (None) constants.
-
-    What `x` was before gets a gradient of zero.
-    """
-    x.storage.version += 1
+cdef list histories_of(Tensor x, Tensor source):
+    """What becomes of the histories where the elements of `x` become those of `source`, or (None)
+    constants; None where nothing is recorded."""
     if not mode().grad or not (requires_grad(x) or source is not None and requires_grad(source)):
-        return 0
-    return forget(x) if source is None else replaced_by(x, alias(x), source)
+        return None
+    return copied_from(x, source)
+
+
+cdef int overwritten(Tensor x, Tensor source) except -1:
+    """Notes that the elements of `x` are those of `source` now, or (None) constants."""
+    x.storage.version += 1
+    return take_histories(histories_of(x, source))
 
 
 cdef int write(str name, Tensor x, Tensor source) except -1:
     """x := source, cast and broadcast, recorded."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, ndim
+    cdef list histories
     check_writable(name, x, mode().grad)
     ndim = broadcast(name, x.ndim_, x.dims, source.ndim_, source.dims, dims)
     for d in range(ndim):
@@ -34,8 +40,10 @@ cdef int write(str name, Tensor x, Tensor source) except -1:
             raise RuntimeError(
                 f"{name}: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
                 f"{tuple([dims[k] for k in range(ndim)])}")
+    histories = histories_of(x, source)
     copy_into(x, packed_copy(source, source.type) if may_overlap(source, x) else source)
-    return overwritten(x, source)
+    x.storage.version += 1
+    return take_histories(histories)
 
 
 def _count_write(Tensor x):
@@ -82,14 +90,17 @@ def zero_(Tensor self):
 cdef int write_number(str name, Tensor x, object value) except -1:
     """x := a Python number, recorded."""
     cdef Tensor one
+    cdef list histories
     check_writable(name, x, mode().grad)
+    histories = histories_of(x, None)
     if x.packed:
         fill_number(name, x, value)
     else:
         one = new_scalar(x.type)
         fill_number(name, one, value)
         copy_into(x, one)
-    return overwritten(x, None)
+    x.storage.version += 1
+    return take_histories(histories)
 
 
 def write_result(str name, Tensor x, given):
@@ -120,10 +131,10 @@ def take_layout(str name, Tensor x, view_of, tuple args):
     x.storage.version += 1
     try:
         view = view_of(x, *args)
+        replace(x, view)
     except BaseException:
         x.storage.version -= 1
         raise
-    replace(x, view)
     if view.grad_node is not None:
         set_history(x, view.grad_node, view.slot)
     return x

@@ -87,6 +87,7 @@ cdef Mode* mode() noexcept nogil
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef void track(Node node) noexcept
+cdef int track_held(Tensor holder, object held) except -1
 cdef void release_saved(Node node) noexcept
 cdef object hook_node(Node node, HookKind kind, int slot, object hook)
 cdef int set_history(Tensor x, object node, int slot) except -1

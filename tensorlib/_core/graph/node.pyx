@@ -11,11 +11,15 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 
 import traceback
+from functools import partial
 
+from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport first_version
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
+
+from tensorlib._core.graph.held import PLAIN, Notes, tensors_and_nodes
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -67,6 +71,9 @@ def recorded_so_far():
 
 
 @cython.final
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(65536)
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
@@ -120,8 +127,8 @@ cdef class Node:
     def metadata(self):
         """A dict for notes of the user's."""
         track(self)
-        if self.notes is None:
-            self.notes = {}
+        if type(self.notes) is not Notes:
+            self.notes = Notes(self.notes or {}, partial(track_note, self.sequence))
         return self.notes
 
     @property
@@ -208,10 +215,15 @@ cdef bint emptying = False
 
 
 cdef void die_later(PyObject* value) noexcept:
+    """Puts a reference on the list; where there is no memory for that it is let go at once."""
     global dying, n_dying, room_dying
+    cdef PyObject** grown
     if n_dying == room_dying:
-        room_dying = 2 * room_dying if room_dying else 64
-        dying = <PyObject**>realloc(dying, room_dying * sizeof(PyObject*))
+        grown = <PyObject**>realloc(dying, (2 * room_dying + 64) * sizeof(PyObject*))
+        if grown == NULL:
+            Py_DECREF(<object>value)
+            return
+        dying, room_dying = grown, 2 * room_dying + 64
     dying[n_dying] = value
     n_dying += 1
 
@@ -219,16 +231,18 @@ cdef void die_later(PyObject* value) noexcept:
 cdef void drop_references(Node node) noexcept:
     """Lets go of all that the node holds in its C arrays."""
     global n_dying, emptying
+    cdef PyObject* value
     cdef int i
     if node.is_leaf and node.n_saved:
         (<Tensor>node.saved[0].tensor).accumulator = NULL
     for i in range(node.n_edges):
         if node.edges[i].target != NULL:
-            die_later(node.edges[i].target)
+            value = node.edges[i].target
             node.edges[i].target = NULL
-    for i in range(node.n_saved):
-        die_later(node.saved[i].tensor)
-    node.n_saved = 0
+            die_later(value)
+    while node.n_saved:
+        node.n_saved -= 1
+        die_later(node.saved[node.n_saved].tensor)
     if emptying:
         return
     emptying = True
@@ -253,6 +267,63 @@ cdef void track(Node node) noexcept:
     for i in range(node.n_saved):
         if not node.packs:
             track_tensor(<Tensor>node.saved[i].tensor)
+
+
+# What the user hangs on a node or a tensor may hold tensors that were recorded on it before: these
+# and the nodes between are shown to the collector then.
+
+cdef int track_newer(Node root, int64_t since) except -1:
+    """Tracks what leads from `root` to nodes not older than the sequence number `since`."""
+    cdef list stack = [root]
+    cdef set seen = {root}
+    cdef Node node, target
+    cdef int i
+    while stack:
+        node = stack.pop()
+        if node.sequence < since:
+            continue
+        track(node)
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL:
+                target = <Node>node.edges[i].target
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+    return 0
+
+
+cdef int track_all(object held, int64_t since) except -1:
+    """Tracks the tensors in an object, and what they have in the graph since a sequence number."""
+    cdef Tensor x
+    if type(held) in PLAIN:
+        return 0
+    for found in tensors_and_nodes(held, Node):
+        if isinstance(found, Node):
+            track_newer(found, since)
+            continue
+        x = found
+        track_tensor(x)
+        if x.grad_node is not None:
+            track_newer(x.grad_node, since)
+    return 0
+
+
+cdef int track_held(Tensor holder, object held) except -1:
+    """Tracks what a tensor is about to hold: see `track_all`."""
+    cdef int64_t since = next_sequence
+    if holder.grad_node is not None:
+        since = (<Node>holder.grad_node).sequence
+    elif holder.accumulator != NULL:
+        since = 0                      # this node is younger than the first one that led to it
+    if type(held) not in PLAIN:
+        track_tensor(holder)
+        track_all(held, since)
+    return 0
+
+
+def track_note(int64_t since, note):
+    """Tracks what is noted at a node of this sequence number."""
+    track_all(note, since)
 
 
 cdef traverseproc traverse_fields = type_slots.tp_traverse
@@ -282,6 +353,7 @@ cdef int clear(PyObject* self) noexcept:
 
 type_slots.tp_traverse = traverse
 type_slots.tp_clear = clear
+close_type(Node)
 
 
 # ---- building the graph --------------------------------------------------------------------------
@@ -398,6 +470,8 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
             leaf = <Tensor>node.saved[0].tensor
             leaf.hooks = node.hooks
     track(node)
+    if kind != RETAINS:                # that one holds its tensor weakly
+        track_all(hook, 0 if node.is_leaf else node.sequence)
     key = object()
     node.hooks[key] = (<int>kind, slot, hook)
     return RemovableHandle(node.hooks, key)

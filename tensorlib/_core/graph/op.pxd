@@ -66,7 +66,7 @@ cdef class Op:
     cdef readonly tuple places         # of the arguments among all that a call takes
     cdef public object function        # what the user calls
     cdef public dict testing           # reference, samples, edges, waivers: what the tests use
-    cdef readonly list rules           # Rule or None for each argument
+    cdef readonly tuple rules          # Rule or None for each argument
     cdef object backward               # the backward operation, once asked for
     cdef frozenset kept_attributes     # those that some rule names
     cdef int n_args

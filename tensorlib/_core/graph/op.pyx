@@ -4,6 +4,7 @@ cimport cython
 
 from types import MappingProxyType
 
+from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.graph.node cimport OUTPUT, mode
 from tensorlib._core.tiles.loops cimport loop_id
@@ -55,7 +56,13 @@ cdef class Rule:
         return f"<rule of {', '.join(self.names)}>"
 
 
+close_type(Rule)
+
+
 @cython.final
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class Op:
     """One operation: what it computes, its gradient and its forward-mode rule.
 
@@ -63,11 +70,12 @@ cdef class Op:
     `places` are those of the tensors in a call, where they do not come first.
     """
 
-    def __init__(self, str name, str doc, arguments, attributes=(), defaults=(), outputs=("out",),
-                 *, forward=None, loop=None, boolean_inputs=(), bint to_float=False, refuses=None,
-                 bint differentiable=True, bint variadic=False, bint is_view=False,
-                 bint takes_out=False, bint random=False, returns=None, convert=None, places=None,
-                 str linearity="", testing=None, bint registered=True):
+    def __cinit__(self, str name, str doc or None, arguments, attributes=(), defaults=(),
+                  outputs=("out",), *, forward=None, loop=None, boolean_inputs=(),
+                  bint to_float=False, refuses=None, bint differentiable=True, bint variadic=False,
+                  bint is_view=False, bint takes_out=False, bint random=False, returns=None,
+                  convert=None, places=None, str linearity="", testing=None,
+                  bint registered=True):
         if registered and name in OPS:
             raise ValueError(f"ops: an operation named {name!r} exists already")
         self.name = name
@@ -90,7 +98,7 @@ cdef class Op:
         self.convert = convert
         self.places = tuple(range(self.n_args) if places is None else places)
         self.testing = testing or {}
-        self.rules = [None] * self.n_args
+        self.rules = (None,) * self.n_args
         self.kept_attributes = frozenset()
         self.to_float = to_float
         self.guard = GUARDS[refuses]
@@ -103,8 +111,8 @@ cdef class Op:
         if registered:
             OPS[name] = self
 
-    def add_rule(self, str argument, function, program=None, constant=None, bint spreads=False,
-                 names=None):
+    def add_rule(self, str argument or None, function, program=None, constant=None,
+                 bint spreads=False, names=None):
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
         The parameters of `function` name what it needs and so what is kept: `g`, an output, an
@@ -123,12 +131,14 @@ cdef class Op:
         if spreads:
             rule.kind = SPREAD
         if argument is None:
-            self.rules = [rule] * self.n_args
+            self.rules = (rule,) * self.n_args
         elif argument not in self.arguments:
             raise ValueError(
                 f"{self.name}: has no argument {argument!r}; it takes {self.arguments}")
         else:
-            self.rules[self.arguments.index(argument)] = rule
+            rules = list(self.rules)
+            rules[self.arguments.index(argument)] = rule
+            self.rules = tuple(rules)
 
     cdef Rule make_rule(self, function, names, int most):
         """A rule of `function` whose parameters, or `names` in their place, are found."""
@@ -193,8 +203,9 @@ cdef class Op:
     def gradient(self):
         """The backward operation, an Op with a gradient of its own; None where there is none.
 
-        It takes what `needs` names, then the forward's attributes, `shapes` and `dtypes` of the
-        inputs, and gives a tuple: the gradient of each input.
+        It takes what `needs` names, then by keyword the forward's attributes and, unless the
+        operation is made of others, `likes`, the shape and dtype of each input. It gives a tuple:
+        the gradient of each input.
         """
         if self.backward is None and self.differentiable:
             self.backward = (<object>upcalls.gradient_of)(self)

@@ -1,7 +1,9 @@
+from tensorlib._core.base.storage cimport Storage
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef int keep(Node node, int bit, Tensor x) except -1
+cdef void note_written(Node node, Storage storage) noexcept
 cdef void forget_unpacked(Node node)
 cdef str recorded_at(Node node)
 cdef int check_not_released(Node node) except -1

@@ -7,10 +7,11 @@ from libc.stdint cimport int64_t
 
 import os
 
+from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.base.shape cimport make_size
-from tensorlib._core.base.storage cimport untracked
-from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, mode
+from tensorlib._core.base.storage cimport Storage, untracked
+from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims, mode
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 cdef extern from * nogil:
@@ -42,6 +43,9 @@ cdef class Packed:
     """What stands for a saved value that `pack` made something else of."""
     cdef object content, unpack, shape, unpacked
     cdef int type
+
+
+close_type(Packed)
 
 
 cdef Packed packed_value(Node node, Tensor x):
@@ -88,6 +92,14 @@ cdef void forget_unpacked(Node node):
         (<Packed>node.saved[i].tensor).unpacked = None
 
 
+cdef void note_written(Node node, Storage storage) noexcept:
+    """Notes that what a node saved of a storage was written by the node's own operation."""
+    cdef int i
+    for i in range(0 if node.packs else node.n_saved):
+        if (<Tensor>node.saved[i].tensor).storage is storage:
+            node.saved[i].version = storage.version
+
+
 cdef str HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -125,7 +137,24 @@ cdef Tensor saved_at(Node node, int i, int bit):
             f"version {x.storage.version} but was saved at version {saved.version}"
             f"{recorded_at(node)}. Use the out-of-place form of the later operation, or clone() "
             "the value first")
+    if 0 <= bit < OUTPUT and not is_laid_out(x, &node.edges[bit]):
+        raise RuntimeError(
+            f"backward: input {bit} of {node.op.name} is a tensor of shape {tuple(x.shape)} and "
+            f"{x.dtype} now: its data was set to other data, of another shape or dtype, after the "
+            "operation ran")
     return x
+
+
+cdef inline bint is_laid_out(Tensor x, Edge* edge) noexcept:
+    """Whether a saved input still has the dtype and sizes that the operation ran on."""
+    cdef const Py_ssize_t* dims = edge_dims(edge)
+    cdef int d
+    if x.type != edge.dtype or x.ndim_ != edge.ndim:
+        return False
+    for d in range(x.ndim_):
+        if x.dims[d] != dims[d]:
+            return False
+    return True
 
 
 cdef int saved_place(Node node, int bit) noexcept:

@@ -1,13 +1,13 @@
 """Parsed index expressions for a batch of tensors."""
 
-from tensorlib._core.index.keys cimport Index, is_indexed, n_index_dims
+from tensorlib._core.index.keys cimport Index, is_indexed, n_index_dims, new_index
 
 cdef object WHOLE = slice(None)
 
 
 def lifted(Index index):
     """The parsed key that picks from each of a batch of tensors, in dim 0, what `index` does."""
-    cdef Index out = Index.__new__(Index)
+    cdef Index out = new_index()
     out.basic = (WHOLE, *index.basic)
     out.positions = None if index.positions is None else (None, *index.positions)
     out.sizes = None if index.sizes is None else (0, *index.sizes)

@@ -230,8 +230,25 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
 
     Without `copy` the index itself if it is packed, its positions neither counted nor checked.
     """
+    cdef Tensor like = as_vector(x)
+    check_index(name, x, dim, index)
+    if not copy and index.packed and index.type == INT64:
+        return index                         # `take_along` looks whether all are in range
+    return wrapped(index, like.dims[dim], dim, name)
+
+
+cdef Tensor as_vector(Tensor x):
+    """`x`, or the one element of a 0-d tensor as a vector."""
+    cdef Py_ssize_t one = 1
+    return x if x.ndim_ else new_view(x, 1, &one, &one, x.data_pointer)
+
+
+cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1:
+    """Raises unless the index has the dims of the tensor, none but `dim` longer than its."""
     cdef Tensor like = as_vector(x), places = as_vector(index)
     cdef int d
+    if not 0 <= dim < like.ndim_:
+        raise IndexError(f"{name}: dim {dim} is not one of {like.ndim_}, counted from the front")
     if index.numel_:                         # an empty one may have any dtype, as in PyTorch
         check_positions(name, index)
     if like.ndim_ != places.ndim_:
@@ -243,15 +260,7 @@ def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
             raise RuntimeError(
                 f"{name}: size of index {list(index.shape)} exceeds input {list(x.shape)} apart "
                 f"from dimension {dim}")
-    if not copy and index.packed and index.type == INT64:
-        return index                         # `take_along` looks whether all are in range
-    return wrapped(index, like.dims[dim], dim, name)
-
-
-cdef Tensor as_vector(Tensor x):
-    """`x`, or the one element of a 0-d tensor as a vector."""
-    cdef Py_ssize_t one = 1
-    return x if x.ndim_ else new_view(x, 1, &one, &one, x.data_pointer)
+    return 0
 
 
 cdef int walk_wrapped(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
@@ -269,21 +278,29 @@ cdef int walk_wrapped(line run, Tensor x, int dim, Tensor places, Tensor y, bint
     return 0
 
 
-def take_along(Tensor x, int dim, Tensor places):
-    """The elements of `x` at positions along a dim (wrapped). Raises: IndexError."""
+def take_along(Tensor x, int dim, Tensor index):
+    """The elements of `x` at positions along a dim. Raises IndexError, RuntimeError."""
+    cdef Tensor places = positions("gather", x, dim, index, False)
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
     walk_wrapped(picking(x.type), as_vector(x), dim, as_vector(places), as_vector(out), False)
     return out
 
 
-def add_along(Tensor values, shape, int dim, Tensor places):
-    """Zeros of sizes `shape` with the values added at positions along a dim."""
+def add_along(Tensor values, shape, int dim, Tensor index):
+    """Zeros of sizes `shape` with the values, one for each position, added along a dim.
+
+    Raises: IndexError, RuntimeError.
+    """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim = parse_shape("gather", shape, dims)
     cdef int given = values.type
     cdef bint half = given == FLOAT16 or given == BFLOAT16
     cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
-    cdef Tensor out = new_tensor(dtype, ndim, dims)
+    cdef Tensor out = new_tensor(dtype, ndim, dims), places
+    places = positions("gather", out, dim, index, False)
+    if not same_shape(values, places):
+        raise RuntimeError(f"gather: values of shape {tuple(values.shape)} can't be added at "
+                           f"positions of shape {tuple(places.shape)}")
     zero(out)
     walk_wrapped(adding(dtype), as_vector(out), dim, as_vector(places),
                  as_vector(packed_copy(values, FLOAT32) if half else values), True)

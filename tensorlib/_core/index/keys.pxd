@@ -12,6 +12,7 @@ cdef class Index:
     cdef int first             # over the dims of the view from here on
     cdef int at                # where the indexed dims stand in the result
 
+cdef Index new_index()
 cpdef Index parse(Tensor x, object key)
 cpdef Tensor take(Tensor x, Index index)
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1

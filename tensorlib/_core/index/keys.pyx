@@ -21,6 +21,7 @@ import numpy as np
 
 from tensorlib._core.arrays.convert cimport existing, from_data
 from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
 )
@@ -62,12 +63,19 @@ cdef class Index:
         return self.places if self.mask is None else (packed_copy(self.mask, BOOL),)
 
 
+close_type(Index)
+
+
+cdef Index new_index():
+    return Index.__new__(Index)
+
+
 cpdef Index parse(Tensor x, object key):
     """The parsed key; positions and masks are checked and copied, the view is made when applied.
 
     Raises: IndexError, TypeError for what is no index.
     """
-    cdef Index index = Index.__new__(Index)
+    cdef Index index = new_index()
     cdef list parts = [], basic = [], slots = []
     cdef Tensor part
     cdef Kind kind
@@ -273,8 +281,8 @@ cdef bint one_step(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
 
 cdef Index with_positions(Index index, int ndim):
     """The same key, with the positions of the ones of its mask in place of the mask."""
-    cdef Index out = Index.__new__(Index)
-    out.basic, out.first, out.at = index.basic, index.first, index.at
+    cdef Index out = new_index()
+    out.basic, out.first, out.at, out.sizes = index.basic, index.first, index.at, index.sizes
     positions = (None,) * index.first + tuple(true_positions(index.mask))
     out.positions = positions + (None,) * (ndim - len(positions))
     return out

@@ -226,8 +226,9 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t numel = 1
     cdef int d, k = 0, place = 0
+    cdef bint fits = g.ndim_ == (ndim if keepdim else ndim - n_reduced)
     cdef Tensor out
-    for d in range(ndim):
+    for d in range(ndim if fits else 0):
         numel *= dims[d]
         if k < n_reduced and reduced[k] == d:
             steps[d] = 0
@@ -235,7 +236,12 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
             place += keepdim
         else:
             steps[d] = g.steps[place]
+            fits = fits and g.dims[place] == dims[d]
             place += 1
+    if not fits:
+        raise RuntimeError(
+            f"backward: a gradient of shape {tuple(g.shape)} is not that of a reduction of "
+            f"{tuple([dims[d] for d in range(ndim)])} over {n_reduced} dims")
     if n_reduced == ndim and numel <= FILLED:
         out = new_tensor(g.type, ndim, dims)
         find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)

@@ -14,7 +14,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
     dtype_object,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, settled, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.reduce.arrange cimport (
@@ -325,8 +325,9 @@ def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
             outer *= x.dims[d]
         elif d > along:
             inner *= x.dims[d]
-    if x.ndim_ and x.dims[along] != 1:
-        raise RuntimeError(f"put_along: size 1 wanted in dim {along} of {tuple(x.shape)}")
+    if x.dims[along] != 1 if x.ndim_ else size != 1:
+        raise RuntimeError(f"put_along: elements of shape {tuple(x.shape)} can't be put along dim "
+                           f"{dim} of size {size}: they have one for each place")
     out = new_tensor(x.type, x.ndim_, dims)
     zero(out)
     at, from_ = <int64_t*>where_to.data_pointer, source.data_pointer
@@ -394,11 +395,12 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
                     int result):
     """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
     cdef int along, dtype = compute_dtype(result)
+    if grad is not None and (not same_shape(grad, input) or KIND[result] != FLOAT_KIND):
+        raise RuntimeError(
+            f"{name}_backward: expects a floating result and a gradient of its shape, got "
+            f"{dtype_object(result)} of {tuple(input.shape)} and {tuple(grad.shape)}")
     cdef Tensor x = cast(input, dtype), y
     cdef Py_ssize_t n
-    if grad is not None and not same_shape(input, grad):
-        raise RuntimeError(f"{name}: the gradient has shape {tuple(grad.shape)}, the result "
-                           f"{tuple(input.shape)}")
     dim = settled(dim)
     along = wrap_dim(name, dim, input.ndim_)
     if along < input.ndim_ - 1:
@@ -475,9 +477,7 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
     """`g`, of the shape of a result, expanded to the shape that was reduced: a sum's gradient."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int reduced[MAX_NDIM]
-    cdef int ndim = len(input_shape), d, n
-    for d in range(ndim):
-        dims[d] = input_shape[d]
+    cdef int ndim = parse_shape("sum", input_shape, dims), d, n
     n = reduced_dims(dim, ndim, reduced)
     if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
         return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)

@@ -124,7 +124,7 @@ def name(Tensor self):
     return self.label
 
 
-def set_name(Tensor self, str value):
+def set_name(Tensor self, str value or None):
     """Names the tensor."""
     self.label = value
 
@@ -137,7 +137,7 @@ def data(Tensor self):
     return x
 
 
-def set_data(Tensor self, Tensor value not None):
+def set_data(Tensor self, Tensor value):
     """Makes the tensor show the elements of `value`; its place in the graph stays."""
     cdef Tensor shown = value
     if value.type != self.type and requires(self):

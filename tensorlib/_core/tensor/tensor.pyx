@@ -12,6 +12,7 @@ from cpython.ref cimport Py_DECREF
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free
 
+from tensorlib._core.base.closed cimport ClosedType, newfunc
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -28,11 +29,15 @@ from tensorlib._core.base.upcalls cimport (
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
+    int PyObject_GenericSetAttr(object x, object name, object value) except -1
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
     struct TypeWithDict "_typeobject":
         PyObject* tp_dict
 
 
+@cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 @cython.freelist(65536)
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
@@ -139,6 +144,7 @@ cdef class Tensor:
             if not same_shape(self, value):
                 raise RuntimeError(
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
+            upcalls.track_held(self, value)
         self.gradient = value
 
     @grad.deleter
@@ -148,6 +154,11 @@ cdef class Tensor:
     def detach(self):
         """A view of the same elements, outside the graph."""
         return alias(self)
+
+    def __setattr__(self, name, value):
+        if type(self) is not Tensor:         # what it keeps may be a view or a result of it
+            upcalls.track_held(self, value)
+        PyObject_GenericSetAttr(self, name, value)
 
     # ---- operators --------------------------------------------------------------------------
 
@@ -278,7 +289,8 @@ cdef class Tensor:
         return upcalls.unary(INVERT, self)
 
     def __richcmp__(self, other, int op):
-        return upcalls.binary(<OpSlot>(<int>LT + op), self, other)     # in Python's order
+        # Python numbers them in the order of OpSlot: LT, LE, EQ, NE, GT, GE
+        return upcalls.binary(<OpSlot>(<int>LT + op), self, other)
 
     def __hash__(self):
         return <Py_hash_t>(<size_t><PyObject*>self >> 4)
@@ -456,13 +468,7 @@ cdef int replace(Tensor x, Tensor other) except -1:
 # `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
 # an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
 
-ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
-
-cdef extern from "Python.h":
-    struct TypeWithNew "_typeobject":
-        newfunc tp_new
-
-cdef newfunc new_uninitialised = (<TypeWithNew*><PyObject*>Tensor).tp_new
+cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
 
 
 cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
@@ -477,7 +483,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
     return made
 
 
-(<TypeWithNew*><PyObject*>Tensor).tp_new = new_empty
+(<ClosedType*><PyObject*>Tensor).tp_new = new_empty
 
 
 def attach(str name, object function):

@@ -11,7 +11,7 @@ cdef class TileProgram:
     steps. With no steps the program copies and casts its input.
     """
 
-    def __init__(self, int n_inputs, steps, constants=(), boolean_inputs=()):
+    def __cinit__(self, int n_inputs, steps, constants=(), boolean_inputs=()):
         if n_inputs > MAX_INPUTS or len(constants) > MAX_CONSTANTS or len(steps) > MAX_STEPS:
             raise ValueError(f"TileProgram: too long: {steps}")
         self.n_inputs = n_inputs

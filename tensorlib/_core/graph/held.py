@@ -1,0 +1,71 @@
+"""What an object of the user's holds: tensors and nodes that can be part of a cycle with it."""
+
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
+
+from tensorlib._core.tensor.tensor import Tensor
+
+LOOKED_INTO = 1000       # objects, at most
+PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
+
+
+def contents(cell):
+    """What a closure's cell holds, in a tuple that is empty where it holds nothing yet."""
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
+
+
+def parts_of(thing):
+    """What an object holds, of the kinds that people make; nothing for others."""
+    if isinstance(thing, (list, tuple, set, frozenset)):
+        return tuple(thing)
+    if isinstance(thing, dict):
+        return tuple(thing.values())
+    if isinstance(thing, (type, ModuleType)):
+        return ()
+    if isinstance(thing, FunctionType):
+        cells = [part for cell in thing.__closure__ or () for part in contents(cell)]
+        return (*cells, *(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values())
+    if isinstance(thing, MethodType):
+        return thing.__self__, thing.__func__
+    if isinstance(thing, partial):
+        return thing.func, *thing.args, *thing.keywords.values()
+    return tuple((getattr(thing, "__dict__", None) or {}).values())
+
+
+def tensors_and_nodes(held, node_type):
+    """The tensors and nodes in an object: in its closure, its attributes, its items and theirs."""
+    stack, seen, found = [held], {}, []
+    while stack and len(seen) < LOOKED_INTO:
+        thing = stack.pop()
+        if type(thing) in PLAIN or id(thing) in seen:
+            continue
+        seen[id(thing)] = thing
+        if isinstance(thing, (Tensor, node_type)):
+            found.append(thing)
+        if type(thing) is not Tensor and type(thing) is not node_type:
+            stack.extend(parts_of(thing))
+    return found
+
+
+class Notes(dict):
+    """The notes of a node, which is told (`track`) of what it is given."""
+
+    def __init__(self, notes, track):
+        super().__init__(notes)
+        self.track = track
+
+    def __setitem__(self, key, value):
+        self.track(value)
+        super().__setitem__(key, value)
+
+    def setdefault(self, key, default=None):
+        self.track(default)
+        return super().setdefault(key, default)
+
+    def update(self, *args, **kwargs):
+        notes = dict(*args, **kwargs)
+        self.track(notes)
+        super().update(notes)
