@@ -297,7 +297,7 @@ cdef int track_all(object held, int64_t since) except -1:
     cdef Tensor x
     if type(held) in PLAIN:
         return 0
-    for found in tensors_and_nodes(held, Node):
+    for found in (held,) if type(held) is Tensor else tensors_and_nodes(held, Node):
         if isinstance(found, Node):
             track_newer(found, since)
             continue
