@@ -44,11 +44,12 @@ cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
 
 
 cdef bint add_in_place(Tensor x, Tensor g) except -1:
-    """x += g where both are plain buffers of one dtype; False where they are not."""
+    """x += g where both are plain buffers of one dtype that may be written; else False."""
     cdef Loop* loop = find_loop(ADD_LOOP, x.type)
     cdef char* inputs[2]
     cdef bint is_scalar[2]
-    if loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g):
+    if (loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g)
+            or not x.packed or not x.storage.writable):
         return False
     inputs[0], inputs[1] = x.data_pointer, g.data_pointer
     is_scalar[0] = is_scalar[1] = False
@@ -71,12 +72,7 @@ cdef int accumulate(Node node, bint create_graph) except -1:
     if leaf.gradient is None:
         leaf.gradient = <Tensor>g if create_graph or only_ours(g) else (
             packed_copy(<Tensor>g, (<Tensor>g).type))
-    elif create_graph or not may_grow(<Tensor>leaf.gradient) or not add_in_place(
-            <Tensor>leaf.gradient, <Tensor>g):
+    elif (create_graph or requires_grad(<Tensor>leaf.gradient)
+            or not add_in_place(<Tensor>leaf.gradient, <Tensor>g)):
         leaf.gradient = apply_binary(<Op>registered(ADD), leaf.gradient, <Tensor>g)
     return 0
-
-
-cdef inline bint may_grow(Tensor gradient) noexcept:
-    """Whether a `.grad` may be added to in place."""
-    return not requires_grad(gradient) and gradient.packed and gradient.storage.writable
