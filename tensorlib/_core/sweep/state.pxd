@@ -126,11 +126,6 @@ cdef Sweep* own_sweep() noexcept
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between)
 
 
-cdef inline bint is_outside(Node node, int64_t since) noexcept:
-    """Whether a node stands for a leaf or was recorded before `since`, if that is given."""
-    return since > 0 and (node.is_leaf or node.sequence < since)
-
-
 cdef inline bint wants_all(Sweep* sweep) noexcept:
     """Whether the gradients of all leaves are wanted: nothing that is reached is left out."""
     return sweep.targets == NULL and sweep.no_grad == NULL

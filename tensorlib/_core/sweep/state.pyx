@@ -85,15 +85,22 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     return 0
 
 
-cdef int go_into(Sweep* sweep, Node node) except -1:
-    """Puts a node on the walk's path when the walk comes by for the first time."""
+cdef bint go_into(Sweep* sweep, Node node) except -1:
+    """Puts a node on the walk's path when the walk comes by for the first time.
+
+    False where it is left out, as a leaf or as one that was recorded before `since`.
+    """
     if node.visit.sweep != sweep.id:
+        if sweep.since > 0 and (node.is_leaf or node.sequence < sweep.since):
+            sweep.left_out = True
+            return False
         enter(sweep, node)
     elif node.visit.cursor < 0:
         node.visit.cursor = node.n_edges
     else:
-        return 0
-    return push(&sweep.ready, node)
+        return True
+    push(&sweep.ready, node)
+    return True
 
 
 cdef int walk(Sweep* sweep, Node root) except -1:
@@ -118,11 +125,8 @@ cdef int walk(Sweep* sweep, Node root) except -1:
         if edge.target == NULL or is_zero(sweep, edge):
             continue
         target = <Node>edge.target
-        if target.visit.sweep != sweep.id and is_outside(target, sweep.since):
-            sweep.left_out = True
-            continue
-        go_into(sweep, target)
-        target.visit.pending += 1
+        if go_into(sweep, target):
+            target.visit.pending += 1
     return 0
 
 
@@ -208,10 +212,7 @@ cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     try:
         begin(&look, inputs, True)
         for node in roots:
-            if node.visit.sweep == look.id or not is_outside(node, since):
-                walk(&look, node)
-            else:
-                look.left_out = True
+            walk(&look, node)
         for k in range(look.visited.n):
             node = <Node>look.visited.items[k]
             if node.visit.passes_on if between else not node.visit.asked:
