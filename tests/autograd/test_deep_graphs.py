@@ -1,6 +1,7 @@
 """Graphs a million nodes deep or wide: built, swept and freed without recursion."""
 
 import gc
+import sys
 import threading
 
 import pytest
@@ -103,3 +104,9 @@ def test_a_graph_is_freed_by_reference_counts_alone():
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_nodes_do_not_share_pools_of_memory_with_tensors():
+    x = tl.ones(2, requires_grad=True).tanh()
+    blocks = [-(-sys.getsizeof(value) // 16) for value in (x.grad_fn, x)]    # as Python allocates
+    assert blocks[0] < blocks[1]             # else tensors lie between nodes, and sweeps slow down

@@ -274,3 +274,36 @@ def test_what_is_in_no_cycle_costs_the_collector_nothing():
     assert not gc.is_tracked(x) and not gc.is_tracked(y)
     y.register_hook(lambda g: None)
     assert gc.is_tracked(y) and gc.is_tracked(y * 2) and gc.is_tracked(y.grad_fn)
+
+
+def test_what_dies_at_the_end_of_a_sweep_may_run_one_itself():
+    x = leaf(2.0, 3.0)
+    y = x * x
+    fourth_powers = (y * y).sum()
+    found = []
+
+    class Last:
+        def __del__(self):
+            found.append(tl.autograd.grad(fourth_powers, x, retain_graph=True)[0])
+
+    class Holds(tl.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.last = Last()
+            return a.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    z = Holds.apply(y)
+    out = z.sum()
+
+    def let_go(g):
+        z.detach_()
+        out.detach_()
+
+    y.register_hook(let_go)
+    out.backward(retain_graph=True)
+    assert_close(found[0], tl.tensor([32.0, 108.0], dtype=tl.float64))
+    assert_close(x.grad, tl.tensor([4.0, 6.0], dtype=tl.float64))

@@ -22,8 +22,11 @@ cdef int ADD_LOOP = loop_id("add")
 
 
 cdef inline bint only_ours(PyObject* g) noexcept:
-    """Whether a gradient held once here has a buffer that nobody else can see."""
-    cdef Tensor x = <Tensor>g
+    """Whether nobody else can see a gradient, which is held once here, nor its buffer."""
+    cdef Tensor x
+    if Py_REFCNT(g) != 1:
+        return False
+    x = <Tensor>g
     return (x.packed and x.storage.capacity != 0
             and Py_REFCNT(<PyObject*>x.storage) == 1)
 
@@ -31,8 +34,7 @@ cdef inline bint only_ours(PyObject* g) noexcept:
 cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
     """Adds `g` to the gradient that waits at an output of a node."""
     cdef object total
-    if (not create_graph and Py_REFCNT(place[0]) == 1 and only_ours(place[0])
-            and add_in_place(<PyObject*>place[0], g)):
+    if not create_graph and only_ours(place[0]) and add_in_place(<Tensor>place[0], g):
         return 0
     total = apply_binary(<Op>registered(ADD), <object>place[0], g)
     Py_DECREF(<object>place[0])
@@ -41,13 +43,13 @@ cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
     return 0
 
 
-cdef bint add_in_place(PyObject* total, Tensor g) except -1:
-    """total += g where both are plain buffers of one dtype; False where they are not."""
-    cdef Tensor x = <Tensor>total
+cdef bint add_in_place(Tensor x, Tensor g) except -1:
+    """x += g where both are plain buffers of one dtype that may be written; else False."""
     cdef Loop* loop = find_loop(ADD_LOOP, x.type)
     cdef char* inputs[2]
     cdef bint is_scalar[2]
-    if loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g):
+    if (loop.run == NULL or g.type != x.type or not g.packed or not same_shape(x, g)
+            or not x.packed or not x.storage.writable):
         return False
     inputs[0], inputs[1] = x.data_pointer, g.data_pointer
     is_scalar[0] = is_scalar[1] = False
@@ -68,14 +70,9 @@ cdef int accumulate(Node node, bint create_graph) except -1:
     if create_graph:
         track_tensor(leaf)
     if leaf.gradient is None:
-        leaf.gradient = <Tensor>g if create_graph or Py_REFCNT(g) == 1 and only_ours(g) else (
+        leaf.gradient = <Tensor>g if create_graph or only_ours(g) else (
             packed_copy(<Tensor>g, (<Tensor>g).type))
-    elif create_graph or not may_grow(<Tensor>leaf.gradient) or not add_in_place(
-            <PyObject*>leaf.gradient, <Tensor>g):
+    elif (create_graph or requires_grad(<Tensor>leaf.gradient)
+            or not add_in_place(<Tensor>leaf.gradient, <Tensor>g)):
         leaf.gradient = apply_binary(<Op>registered(ADD), leaf.gradient, <Tensor>g)
     return 0
-
-
-cdef inline bint may_grow(Tensor gradient) noexcept:
-    """Whether a `.grad` may be added to in place."""
-    return not requires_grad(gradient) and gradient.packed and gradient.storage.writable

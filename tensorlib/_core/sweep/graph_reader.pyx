@@ -51,9 +51,7 @@ def leads_outside(list roots, list inputs, int64_t since):
 
     The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
     """
-    cdef bint outside
-    nodes_below(roots, inputs, since, True, &outside)
-    return outside
+    return nodes_below(roots, inputs, since, True)[1]
 
 
 def nodes_between(list inputs, list roots, int64_t since):
@@ -61,8 +59,7 @@ def nodes_between(list inputs, list roots, int64_t since):
 
     Those are left out themselves. None was recorded before `since`.
     """
-    cdef bint outside
-    return sorted(nodes_below(roots, inputs, since, True, &outside), key=age)
+    return sorted(nodes_below(roots, inputs, since, True)[0], key=age)
 
 
 def age(Node node):

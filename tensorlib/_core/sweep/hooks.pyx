@@ -15,7 +15,7 @@ from tensorlib._core.graph.node cimport (
     hook_node,
 )
 from tensorlib._core.graph.saved cimport recorded_at
-from tensorlib._core.sweep.state cimport grad_place, grads_of
+from tensorlib._core.sweep.state cimport grad_at, grad_place, grads_of
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape, track_tensor
 
 
@@ -76,7 +76,7 @@ cdef int replace_grad(Node node, int slot, object value, object hook) except -1:
     cdef PyObject** place = grad_place(node, slot)
     cdef PyObject* old = place[0]
     if value is not None:
-        Py_INCREF(checked(value, <Tensor>old if old != NULL else None, hook))
+        Py_INCREF(checked(value, grad_at(node, slot), hook))
         place[0] = <PyObject*>value
         Py_XDECREF(old)
     return 0
@@ -84,12 +84,11 @@ cdef int replace_grad(Node node, int slot, object value, object hook) except -1:
 
 cdef int run_tensor_hooks(Node node) except -1:
     """Calls the hooks of tensors, whose result takes the gradient's place; retain_grad's last."""
-    cdef PyObject* g
     for kind in (ON_TENSOR, RETAINS):
         for slot, hook in hooks_of(node, kind):
-            g = grad_place(node, slot)[0]
-            if g != NULL:
-                replace_grad(node, slot, hook(<object>g), hook)
+            g = grad_at(node, slot)
+            if g is not None:
+                replace_grad(node, slot, hook(g), hook)
     return 0
 
 

@@ -133,11 +133,10 @@ def captured(tuple outputs, tuple inputs, int64_t since):
     cdef list own = [gradient_node(x) for x in inputs]
     cdef list roots = [gradient_node(x) for x in outputs]
     cdef dict found = {}                     # by node and number of the output
-    cdef bint outside
     cdef Node node
     cdef Tensor x
     cdef int i
-    nodes = nodes_below(roots, own, since, False, &outside)
+    nodes, outside = nodes_below(roots, own, since, False)
     inside = {*own, *nodes}
     for x, node in zip(outputs, roots):
         if node not in inside:

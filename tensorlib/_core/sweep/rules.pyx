@@ -17,8 +17,8 @@ from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims
 from tensorlib._core.graph.op cimport (
-    ATTRIBUTE, DTYPE, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SPREAD, TANGENT, TILES,
-    Want, ZERO,
+    ATTRIBUTE, DTYPE, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SHAPE, SPREAD, TANGENT,
+    TILES, Want, ZERO,
 )
 from tensorlib._core.graph.saved cimport saved_value
 from tensorlib._core.layout.views cimport new_arranged_as
@@ -44,18 +44,21 @@ cdef object value_of(object source, int place, bint recorded):
     return source.input(place) if place < OUTPUT else source.output(place - OUTPUT)
 
 
-cdef tuple facts_of(object source, int i):
-    """Shape and dtype of input `i`."""
+cdef object fact_of(object source, int i, Want want):
+    """The dtype, number of dims or else the shape of input `i`."""
     cdef Edge* edge
     if type(source) is not Node:
-        return source.facts[i]
+        shape, dtype = source.facts[i]
+        return dtype if want == DTYPE else len(shape) if want == NDIM else shape
     edge = &(<Node>source).edges[i]
-    return make_size(edge.ndim, edge_dims(edge)), dtype_object(edge.dtype)
+    if want == NDIM:
+        return edge.ndim
+    return dtype_object(edge.dtype) if want == DTYPE else make_size(edge.ndim, edge_dims(edge))
 
 
-cdef object fact_of(object source, int i, Want want):
-    shape, dtype = facts_of(source, i)
-    return dtype if want == DTYPE else len(shape) if want == NDIM else shape
+cdef tuple facts_of(object source, int i):
+    """Shape and dtype of input `i`."""
+    return fact_of(source, i, SHAPE), fact_of(source, i, DTYPE)
 
 
 cdef int count_inputs(object source) except -1:

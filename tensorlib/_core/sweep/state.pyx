@@ -85,15 +85,22 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     return 0
 
 
-cdef int go_into(Sweep* sweep, Node node) except -1:
-    """Puts a node on the walk's path when the walk comes by for the first time."""
+cdef bint go_into(Sweep* sweep, Node node) except -1:
+    """Puts a node on the walk's path when the walk comes by for the first time.
+
+    False where it is left out, as a leaf or as one that was recorded before `since`.
+    """
     if node.visit.sweep != sweep.id:
+        if sweep.since > 0 and (node.is_leaf or node.sequence < sweep.since):
+            sweep.left_out = True
+            return False
         enter(sweep, node)
     elif node.visit.cursor < 0:
         node.visit.cursor = node.n_edges
     else:
-        return 0
-    return push(&sweep.ready, node)
+        return True
+    push(&sweep.ready, node)
+    return True
 
 
 cdef int walk(Sweep* sweep, Node root) except -1:
@@ -101,13 +108,15 @@ cdef int walk(Sweep* sweep, Node root) except -1:
     cdef Nodes* path = &sweep.ready            # which is empty again when the walk ends
     cdef Node node, target
     cdef Edge* edge
+    cdef int i
     go_into(sweep, root)
     while path.n:
         node = <Node>path.items[path.n - 1]
         if node.visit.cursor == 0:
             path.n -= 1
-            if not wants_all(sweep):
-                node.visit.passes_on = leads_anywhere(sweep, node)
+            for i in range(node.n_edges):
+                if leads_on(sweep, &node.edges[i]):
+                    node.visit.passes_on = True
             continue
         node.visit.cursor -= 1
         if node.visit.cursor == 0 and wants_all(sweep):
@@ -116,21 +125,9 @@ cdef int walk(Sweep* sweep, Node root) except -1:
         if edge.target == NULL or is_zero(sweep, edge):
             continue
         target = <Node>edge.target
-        if target.visit.sweep != sweep.id and is_outside(target, sweep.since):
-            sweep.left_out = True
-            continue
-        go_into(sweep, target)
-        target.visit.pending += 1
+        if go_into(sweep, target):
+            target.visit.pending += 1
     return 0
-
-
-cdef bint leads_anywhere(Sweep* sweep, Node node) except -1:
-    """Whether the gradient of an input of the node is wanted."""
-    cdef int i
-    for i in range(node.n_edges):
-        if leads_on(sweep, &node.edges[i]):
-            return True
-    return False
 
 
 cdef void end(Sweep* sweep) noexcept:
@@ -171,11 +168,16 @@ cdef PyObject** grad_place(Node node, int slot) except NULL:
     return &grads.each[slot]
 
 
+cdef object grad_at(Node node, int slot):
+    """The gradient of one output that arrived, or None."""
+    cdef PyObject* g = grad_place(node, slot)[0]
+    return <object>g if g != NULL else None
+
+
 cdef tuple grads_of(Node node):
     """For each output of a node the gradient that arrived, or None."""
-    cdef PyObject** grads = grad_place(node, 0)
     cdef int i
-    return tuple([<object>grads[i] if grads[i] != NULL else None for i in range(node.n_outputs)])
+    return tuple([grad_at(node, i) for i in range(node.n_outputs)])
 
 
 cdef void drop_grads(Node node) noexcept:
@@ -195,11 +197,11 @@ cdef void drop_grads(Node node) noexcept:
 
 # ---- walks without a sweep -----------------------------------------------------------------------
 
-cdef list nodes_below(list roots, list inputs, int64_t since, bint between, bint* left_out):
+cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     """The nodes that `roots` lead to, themselves included; `between`: that lead to the `inputs`.
 
     The inputs are no part of it, and what lies behind them is not looked at. With `since`, leaves
-    and nodes from before it are left out as well; `left_out` says whether there are such.
+    and nodes from before it are left out as well: the second result says whether there are such.
     """
     cdef Sweep look
     cdef list found = []
@@ -210,15 +212,11 @@ cdef list nodes_below(list roots, list inputs, int64_t since, bint between, bint
     try:
         begin(&look, inputs, True)
         for node in roots:
-            if node.visit.sweep == look.id or not is_outside(node, since):
-                walk(&look, node)
-            else:
-                look.left_out = True
+            walk(&look, node)
         for k in range(look.visited.n):
             node = <Node>look.visited.items[k]
             if node.visit.passes_on if between else not node.visit.asked:
                 found.append(node)
     finally:
         end(&look)
-    left_out[0] = look.left_out
-    return found
+    return found, look.left_out

@@ -20,8 +20,8 @@ from tensorlib._core.sweep.hooks cimport (
 )
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
-    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_place,
-    grads_of, leads_on, nodes_below, own_sweep, pop_ready, push_ready, walk,
+    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_at,
+    grad_place, grads_of, leads_on, nodes_below, own_sweep, pop_ready, push_ready, walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -54,10 +54,9 @@ cdef set no_grad_places(tuple roots, tuple no_grad_set):
     cdef set places = {(gradient_node(<Tensor>value), (<Tensor>value).slot)
                        for value in no_grad_set if isinstance(value, Tensor)}
     cdef dict leaves = {}
-    cdef bint left_out
     cdef Node node
     if names:
-        for node in nodes_below([gradient_node(x) for x in roots], [], 0, False, &left_out):
+        for node in nodes_below([gradient_node(x) for x in roots], [], 0, False)[0]:
             if node.is_leaf and node.variable.name is not None:
                 leaves.setdefault(node.variable.name, []).append((node, 0))
     unknown = sorted(names.difference(leaves))
@@ -197,7 +196,7 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
         if node.visit.asked and found is not None:
             for k, target in enumerate(<list>sweep.targets):
                 if target is node:
-                    found[k] = grads_of(node)[(<Tensor>inputs[k]).slot]
+                    found[k] = grad_at(node, (<Tensor>inputs[k]).slot)
         if not node.visit.passes_on:
             if node.is_leaf and node.visit.asked and found is None:
                 reach_leaf(sweep, node)
