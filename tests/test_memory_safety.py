@@ -281,6 +281,17 @@ def test_the_list_that_is_read_may_shrink():
                     assert x.shape == (50, 101) and x.double().sum() > 0
 
 
+@pytest.mark.parametrize("call", [
+    lambda x, dims: x.sum(dims), lambda x, dims: x.cumsum(dims), lambda x, dims: x.permute(dims),
+    lambda x, dims: x.softmax(dims), lambda x, dims: x.squeeze(dims),
+    lambda x, dims: x.amax(dims), lambda x, dims: x.flip(dims)])
+def test_dims_in_a_list_that_holds_itself_are_refused(call):
+    dims = []
+    dims.append(dims)
+    with pytest.raises(TypeError):
+        call(tl.ones(2, 2), dims)
+
+
 def test_numbers_that_give_themselves_as_items_are_taken():
     class Itself(np.float32):
         def item(self, *args):

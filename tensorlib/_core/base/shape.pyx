@@ -126,7 +126,9 @@ cdef object settled(object dim):
         dim = tuple(dim)
         for one in <tuple>dim:
             if not PyLong_CheckExact(one):
-                return tuple([settled(one) for one in <tuple>dim])
+                # one level only: a list may hold itself, and what is no int is refused later
+                return tuple([PyNumber_Index(one) if PyIndex_Check(one) else one
+                              for one in <tuple>dim])
         return dim
     return PyNumber_Index(dim) if PyIndex_Check(dim) else dim
 
