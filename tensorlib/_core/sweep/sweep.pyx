@@ -151,7 +151,7 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     cdef bint grad_before = current.grad
     cdef int flags_before = current.node_flags
     cdef list found = None if inputs is None or accumulate_grads else [None] * len(inputs)
-    cdef list targets = None
+    cdef list targets = None if inputs is None else [gradient_node(x) for x in inputs]
     cdef set no_grad = no_grad_places(roots, no_grad_set) if no_grad_set else None
     cdef Node node
     cdef Tensor x
@@ -165,8 +165,6 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     current.grad = create_graph
     current.node_flags = flags_before & ~TRACKED | (TRACKED if create_graph else 0)
     try:
-        if inputs is not None:
-            targets = [gradient_node(x) for x in inputs]
         begin(&sweep, targets, shallow)
         for x in roots:
             walk(&sweep, gradient_node(x))
