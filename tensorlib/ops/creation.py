@@ -233,6 +233,5 @@ def _indices(name, find, row, col, offset, dtype, device):
         raise TypeError(f"{name}: expects ints, got {row!r}, {col!r} and {offset!r}") from None
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: sizes must be 0 or more, got {row} and {col}")
-    with within_memory(name):
-        pair = np.stack(find(row, offset, col)).astype(np.int64)
+    pair = within_memory(name, lambda: np.stack(find(row, offset, col)).astype(np.int64))
     return convert.asarray(pair, dtype=dtype, device=device)

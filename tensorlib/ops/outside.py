@@ -1,7 +1,6 @@
 """Code from outside the library: forward functions, which may run anything, and NumPy's memory."""
 
 import functools
-from contextlib import contextmanager
 
 import numpy as np
 
@@ -35,15 +34,12 @@ def own_tensor(name, x, args):
     return x.detach() if x.requires_grad or x._base is not None or any(x is a for a in args) else x
 
 
-@contextmanager
-def within_memory(name):
-    """A context in which sizes beyond memory are an OutOfMemoryError that names the operation.
+def within_memory(name, make):
+    """What `make` returns; sizes beyond memory are an OutOfMemoryError that names the operation.
 
     For what NumPy makes: its own error for that is a MemoryError alone.
     """
     try:
-        yield
-    except OutOfMemoryError:
-        raise
+        return make()
     except MemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None

@@ -165,8 +165,8 @@ def repeat_interleave(input: Tensor, repeats, dim=None):
     if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
         raise RuntimeError(f"repeat_interleave: repeats must be one int of 0 or more, or one for "
                            f"each of the {size} slices, got {repeats!r}")
-    with within_memory("repeat_interleave"):
-        places = np.repeat(np.arange(size), counts.astype(np.int64))
+    places = within_memory(
+        "repeat_interleave", lambda: np.repeat(np.arange(size), counts.astype(np.int64)))
     return input.index_select(dim, FUNCTIONS["from_numpy"](places))
 
 
