@@ -22,7 +22,8 @@ ELEMENTS_TOGETHER = 1 << 24
 def rows_of(recording, place, chunk_size=None, batched=None):
     """The Jacobians of the output at `place` with respect to each input of a recorded run.
 
-    chunk_size: how many rows to compute at once; by default as many as memory is spent on gladly.
+    chunk_size: how many rows are computed at once; by default so many that the widest value inside
+    has about ELEMENTS_TOGETHER elements for all of them.
     batched: whether as batches; by default where that is faster and the rules can.
     """
     out, inputs = recording.outputs[place], recording.inputs
@@ -70,7 +71,7 @@ def columns_of(recording, batched=None):
 
 def alone(direction, place, n):
     """A list of n directions, of which only the one at `place` is not None."""
-    return [direction if i == place else None for i in range(n)]
+    return [None] * place + [direction] + [None] * (n - place - 1)
 
 
 def at_once(nodes):
