@@ -1,6 +1,5 @@
 """Calls of operations as records, and the backward operation of each."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from tensorlib._core.arrays.operands import stands_in
@@ -14,9 +13,6 @@ from tensorlib.ops.compose import ARGUMENT
 from tensorlib.ops.declare import FUNCTIONS, resolved, run_resolved
 
 
-# Tensors do not compare as wholes, so two of these records are equal only if they are one.
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """One run of an operation: `op`, `inputs`, `outputs` and `attributes` by name.
 
@@ -24,11 +20,16 @@ class Call:
     and dtypes of all inputs, where only those inputs are there that the gradient needs.
     """
 
-    op: Op
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-    attributes: dict[str, Any]
-    likes: list[Any] | None = field(default=None, repr=False)
+    __slots__ = ("op", "inputs", "outputs", "attributes", "likes")
+
+    def __init__(self, op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+                 attributes: dict[str, Any], likes: list[Any] | None = None):
+        self.op, self.inputs, self.outputs = op, inputs, outputs
+        self.attributes, self.likes = attributes, likes
+
+    def __repr__(self) -> str:
+        return (f"Call(op={self.op!r}, inputs={self.inputs!r}, outputs={self.outputs!r}, "
+                f"attributes={self.attributes!r})")
 
     def input(self, i: int) -> Any:
         """The tensor with this number among all that were given."""
@@ -46,7 +47,6 @@ class Call:
         return self.likes[0] if self.op.variadic else self.likes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class GradOp:
     """The backward operation of one call; called with the output gradients it gives the input's.
 
@@ -56,12 +56,15 @@ class GradOp:
     sequence of gradients; one that cuts a tensor into any number of parts takes theirs as a tuple.
     """
 
-    op: Op
-    needs: tuple[str, ...]
-    inputs: tuple[Any, ...]
-    outputs: tuple[str, ...]
-    attributes: dict[str, Any]
-    likes: list[Any] | None
+    __slots__ = ("op", "needs", "inputs", "outputs", "attributes", "likes")
+
+    def __init__(self, op: Op, needs: tuple[str, ...], inputs: tuple[Any, ...],
+                 outputs: tuple[str, ...], attributes: dict[str, Any], likes: list[Any] | None):
+        self.op, self.needs, self.inputs, self.outputs = op, needs, inputs, outputs
+        self.attributes, self.likes = attributes, likes
+
+    def __repr__(self) -> str:
+        return f"GradOp({self.op.name}: {', '.join(self.needs)} -> {', '.join(self.outputs)})"
 
     def __call__(self, *grads: Any) -> tuple[Any, ...]:
         wanted = len(self.needs) - len(self.inputs)

@@ -6,7 +6,7 @@ of any size prints at once.
 
 import math
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -15,22 +15,15 @@ from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.tensor.tensor import Tensor, attach
 
 
-@dataclass
-class Options:
-    """How numbers are shown: see `set_printoptions`."""
-    precision: int = 4           # digits after the point
-    threshold: float = 1000      # more elements than this are summarised
-    edgeitems: int = 3           # elements shown at each end of a summarised dim
-    linewidth: int = 80
-    sci_mode: bool | None = None  # scientific notation; None: where the values ask for it
-
-
 PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
 }
-options = Options()
+# How numbers are shown: the digits after the point; from how many elements on there is a summary,
+# and how many it shows at each end of a dim; the width of a line; whether in scientific notation
+# (None: where the values ask for it).
+options = SimpleNamespace(**PROFILES["default"], sci_mode=None)
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None,
@@ -58,7 +51,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 def get_printoptions():
     """The options of printing as a dict."""
-    return asdict(options)
+    return dict(vars(options))
 
 
 @contextmanager
