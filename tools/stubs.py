@@ -192,7 +192,7 @@ def package_stub():
     """The stub of the package: names from elsewhere, dtypes, and every declared function."""
     shown = {name for _, name, short in IMPORTS if name == short and hasattr(tensorlib, name)}
     imports, names = [], []
-    for name in vars(tensorlib):
+    for name in dir(tensorlib):
         value = getattr(tensorlib, name)
         home = getattr(value, "__module__", None) or ""
         if name.startswith("_") or name in FUNCTIONS or name in INTERNAL | shown:
