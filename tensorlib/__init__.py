@@ -7,11 +7,11 @@
 tensor([2., 4.])
 """
 
-from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 
 from tensorlib import ops
 from tensorlib import autograd, func
+from tensorlib import graph
 from tensorlib import io
 from tensorlib import memory
 from tensorlib import utils
@@ -47,16 +47,3 @@ globals().update(
 
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
-
-# public modules that many programs do without: imported when they are first asked for
-_LATER = ("graph", "testing")
-
-
-def __getattr__(name):
-    if name in _LATER:
-        return _import_module(f"tensorlib.{name}")
-    raise AttributeError(f"module 'tensorlib' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *_LATER})

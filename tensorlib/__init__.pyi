@@ -21,7 +21,6 @@ from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import ops as ops
-from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib._config import show_config as show_config
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
