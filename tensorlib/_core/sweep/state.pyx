@@ -9,6 +9,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, malloc
 from libc.string cimport memset
 
+import os
+
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
 
@@ -220,3 +222,20 @@ cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     finally:
         end(&look)
     return found, look.left_out
+
+
+# ---- fork ----------------------------------------------------------------------------------------
+
+def forget_sweeps():
+    """In a forked child: the sweeps of other threads do not go on, and new threads get the stacks
+    on which they were noted."""
+    global active
+    cdef Sweep** link = &active
+    while link[0] != NULL:
+        if link[0].thread == PyThreadState_Get():
+            link = &link[0].outer
+        else:
+            link[0] = link[0].outer
+
+
+os.register_at_fork(after_in_child=forget_sweeps)
