@@ -3,5 +3,6 @@
 Importing it completes the type: these modules attach their methods to it.
 """
 
+from tensorlib import _compiled    # finds the compiled modules
 from tensorlib._core.arrays import pickling, printing
 from tensorlib._core.tensor import properties
