@@ -9,10 +9,12 @@ tensor([2., 4.])
 
 from math import e, inf, nan, pi
 
-from tensorlib import ops
-from tensorlib import autograd, func
-from tensorlib import graph
-from tensorlib import io
+from tensorlib._importing import without_collections as _without_collections
+
+with _without_collections():
+    from tensorlib import ops
+    from tensorlib import autograd, func, graph, io
+
 from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core.base import dtypes as _dtypes

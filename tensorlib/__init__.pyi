@@ -16,7 +16,6 @@ _DType: TypeAlias = _dtype | type
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
-from tensorlib import batch as batch
 from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory

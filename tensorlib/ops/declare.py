@@ -13,6 +13,7 @@ the call of a tensor alone may be its attribute `alone`.
 """
 
 from functools import wraps
+from inspect import CO_VARARGS
 from types import FunctionType
 
 from tensorlib._core.apply.operators import (
@@ -32,6 +33,7 @@ from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.publish import (
     FUNCTIONS,
     alias,
+    all_parameters,
     check_tensors,
     defaults,
     names_signature,
@@ -43,7 +45,6 @@ from tensorlib.ops.publish import (
     with_out,
 )
 
-VARIADIC = 4                    # the flag of a function with `*args`: inspect.CO_VARARGS
 MANY = 2**31 - 1                # more arguments than any call has
 
 
@@ -109,7 +110,7 @@ def converted(name, call, convert, takes_out=False, in_place=False):
     Its `canonical` is `call` itself.
     """
     code, given = convert.__code__, convert.__defaults__ or ()
-    most = MANY if code.co_flags & VARIADIC else code.co_argcount
+    most = MANY if code.co_flags & CO_VARARGS else code.co_argcount
     places = tensor_places(convert, by_name=False)
     made = make_converted(name, places, under_name(convert, name), call,
                           code.co_argcount - len(given), most, in_place,
@@ -273,14 +274,6 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             publish_in_place(name, made)
         return made
     return decorate
-
-
-def all_parameters(function):
-    """The names of a function's parameters, with that of `*args` in its place."""
-    code, names = function.__code__, list(parameters(function))
-    if code.co_flags & VARIADIC:
-        names.insert(code.co_argcount, code.co_varnames[len(names)])
-    return names
 
 
 def checked(name, function, out):

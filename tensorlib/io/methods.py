@@ -1,0 +1,24 @@
+"""Methods that Tensors have for NumPy's users."""
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib._importing import deferred
+from tensorlib.ops.declare import FUNCTIONS
+
+vector_dot = FUNCTIONS["dot"]
+dot = deferred("tensorlib.io.functions", "dot")
+
+
+def dot_method(self, other, *, out=None):
+    """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is.
+
+    Raises: RuntimeError for inner dims or dtypes that differ.
+
+    >>> tensorlib.ones(2, 3).dot(tensorlib.ones(3))
+    tensor([3., 3.])
+    """
+    if out is not None or not isinstance(other, Tensor) or self.ndim == other.ndim == 1:
+        return vector_dot(self, other, out=out)
+    return dot(self, other)
+
+
+dot_method.__module__ = "tensorlib"      # as of every published method: examples of `vmap` have it
