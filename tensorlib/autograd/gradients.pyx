@@ -2,11 +2,13 @@
 
 from tensorlib._core.arrays.operands cimport scalar_tensor
 from tensorlib._core.base.dtypes cimport FLOAT32
-from tensorlib._core.graph.node cimport Node
+from tensorlib._core.graph.node cimport Node, gradient_node
+from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar, requires_grad, same_shape
 from tensorlib._core.tiles.copies cimport cast
 
+from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
 
 
@@ -64,7 +66,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     run_backward((x,), (first_gradient(x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
                  None if inputs is None else as_kept(inputs), True,
-                 as_no_grad_set("backward", no_grad_set))
+                 as_no_grad_set("backward", no_grad_set, (x,)))
 
 
 cdef tuple as_tensors(str name, object given):
@@ -116,17 +118,28 @@ cdef tuple as_kept(object given):
     return tensors
 
 
-cdef tuple as_no_grad_set(str name, object given):
-    """The tensors and names whose gradients are taken as zero."""
-    cdef tuple values
+cdef set as_no_grad_set(str name, object given, tuple roots):
+    """The (node, output) of the tensors, and of the leaves named, whose gradients are zero."""
+    cdef set names, places
+    cdef dict leaves = {}
+    cdef Node node
     if given is None:
         return None
-    values = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
+    cdef tuple values = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
     for x in values:
         if not isinstance(x, (Tensor, str)):
             raise TypeError(f"{name}: no_grad_set takes Tensors and names of leaves, got "
                             f"{type(x).__name__}")
-    return values
+    names = {x for x in values if isinstance(x, str)}
+    places = {gradient_place(x) for x in values if isinstance(x, Tensor)}
+    for node in nodes_below([gradient_node(x) for x in roots], [], 0, False)[0] if names else ():
+        if node.is_leaf and node.variable.name is not None:
+            leaves.setdefault(node.variable.name, []).append((node, 0))
+    unknown = sorted(names.difference(leaves))
+    if unknown:
+        raise ValueError(f"{name}: no_grad_set names {unknown[0]!r}, but no leaf of this graph "
+                         f"has this name; the named ones are {sorted(leaves)}")
+    return places.union(*[leaves[found] for found in names])
 
 
 cdef tuple as_gradients(str name, tuple roots, object given):
@@ -158,7 +171,7 @@ def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_grap
     run_backward(roots, as_gradients("backward", roots, grad_tensors),
                  create_graph if retain_graph is None else retain_graph, create_graph,
                  None if inputs is None else as_kept(inputs), True,
-                 as_no_grad_set("backward", no_grad_set))
+                 as_no_grad_set("backward", no_grad_set, roots))
 
 
 cdef bint has_none(tuple found) noexcept:
@@ -169,12 +182,10 @@ cdef bint has_none(tuple found) noexcept:
     return False
 
 
-cdef tuple with_zeros(tuple found, tuple wanted, tuple no_grad_set):
-    """The gradients, zeros for inputs in the `no_grad_set`."""
-    tensors = [id(x) for x in no_grad_set if isinstance(x, Tensor)]
-    return tuple([
-        x.new_zeros(x.shape) if g is None and (id(x) in tensors or x.name in no_grad_set) else g
-        for x, g in zip(wanted, found)])
+cdef tuple with_zeros(tuple found, tuple wanted, set zero):
+    """The gradients, zeros for inputs at the places whose gradients are `zero`."""
+    return tuple([x.new_zeros(x.shape) if g is None and gradient_place(x) in zero else g
+                  for x, g in zip(wanted, found)])
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
@@ -195,7 +206,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     >>> tensorlib.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    cdef tuple roots, wanted, found, zero = as_no_grad_set("grad", no_grad_set)
+    cdef tuple roots, wanted, found, gradients
+    cdef set zero
     if is_grads_batched:
         raise RuntimeError("grad: is_grads_batched is not supported; call grad for each gradient")
     if materialize_grads and allow_unused is False:
@@ -203,7 +215,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
                          "materialize_grads=True, but got: allow_unused=False")
     inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
-    found = run_backward(roots, as_gradients("grad", roots, grad_outputs),
+    gradients = as_gradients("grad", roots, grad_outputs)
+    zero = as_no_grad_set("grad", no_grad_set, roots)
+    found = run_backward(roots, gradients,
                          create_graph if retain_graph is None else retain_graph, create_graph,
                          wanted, False, zero)
     if not has_none(found):

@@ -2,8 +2,9 @@
 
 import functools
 
-from tensorlib._core.graph.modes import _set_inference, is_inference_mode_enabled
-from tensorlib._core.graph.node import _set_grad_enabled, is_grad_enabled
+from tensorlib._core.graph.modes import (
+    _set_grad_enabled, _set_inference, is_grad_enabled, is_inference_mode_enabled,
+)
 
 GENERATOR = 0x20  # the flag of a generator function's code
 

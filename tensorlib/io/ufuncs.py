@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
-from tensorlib._core.graph.node import is_grad_enabled
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import registry
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, tensor_of

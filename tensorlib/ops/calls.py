@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import dtype
-from tensorlib._core.graph.node import _set_grad_enabled
+from tensorlib._core.graph.modes import _set_grad_enabled
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.sweep.rules import gradients

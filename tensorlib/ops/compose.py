@@ -4,7 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib._core.graph.node import is_grad_enabled, recorded_so_far
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
 from tensorlib._core.sweep.python_nodes import (
     captured,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib._core.arrays.convert import as_tensor
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._core.graph.node import _set_grad_enabled
+from tensorlib._core.graph.modes import _set_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 
 

@@ -11,7 +11,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport LINE
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as

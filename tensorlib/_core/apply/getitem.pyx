@@ -6,7 +6,7 @@ from tensorlib._core.apply.inplace cimport check_writable, new_histories, take_h
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.index.basic cimport basic_view

@@ -15,7 +15,7 @@ from tensorlib._core.arrays.operands cimport (
     refuse_shared_write, refused, stand_in, stands_in, tuple_of,
 )
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport apply_general, record
 from tensorlib._core.products.product cimport apply_product, product

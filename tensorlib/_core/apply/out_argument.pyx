@@ -7,7 +7,7 @@ from tensorlib._core.apply.inplace cimport check_writable, fits
 from tensorlib._core.arrays.operands cimport as_tensors
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, replace, requires_grad
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy

@@ -16,7 +16,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport borrow
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 
 from tensorlib._core.tensor.tensor import attach

@@ -15,7 +15,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad

@@ -23,7 +23,7 @@ from tensorlib._core.create.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
 )
 from tensorlib._core.create.overwrite cimport overwritten
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
 from tensorlib._core.tiles.loops cimport find_cast

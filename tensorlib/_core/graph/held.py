@@ -1,4 +1,4 @@
-"""What an object of the user's holds: tensors and nodes that can be part of a cycle with it."""
+"""What users hang on tensors and nodes: the handles of hooks, notes, and what these hold."""
 
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
@@ -69,3 +69,21 @@ class Notes(dict):
         notes = dict(*args, **kwargs)
         self.track(notes)
         super().update(notes)
+
+
+class RemovableHandle:
+    """What registering a hook returns; `remove()` takes the hook off again."""
+
+    def __init__(self, hooks, key):
+        self.hooks = hooks
+        self.key = key
+
+    def remove(self):
+        """Takes the hook off. Doing so twice is no error."""
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()

@@ -1,10 +1,37 @@
-"""What else holds for operations of a thread: inference, anomalies, hooks on saved values."""
+"""What holds for operations of a thread: recording, inference, anomalies, hooks on saved values."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from tensorlib._core.base.storage cimport UNTRACKED, first_version
-from tensorlib._core.graph.node cimport CHECKED, PACKED, TRACED, mode
+
+cdef extern from * nogil:
+    """
+    #include <stdint.h>
+    static __thread struct {
+        int grad, node_flags, forward_mode;
+        void *packing, *running;
+        int64_t epoch;
+    } thread_mode = {1};
+    static void* thread_mode_address(void) { return &thread_mode; }
+    """
+    void* thread_mode_address()
+
+
+cdef Mode* mode() noexcept nogil:
+    return <Mode*>thread_mode_address()
+
+
+def is_grad_enabled():
+    """Whether operations on this thread are recorded for differentiation."""
+    return mode().grad
+
+
+def _set_grad_enabled(bint enabled):
+    """Sets the grad mode of this thread and returns the one before."""
+    cdef bint before = mode().grad
+    mode().grad = enabled and first_version()[0] == 0
+    return before
 
 
 def is_inference_mode_enabled():

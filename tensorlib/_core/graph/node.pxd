@@ -21,11 +21,6 @@ cdef struct Saved:
     PyObject* tensor     # owned
     int64_t version
 
-# The gradients that arrived at a node, owned; NULL before the first.
-cdef union Grads:
-    PyObject* only       # that of the only output
-    PyObject** each      # those of several outputs, NULL where none arrived
-
 # What the sweep that is under way notes in a node; a sweep inside of a hook sets it aside.
 cdef struct Visit:
     int64_t sweep        # the number of the sweep
@@ -34,7 +29,7 @@ cdef struct Visit:
     char asked           # its own gradients are asked for
     char passes_on       # a gradient that is asked for depends on its own
     char shared          # an outer sweep, whose visit is set aside, comes by as well
-    Grads grads
+    PyObject* grads      # that arrived, owned: one, or for several outputs a tuple; NULL before
 
 # 256 bytes with the collector's header. Tensors have 272: were nodes as large, the two would lie
 # among each other in memory, and a sweep through a million nodes would take a fifth longer.
@@ -58,13 +53,6 @@ cdef class Node:
     cdef Saved inline_saved[N_INLINE]
     cdef Visit visit
 
-# What else is done with a new node.
-cdef enum NodeFlag:
-    TRACKED = 1          # shown to the garbage collector as it is made
-    TRACED = 2           # notes where it was made, for the detection of anomalies
-    CHECKED = 4          # and its gradients are searched for NaN
-    PACKED = 8           # saves its values through hooks
-
 # Kinds of hooks of a node, in the order in which they run.
 cdef enum HookKind:
     ON_TENSOR            # with the gradient of one output
@@ -72,17 +60,6 @@ cdef enum HookKind:
     BEFORE               # with the gradients of all outputs, before the node runs
     ACCUMULATED          # with the leaf, after its .grad was computed
     AFTER                # with the gradients of the inputs and outputs
-
-# What holds for operations that run on this thread.
-cdef struct Mode:
-    bint grad            # operations are recorded
-    int node_flags       # what else is done with new nodes: of NodeFlag
-    bint forward_mode    # nodes keep what forward-mode rules may need as well
-    PyObject* packing    # (pack, unpack) of saved_tensors_hooks, owned, or NULL
-    PyObject* running    # the node whose gradient is computed and searched for anomalies, or NULL
-    int64_t epoch        # tensors born before it must not be written in place
-
-cdef Mode* mode() noexcept nogil
 
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1

@@ -1,4 +1,4 @@
-"""The graph: a Node for each recorded operation, and the grad mode of each thread.
+"""The graph: a Node for each recorded operation.
 
 A node points to the nodes that made its operation's inputs (`edges`) and keeps the values that its
 gradient needs (`saved`). Neither is a Python list: a node with two inputs is one allocation.
@@ -8,18 +8,19 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 
-import traceback
 from functools import partial
 
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport dtype_object
+from tensorlib._core.base.pointers cimport Pointers, append, start
 from tensorlib._core.base.shape cimport make_size
-from tensorlib._core.base.storage cimport first_version
+from tensorlib._core.graph.modes cimport PACKED, TRACED, mode
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
 
-from tensorlib._core.graph.held import PLAIN, Notes, tensors_and_nodes
+from tensorlib._core.graph.anomalies import first_notes
+from tensorlib._core.graph.held import PLAIN, Notes, RemovableHandle, tensors_and_nodes
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -32,35 +33,6 @@ cdef extern from "Python.h":
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
-
-cdef extern from * nogil:
-    """
-    #include <stdint.h>
-    static __thread struct {
-        int grad, node_flags, forward_mode;
-        void *packing, *running;
-        int64_t epoch;
-    } thread_mode = {1};
-    static void* thread_mode_address(void) { return &thread_mode; }
-    """
-    void* thread_mode_address()
-
-
-cdef Mode* mode() noexcept nogil:
-    return <Mode*>thread_mode_address()
-
-
-def is_grad_enabled():
-    """Whether operations on this thread are recorded for differentiation."""
-    return mode().grad
-
-
-def _set_grad_enabled(bint enabled):
-    """Sets the grad mode of this thread and returns the one before."""
-    cdef bint before = mode().grad
-    mode().grad = enabled and first_version()[0] == 0
-    return before
-
 
 cdef int64_t next_sequence = 1
 
@@ -209,28 +181,20 @@ cdef void release_saved(Node node) noexcept:
 # What a dying node holds is put on one list, which the outermost dying node empties. So a chain of
 # ten million nodes is freed in constant stack.
 
-cdef PyObject** dying = NULL
-cdef Py_ssize_t n_dying = 0, room_dying = 0
+cdef Pointers dying
 cdef bint emptying = False
+start(&dying)
 
 
 cdef void die_later(PyObject* value) noexcept:
     """Puts a reference on the list; where there is no memory for that it is let go at once."""
-    global dying, n_dying, room_dying
-    cdef PyObject** grown
-    if n_dying == room_dying:
-        grown = <PyObject**>realloc(dying, (2 * room_dying + 64) * sizeof(PyObject*))
-        if grown == NULL:
-            Py_DECREF(<object>value)
-            return
-        dying, room_dying = grown, 2 * room_dying + 64
-    dying[n_dying] = value
-    n_dying += 1
+    if not append(&dying, value):
+        Py_DECREF(<object>value)
 
 
 cdef void drop_references(Node node) noexcept:
     """Lets go of all that the node holds in its C arrays."""
-    global n_dying, emptying
+    global emptying
     cdef PyObject* value
     cdef int i
     if node.is_leaf and node.n_saved:
@@ -246,9 +210,9 @@ cdef void drop_references(Node node) noexcept:
     if emptying:
         return
     emptying = True
-    while n_dying:
-        n_dying -= 1
-        Py_DECREF(<object>dying[n_dying])
+    while dying.n:
+        dying.n -= 1
+        Py_DECREF(<object>dying.items[dying.n])
     emptying = False
 
 
@@ -368,9 +332,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     if not flags:
         PyObject_GC_UnTrack(node)
     elif flags & TRACED and op is not accumulate:
-        node.notes = {"traceback_": traceback.format_stack()}
-        if mode().running != NULL:
-            node.notes["parent_"] = <object>mode().running
+        node.notes = first_notes(None if mode().running == NULL else <object>mode().running)
     node.packs = flags & PACKED and op is not accumulate
     node.edges = node.inline_edges
     node.saved = node.inline_saved
@@ -442,24 +404,6 @@ cpdef Node gradient_node(Tensor x):
 
 
 # ---- hooks ---------------------------------------------------------------------------------------
-
-class RemovableHandle:
-    """What registering a hook returns; `remove()` takes the hook off again."""
-
-    def __init__(self, hooks, key):
-        self.hooks = hooks
-        self.key = key
-
-    def remove(self):
-        """Takes the hook off. Doing so twice is no error."""
-        self.hooks.pop(self.key, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.remove()
-
 
 cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     """Notes a hook of a node. Those of a leaf live on the tensor, which its nodes share."""

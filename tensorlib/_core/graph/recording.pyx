@@ -7,7 +7,8 @@ the node is built; where nothing requires a gradient it costs a branch.
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
-from tensorlib._core.graph.node cimport Node, OUTPUT, mode, new_node, set_edge, track
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport keep
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor

@@ -5,7 +5,6 @@ from tensorlib._core.tensor.tensor cimport Tensor
 cdef int keep(Node node, int bit, Tensor x) except -1
 cdef void note_written(Node node, Storage storage) noexcept
 cdef void forget_unpacked(Node node)
-cdef str recorded_at(Node node)
 cdef int check_not_released(Node node) except -1
 cdef Tensor saved_at(Node node, int i, int bit)
 cdef tuple saved_facts(Node node, int bit)

@@ -5,14 +5,15 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 
-import os
-
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport Storage, untracked
-from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims, mode
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims
 from tensorlib._core.tensor.tensor cimport Tensor, alias
+
+from tensorlib._core.graph.anomalies import recorded_at
 
 cdef extern from * nogil:
     int __builtin_popcount(unsigned int bits)
@@ -98,18 +99,6 @@ cdef void note_written(Node node, Storage storage) noexcept:
     for i in range(0 if node.packs else node.n_saved):
         if (<Tensor>node.saved[i].tensor).storage is storage:
             node.saved[i].version = storage.version
-
-
-cdef str HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-
-
-cdef str recorded_at(Node node):
-    """The line at which a node was recorded; nothing unless anomaly detection was on."""
-    frames = node.notes.get("traceback_", ()) if node.notes else ()
-    for frame in reversed(frames):
-        if HERE not in frame:
-            return f" (recorded at {' '.join(frame.split())})"
-    return ""
 
 
 cdef int check_not_released(Node node) except -1:

@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.base.shape cimport (
     MAX_NDIM, count, parse_shape, row_major, settled, wrap_dim,
 )
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport sum_to
 from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage,

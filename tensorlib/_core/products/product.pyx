@@ -12,7 +12,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer

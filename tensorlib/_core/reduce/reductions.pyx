@@ -16,7 +16,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.graph.node cimport mode
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
     arrange, check_status, expand_over, fold, new_reduced, reduced_dims, rows_of,
 )

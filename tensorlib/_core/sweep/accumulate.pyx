@@ -64,7 +64,7 @@ cdef int accumulate(Node node, bint create_graph) except -1:
     In place where that may be, so that whoever holds `.grad` sees it grow, as in PyTorch.
     """
     cdef Tensor leaf = <Tensor>node.saved[0].tensor
-    cdef PyObject* g = node.visit.grads.only
+    cdef PyObject* g = node.visit.grads
     if g == NULL:
         return 0
     if create_graph:

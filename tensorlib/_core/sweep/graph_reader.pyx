@@ -6,9 +6,8 @@ Forward mode and the functional transforms read the graph with these functions.
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.storage cimport next_epoch
-from tensorlib._core.graph.node cimport (
-    OUTPUT, Edge, Mode, Node, edge_dims, gradient_node, mode,
-)
+from tensorlib._core.graph.modes cimport Mode, mode
+from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, gradient_node
 from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
 from tensorlib._core.graph.saved cimport saved_facts
 from tensorlib._core.sweep.rules cimport facts_of, value_of

@@ -4,5 +4,3 @@ cdef int run_tensor_hooks(Node node) except -1
 cdef int run_before_hooks(Node node) except -1
 cdef int run_accumulated_hooks(Node node) except -1
 cdef list run_after_hooks(Node node, list grads, object g)
-cdef int check_nan(Node node, list grads) except -1
-cdef int explain(Node node) except -1

@@ -1,4 +1,4 @@
-"""What a sweep does at a node beside its rules: hooks, and looking for anomalies.
+"""The hooks that a sweep runs at a node.
 
 The hooks of a node are a dict of (kind, output, function) in the order of registration. They are
 called from a copy of its values, so that a hook may register and remove others: a hook that was
@@ -8,13 +8,10 @@ removed during the sweep of its node still runs in it, as in PyTorch.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-import warnings
-
 from tensorlib._core.graph.node cimport (
     ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, gradient_node,
     hook_node,
 )
-from tensorlib._core.graph.saved cimport recorded_at
 from tensorlib._core.sweep.state cimport grad_at, grad_place, grads_of
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape, track_tensor
 
@@ -118,35 +115,3 @@ cdef list run_after_hooks(Node node, list grads, object g):
             grads = [value if value is None else checked(value, old, hook) for value, old in
                      zip(as_many(changed, len(grads), hook), grads)]
     return grads
-
-
-# ---- anomalies -----------------------------------------------------------------------------------
-
-cdef int check_nan(Node node, list grads) except -1:
-    """Raises if the gradient of an input has a NaN."""
-    for i, g in enumerate(grads):
-        if g is not None and bool((g != g).any()):
-            raise RuntimeError(
-                f"backward: Function {node.name()!r} returned nan values in its {i}th output"
-                f"{recorded_at(node)}")
-    return 0
-
-
-cdef int explain(Node node) except -1:
-    """Warns where the operation ran whose gradient raises, and which gradient it was part of."""
-    text = f"Error detected in {node.name()}. " + told(node, "caused the error")
-    while node.notes and "parent_" in node.notes:
-        node = node.notes["parent_"]
-        text += f"\nPrevious calculation was induced by {node.name()}. "
-        text += told(node, "induced the previous calculation")
-    warnings.warn(text, stacklevel=2)
-    return 0
-
-
-cdef str told(Node node, str role):
-    """The traceback of the operation that a node recorded, if it was noted."""
-    frames = node.notes.get("traceback_") if node.notes else None
-    if frames:
-        return f"Traceback of forward call that {role}:\n" + "".join(frames)
-    return ("No forward pass information is available: enable detect_anomaly during the forward "
-            "pass too.")

@@ -11,8 +11,9 @@ from tensorlib._core.apply.inplace cimport check_writable, rebase
 from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport (
-    Edge, Node, edge_dims, gradient_node, mode, new_node, set_edge, track,
+    Edge, Node, edge_dims, gradient_node, new_node, set_edge, track,
 )
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record

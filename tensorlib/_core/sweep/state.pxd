@@ -1,15 +1,14 @@
-"""The state of a sweep, and what it works through: growing arrays of nodes, one of them a heap
-whose first item is the newest node.
+"""The state of a sweep, and what it works through: arrays of nodes, one of them a heap whose first
+item is the newest node.
 
 Inline, since a sweep does little else beside the arithmetic.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
 
-from tensorlib._core.graph.node cimport Edge, Grads, Node, Visit, track
+from tensorlib._core.base.pointers cimport Pointers, append, start, stop
+from tensorlib._core.graph.node cimport Edge, Node, Visit, track
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef extern from "Python.h":
@@ -19,39 +18,13 @@ cdef extern from * nogil:
     void prefetch "__builtin_prefetch"(const void* memory)
 
 cdef enum:
-    FEW = 16
     AHEAD = 8                      # how many nodes ahead of the sweep memory is fetched
     CACHE_LINE = 64                # bytes
 
-cdef struct Nodes:
-    PyObject** items
-    Py_ssize_t n, room
-    PyObject* few[FEW]             # small graphs need no memory beside the stack
 
-
-cdef inline void start(Nodes* nodes) noexcept:
-    nodes.items = nodes.few
-    nodes.n, nodes.room = 0, FEW
-
-
-cdef inline void stop(Nodes* nodes) noexcept:
-    if nodes.items != nodes.few:
-        free(nodes.items)
-
-
-cdef inline int push(Nodes* nodes, Node node) except -1:
-    cdef PyObject** grown
-    if nodes.n == nodes.room:
-        grown = <PyObject**>realloc(NULL if nodes.items == nodes.few else nodes.items,
-                                    2 * nodes.room * sizeof(PyObject*))
-        if grown == NULL:
-            raise MemoryError()
-        if nodes.items == nodes.few:
-            memcpy(grown, nodes.few, FEW * sizeof(PyObject*))
-        nodes.items = grown
-        nodes.room *= 2
-    nodes.items[nodes.n] = <PyObject*>node
-    nodes.n += 1
+cdef inline int push(Pointers* nodes, Node node) except -1:
+    if not append(nodes, <PyObject*>node):
+        raise MemoryError()
     return 0
 
 
@@ -59,7 +32,7 @@ cdef inline int64_t age(PyObject* node) noexcept:
     return (<Node>node).sequence
 
 
-cdef inline int push_ready(Nodes* heap, Node node) except -1:
+cdef inline int push_ready(Pointers* heap, Node node) except -1:
     """Adds to the heap whose first item is the newest node."""
     cdef Py_ssize_t i, parent
     push(heap, node)
@@ -73,7 +46,7 @@ cdef inline int push_ready(Nodes* heap, Node node) except -1:
     return 0
 
 
-cdef inline Node pop_ready(Nodes* heap):
+cdef inline Node pop_ready(Pointers* heap):
     cdef PyObject* first = heap.items[0]
     cdef Py_ssize_t i = 0, child
     heap.n -= 1
@@ -111,8 +84,8 @@ cdef struct Sweep:
     PyObject* no_grad              # set of (node, output): gradients taken as zero; or NULL
     int64_t since                  # older nodes and leaves are left out; 0: none are
     bint left_out                  # a walk found such a node
-    Nodes visited                  # every node reached, owned
-    Nodes ready                    # during the walk: its path
+    Pointers visited                  # every node reached, owned
+    Pointers ready                    # during the walk: its path
 
 cdef int begin(Sweep* sweep, list targets, bint shallow) except -1
 cdef int walk(Sweep* sweep, Node root) except -1

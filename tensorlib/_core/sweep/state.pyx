@@ -6,13 +6,15 @@ back when the inner one ends.
 """
 
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdlib cimport calloc, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 import os
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
+    ctypedef struct TupleItems "PyTupleObject":
+        PyObject** ob_item
 
 cdef int64_t last_id = 0
 cdef Sweep* active = NULL          # the newest sweep under way, on any thread
@@ -81,7 +83,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     node.visit.asked = node.is_leaf and sweep.targets == NULL
     node.visit.passes_on = not node.is_leaf and wants_all(sweep)
     node.visit.shared = other != NULL
-    node.visit.grads.only = NULL
+    node.visit.grads = NULL
     if sweep.create_graph:
         track(node)
     return 0
@@ -107,7 +109,7 @@ cdef bint go_into(Sweep* sweep, Node node) except -1:
 
 cdef int walk(Sweep* sweep, Node root) except -1:
     """Reaches every node below a root, counts the dependents of each and finds which are needed."""
-    cdef Nodes* path = &sweep.ready            # which is empty again when the walk ends
+    cdef Pointers* path = &sweep.ready            # which is empty again when the walk ends
     cdef Node node, target
     cdef Edge* edge
     cdef int i
@@ -159,15 +161,14 @@ cdef void end(Sweep* sweep) noexcept:
 # ---- the gradients that arrived at a node --------------------------------------------------------
 
 cdef PyObject** grad_place(Node node, int slot) except NULL:
-    """Where the gradient of one output of a node is kept."""
-    cdef Grads* grads = &node.visit.grads
+    """Where the gradient of one output of a node is kept: NULL or None before one arrived."""
     if node.n_outputs == 1:
-        return &grads.only
-    if grads.each == NULL:
-        grads.each = <PyObject**>calloc(node.n_outputs, sizeof(PyObject*))
-        if grads.each == NULL:
-            raise MemoryError()
-    return &grads.each[slot]
+        return &node.visit.grads
+    if node.visit.grads == NULL:
+        nothing = (None,) * node.n_outputs
+        Py_INCREF(nothing)
+        node.visit.grads = <PyObject*>nothing
+    return &(<TupleItems*>node.visit.grads).ob_item[slot]
 
 
 cdef object grad_at(Node node, int slot):
@@ -184,17 +185,9 @@ cdef tuple grads_of(Node node):
 
 cdef void drop_grads(Node node) noexcept:
     """Lets go of the gradients that arrived at a node."""
-    cdef Grads grads = node.visit.grads
-    cdef int i
-    if grads.only == NULL:
-        return
-    node.visit.grads.only = NULL
-    if node.n_outputs == 1:
-        Py_DECREF(<object>grads.only)
-        return
-    for i in range(node.n_outputs):
-        Py_XDECREF(grads.each[i])
-    free(grads.each)
+    cdef PyObject* grads = node.visit.grads
+    node.visit.grads = NULL
+    Py_XDECREF(grads)
 
 
 # ---- walks without a sweep -----------------------------------------------------------------------

@@ -6,24 +6,25 @@ reported, newest first. Gradients that meet are summed (accumulate.pyx).
 """
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
-from tensorlib._core.graph.node cimport (
-    CHECKED, Edge, Mode, Node, TRACED, TRACKED, gradient_node, mode, release_saved,
-)
+from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
+from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
 from tensorlib._core.sweep.accumulate cimport accumulate, add_to_place
 from tensorlib._core.sweep.hooks cimport (
-    check_nan, explain, run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
+    run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
 )
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_at,
-    grad_place, grads_of, leads_on, nodes_below, own_sweep, pop_ready, push_ready, walk,
+    grad_place, leads_on, own_sweep, pop_ready, push_ready, walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
+
+from tensorlib._core.graph.anomalies import check_nan, explain
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
@@ -34,36 +35,17 @@ cdef extern from "Python.h":
 cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
     """Adds `g` to the gradient of one output of a node."""
     cdef PyObject** place = grad_place(node, slot)
-    if place[0] != NULL:
+    if place[0] != NULL and <object>place[0] is not None:
         return add_to_place(place, g, sweep.create_graph)
+    Py_XDECREF(place[0])
     Py_INCREF(g)
     place[0] = <PyObject*>g
     return 0
 
 
-cdef object arrived(Node node):
+cdef inline object arrived(Node node):
     """The gradient that arrived at a node: a Tensor, or a tuple with None for unused outputs."""
-    if node.visit.grads.only == NULL:
-        return None
-    return <object>node.visit.grads.only if node.n_outputs == 1 else grads_of(node)
-
-
-cdef set no_grad_places(tuple roots, tuple no_grad_set):
-    """The (node, output) of the tensors, and of the leaves named, whose gradients are zero."""
-    cdef set names = {value for value in no_grad_set if isinstance(value, str)}
-    cdef set places = {(gradient_node(<Tensor>value), (<Tensor>value).slot)
-                       for value in no_grad_set if isinstance(value, Tensor)}
-    cdef dict leaves = {}
-    cdef Node node
-    if names:
-        for node in nodes_below([gradient_node(x) for x in roots], [], 0, False)[0]:
-            if node.is_leaf and node.variable.name is not None:
-                leaves.setdefault(node.variable.name, []).append((node, 0))
-    unknown = sorted(names.difference(leaves))
-    if unknown:
-        raise ValueError(f"backward: no_grad_set names {unknown[0]!r}, but no leaf of this graph "
-                         f"has this name; the named ones are {sorted(leaves)}")
-    return places.union(*[leaves[name] for name in names])
+    return None if node.visit.grads == NULL else <object>node.visit.grads
 
 
 # ---- running a node ------------------------------------------------------------------------------
@@ -123,7 +105,7 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
 
 cdef int reach_leaf(Sweep* sweep, Node node) except -1:
     """Accumulates into a leaf, with its hooks."""
-    if node.hooks is None or node.visit.grads.only == NULL:
+    if node.hooks is None or node.visit.grads == NULL:
         return accumulate(node, sweep.create_graph)
     run_before_hooks(node)
     g = arrived(node)
@@ -135,16 +117,15 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
 
 # ---- the sweep -----------------------------------------------------------------------------------
 
-cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
-                         tuple inputs, bint accumulate_grads, tuple no_grad_set=None,
-                         bint shallow=False):
+cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
+                        tuple inputs, bint accumulate_grads, set no_grad=None, bint shallow=False):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
     what leads to them runs; the gradients of those that are leaves are accumulated, or those of all
-    are returned as a tuple (None where an input is not reached). The gradients of the tensors and
-    of the leaves named in `no_grad_set` are taken as zero. `shallow`: nothing below the inputs is
-    looked at, as no input lies below another.
+    are returned as a tuple (None where an input is not reached). `no_grad` are places (node,
+    output) whose gradients are taken as zero. `shallow`: nothing below the inputs is looked at, as
+    no input lies below another.
     """
     cdef Sweep sweep
     cdef Mode* current = mode()
@@ -152,7 +133,6 @@ cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint creat
     cdef int flags_before = current.node_flags
     cdef list found = None if inputs is None or accumulate_grads else [None] * len(inputs)
     cdef list targets = None if inputs is None else [gradient_node(x) for x in inputs]
-    cdef set no_grad = no_grad_places(roots, no_grad_set) if no_grad_set else None
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k

@@ -1,0 +1,50 @@
+"""What nodes note for the detection of anomalies, and what is said where a gradient goes wrong."""
+
+import os
+import sys
+import traceback
+import warnings
+
+HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def first_notes(running):
+    """The notes of a new node: the line that made it, and the node whose gradient runs, or None."""
+    notes = {"traceback_": traceback.format_stack(sys._getframe(1))}
+    return notes if running is None else {**notes, "parent_": running}
+
+
+def recorded_at(node):
+    """The line at which a node was recorded, in brackets; nothing unless that was noted."""
+    for frame in reversed(node.metadata.get("traceback_", ())):
+        if HERE not in frame:
+            return f" (recorded at {' '.join(frame.split())})"
+    return ""
+
+
+def check_nan(node, grads):
+    """Raises RuntimeError if the gradient of an input of a node has a NaN."""
+    for i, g in enumerate(grads):
+        if g is not None and bool((g != g).any()):
+            raise RuntimeError(
+                f"backward: Function {node.name()!r} returned nan values in its {i}th output"
+                f"{recorded_at(node)}")
+
+
+def explain(node):
+    """Warns where the operation ran whose gradient raises, and which gradient it was part of."""
+    text = f"Error detected in {node.name()}. " + told(node, "caused the error")
+    while "parent_" in node.metadata:
+        node = node.metadata["parent_"]
+        text += f"\nPrevious calculation was induced by {node.name()}. "
+        text += told(node, "induced the previous calculation")
+    warnings.warn(text, stacklevel=2)
+
+
+def told(node, role):
+    """The traceback of the operation that a node recorded, if it was noted."""
+    frames = node.metadata.get("traceback_")
+    if frames:
+        return f"Traceback of forward call that {role}:\n" + "".join(frames)
+    return ("No forward pass information is available: enable detect_anomaly during the forward "
+            "pass too.")
