@@ -18,7 +18,7 @@ def spec_in(path, name):
 
 
 def load_from(path, name):
-    """The module `name` in the shared object at `path`; it is not entered into `sys.modules`."""
+    """The module `name` in the shared object at `path`."""
     spec = spec_in(path, name)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
