@@ -1,3 +1,5 @@
+from cpython.object cimport PyObject
+
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -7,5 +9,5 @@ cdef list copied_from(Tensor x, Tensor source)
 cdef list new_histories(Tensor x, Tensor fresh)
 cdef int take_histories(list histories) except -1
 cdef int rebase(Tensor x, Tensor fresh) except -1
-cdef object apply_inplace(Op op, Tensor x, tuple others)
+cdef object apply_inplace(Op op, PyObject** args)
 cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept
