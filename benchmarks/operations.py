@@ -3,6 +3,7 @@
     python -m benchmarks.operations --peer-python PATH          # prints what is slower, worst first
     python -m benchmarks.operations --only softmax --all        # every figure of some operations
     python -m benchmarks.operations --quick --no-peer           # a smoke run of tensorlib alone
+    python -m benchmarks.operations --threads 1 2               # columns for one thread and for two
 
 A case is a row of `benchmarks.rows` on matrices of one size, dtype and layout: "softmax:
 x.softmax(1); 65,536 float32 plain forward". Results are compared before they are timed. What a
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.report import quantity
-from benchmarks.run import Effort, WorkerError, start_workers, time_in_turn
+from benchmarks.run import Effort, WorkerError, add_threads, start_workers, time_in_turn
 from benchmarks.rows import rows
 from benchmarks.settings import SIZES, case_named, name_of, settings
 
@@ -65,13 +66,27 @@ def compare(workers, chosen, effort):
 
 
 def table(figures, below):
-    """The cases whose ratio is less than `below`, worst first, in Markdown."""
-    lines = ["| | tensorlib | PyTorch | ratio |", "| :-- | --: | --: | --: |"]
-    slow = sorted((their / our, name, our, their) for name, (our, their) in figures.items()
-                  if their / our < below)
-    lines += [f"| {name} | {quantity(our, 'time')} | {quantity(their, 'time')} | {ratio:.2f} |"
-              for ratio, name, our, their in slow]
+    """The cases whose ratio is less than `below`, worst first, in Markdown.
+
+    `figures` are those of each number of threads, which has its columns; the worst ratio counts.
+    """
+    worst = {}
+    for found in figures.values():
+        for name, (our, their) in found.items():
+            worst[name] = min(worst.get(name, math.inf), their / our)
+    heads = "".join(f" tensorlib, {count} | PyTorch | ratio |" for count in figures)
+    lines = [f"| threads: |{heads}", "| :-- |" + " --: | --: | --: |" * len(figures)]
+    for ratio, name in sorted((ratio, name) for name, ratio in worst.items() if ratio < below):
+        cells = [cell for found in figures.values() for cell in columns(found.get(name))]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def columns(pair):
+    """Both times and their ratio, nothing where the case could not be timed."""
+    if pair is None:
+        return "", "", ""
+    return quantity(pair[0], "time"), quantity(pair[1], "time"), f"{pair[1] / pair[0]:.2f}"
 
 
 def parse_arguments(argv):
@@ -81,7 +96,7 @@ def parse_arguments(argv):
     option("--peer-python", default=sys.executable, metavar="PATH",
            help="the interpreter that has PyTorch (default: this one)")
     option("--no-peer", action="store_true", help="time tensorlib alone")
-    option("--threads", type=int, default=1, help="for each library (default: 1)")
+    add_threads(parser)
     option("--only", default="", metavar="TEXT", help="cases with all these words in their names")
     option("--below", type=float, default=1.0, help="print ratios below this (default: 1)")
     option("--all", action="store_true", help="print every case")
@@ -97,17 +112,23 @@ def main(argv=None):
     if args.quick:
         chosen = [case for case in chosen if "65,536" not in case.name
                   and "4,194,304" not in case.name]
-    workers = start_workers(args)
-    figures, refused, wrong = compare(workers, chosen, QUICK if args.quick else FULL)
-    for worker in workers:
-        worker.close()
+    figures, refused, wrong = {}, {}, {}
+    for threads in args.threads:
+        workers = start_workers(args, threads)
+        figures[threads], refused, failed = compare(
+            workers, chosen, QUICK if args.quick else FULL)
+        wrong |= failed
+        for worker in workers:
+            worker.close()
     if len(workers) > 1:
-        print(table(figures, math.inf if args.all else args.below))
-        ratios = [their / our for our, their in figures.values()]
-        if ratios:
-            print(f"\n{len(ratios)} cases compared, {sum(r < 1 for r in ratios)} slower than "
-                  f"PyTorch; geometric mean {statistics.geometric_mean(ratios):.2f}.")
-    print(f"{len(figures)} cases timed, {len(refused)} refused by a library.")
+        print(table(figures, math.inf if args.all else args.below) + "\n")
+        for threads, found in figures.items():
+            ratios = [their / our for our, their in found.values()]
+            if ratios:
+                print(f"{len(ratios)} cases compared with {threads} thread{'s' * (threads > 1)}, "
+                      f"{sum(r < 1 for r in ratios)} slower than PyTorch; geometric mean "
+                      f"{statistics.geometric_mean(ratios):.2f}.")
+    print(f"{len(figures[args.threads[0]])} cases timed, {len(refused)} refused by a library.")
     if args.json:
         args.json.write_text(json.dumps(
             {"figures": figures, "refused": refused, "wrong": wrong}, indent=1) + "\n")

@@ -41,9 +41,11 @@ def heading(document: dict) -> str:
         f"{library} {found[library]} (Python {found['python']}, NumPy {found['numpy']})"
         for library, found in document["versions"].items()
     )
-    threads = "one thread" if document["threads"] == 1 else f"{document['threads']} threads"
-    return (f"{versions}; {threads} each; {about['processor']}, {about['cores']} cores, "
-            f"{about['system']}; {about['date']}, commit {document['commit'] or 'unknown'}.")
+    threads = " and ".join(map(str, document["threads"]))
+    several = "" if threads == "1" else "s"
+    return (f"{versions}; {threads} thread{several} each; {about['processor']}, "
+            f"{about['cores']} cores, {about['system']}; {about['date']}, "
+            f"commit {document['commit'] or 'unknown'}.")
 
 
 def quantity(value: float, figure: str) -> str:
@@ -65,7 +67,8 @@ def title(row: dict) -> str:
 def met(row: dict, results: list[dict]) -> bool | None:
     """Whether the row meets its target; None if it has none or it cannot be known."""
     if row["no_slower_than"]:
-        bounds = [other for other in results if other["case"] == row["no_slower_than"]]
+        bounds = [other for other in results if other["case"] == row["no_slower_than"]
+                  and other["threads"] == row["threads"]]
         own = row["tensorlib"]["median"]
         return own <= NOISE * bounds[0]["tensorlib"]["median"] if bounds else None
     if row["target"] is None or "ratio" not in row:
@@ -74,9 +77,18 @@ def met(row: dict, results: list[dict]) -> bool | None:
 
 
 def table(results: list[dict]) -> str:
-    """The results in Markdown, aligned to be read as plain text as well."""
-    lines = [("", "tensorlib", "PyTorch", "ratio", "quartiles", "target", "met")]
+    """The results in Markdown, aligned to be read as plain text as well.
+
+    The first number of threads has all columns; the others have times and the ratio.
+    """
+    counts = list(dict.fromkeys(row["threads"] for row in results))
+    more = {(row["threads"], title(row)): row for row in results if row["threads"] != counts[0]}
+    lines = [("", "tensorlib", "PyTorch", "ratio", "quartiles", "target", "met",
+              *[f"{column}, {count} threads" for count in counts[1:]
+                for column in ("tensorlib", "PyTorch", "ratio")])]
     for row in results:
+        if row["threads"] != counts[0]:
+            continue
         ours, peer, ratio = (row.get(key) for key in ("tensorlib", "torch", "ratio"))
         if row["figure"] == "growth":
             ratio = None  # each stands for itself
@@ -89,6 +101,7 @@ def table(results: list[dict]) -> str:
             "{:.2f} to {:.2f}".format(*ratio["quartiles"]) if ratio else "",
             f"{row['target']:g}" if row["target"] else bound,
             {True: "yes", False: "**no**", None: ""}[met(row, results)],
+            *[cell for count in counts[1:] for cell in cells(more.get((count, title(row))))],
         ))
     widths = [max(map(len, column)) for column in zip(*lines)]
     rule = [":" + "-" * (widths[0] - 1), *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -98,6 +111,16 @@ def table(results: list[dict]) -> str:
         for line in lines
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in [aligned[0], rule, *aligned[1:]])
+
+
+def cells(row: dict | None) -> tuple[str, str, str]:
+    """The times and the ratio of a row, of which each may be missing."""
+    if row is None:
+        return "", "", ""
+    ours, peer, ratio = (row.get(key) for key in ("tensorlib", "torch", "ratio"))
+    return (quantity(ours["median"], row["figure"]),
+            quantity(peer["median"], row["figure"]) if peer else "",
+            f"{ratio['median']:.2f}" if ratio and row["figure"] != "growth" else "")
 
 
 def renew(readme: Path, document: dict) -> None:
@@ -115,7 +138,7 @@ def draw(path: Path, document: dict) -> None:
     from matplotlib.figure import Figure  # only a run that writes needs matplotlib
     from matplotlib.ticker import LogLocator
 
-    results = document["results"]
+    results = [row for row in document["results"] if row["threads"] == document["threads"][0]]
     shown = [row for row in results if "ratio" in row and row["figure"] != "growth"]
     figure = Figure(figsize=(9, 0.27 * len(shown) + 2.4), layout="constrained")
     axes = figure.subplots()

@@ -151,14 +151,14 @@ def rows(case: Case, rounds: list[list[dict]]) -> list[dict]:
     return found
 
 
-def start_workers(args) -> list[Worker]:
+def start_workers(args, threads: int) -> list[Worker]:
     try:
-        workers = [Worker(OURS, sys.executable, args.threads)]
+        workers = [Worker(OURS, sys.executable, threads)]
     except WorkerError as error:
         sys.exit(f"benchmarks: {error}")
     if not args.no_peer:
         try:
-            workers.append(Worker(PEER, args.peer_python, args.threads))
+            workers.append(Worker(PEER, args.peer_python, threads))
         except (WorkerError, OSError) as error:
             print(f"No peer, timing {OURS} alone: {error}\n", file=sys.stderr)
     return workers
@@ -187,13 +187,26 @@ def run(workers: list[Worker], cases: list[Case], effort: Effort) -> tuple[list[
     return results, failures
 
 
+def positive(text: str) -> int:
+    """A number of threads. Raises: ValueError, of which argparse makes an error."""
+    if int(text) < 1:
+        raise ValueError(f"{text} is not a positive number")
+    return int(text)
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads", type=positive, nargs="+", default=[1], metavar="N",
+        help="of each library (default: 1); several numbers make several columns")
+
+
 def parse_arguments(argv) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__.partition("\n")[0])
     option = parser.add_argument
     option("--peer-python", default=sys.executable, metavar="PATH",
            help="the interpreter that has PyTorch (default: this one)")
     option("--no-peer", action="store_true", help="time tensorlib alone")
-    option("--threads", type=int, default=1, help="for each library (default: 1)")
+    add_threads(parser)
     option("--only", default="", metavar="TEXT", help="cases with this in their names")
     option("--quick", action="store_true", help="one short round, without the large cases")
     option("--huge", action="store_true", help="also a graph of 10,000,000 operations")
@@ -201,8 +214,6 @@ def parse_arguments(argv) -> argparse.Namespace:
     option("--write", action="store_true",
            help="renew README.md, ratios.png and results.json in benchmarks/")
     args = parser.parse_args(argv)
-    if args.threads < 1:
-        parser.error(f"--threads: {args.threads} is not a positive number")
     if args.write and (args.quick or args.only or args.no_peer):
         parser.error("--write needs a full run with the peer")
     if args.write and not find_spec("matplotlib"):
@@ -217,10 +228,16 @@ def main(argv=None) -> None:
     cases = chosen(args)
     if not cases:
         sys.exit(f"benchmarks: no case has {args.only!r} in its name")
-    workers = start_workers(args)
-    if args.write and len(workers) == 1:
-        sys.exit("benchmarks: --write needs the peer")
-    results, failures = run(workers, cases, QUICK if args.quick else FULL)
+    results, failures = [], 0
+    for threads in args.threads:
+        workers = start_workers(args, threads)
+        if args.write and len(workers) == 1:
+            sys.exit("benchmarks: --write needs the peer")
+        found, failed = run(workers, cases, QUICK if args.quick else FULL)
+        results += [{"threads": threads, **row} for row in found]
+        failures += failed
+        for worker in workers:
+            worker.close()
     document = {
         "machine": report.machine(),
         "commit": report.commit(HERE),
@@ -228,8 +245,6 @@ def main(argv=None) -> None:
         "versions": {worker.library: worker.versions for worker in workers},
         "results": results,
     }
-    for worker in workers:
-        worker.close()
     print(report.heading(document), report.table(results), sep="\n\n")
     text = json.dumps(document, indent=1) + "\n"
     if args.json:
