@@ -56,7 +56,7 @@ def test_a_name_may_be_none():
 
 
 @pytest.mark.parametrize("kind", [k for k in TYPES if k.__name__ in (
-    "Node", "Storage", "Rule", "Index", "dtype", "Packed")], ids=lambda kind: kind.__name__)
+    "Node", "Storage", "Rule", "Index", "dtype")], ids=lambda kind: kind.__name__)
 def test_what_compiled_code_alone_fills_cannot_be_made(kind):
     for make in (kind, lambda: kind.__new__(kind)):
         with pytest.raises(TypeError, match="cannot create"):

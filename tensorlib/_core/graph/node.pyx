@@ -6,7 +6,7 @@ gradient needs (`saved`). Neither is a Python list: a node with two inputs is on
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -14,7 +14,6 @@ from functools import partial
 
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport dtype_object
-from tensorlib._core.base.pointers cimport Pointers, append, start
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.graph.modes cimport PACKED, TRACED, mode
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
@@ -30,6 +29,7 @@ cdef extern from "Python.h":
     void PyObject_GC_Track(object value)
     void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
+    Py_ssize_t Py_REFCNT(PyObject* value)
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
@@ -47,6 +47,7 @@ def recorded_so_far():
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 @cython.freelist(65536)
+@cython.trashcan(True)           # a chain of ten million nodes is freed in constant stack
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
 
@@ -178,42 +179,20 @@ cdef void release_saved(Node node) noexcept:
         Py_DECREF(<object>node.saved[i].tensor)
 
 
-# What a dying node holds is put on one list, which the outermost dying node empties. So a chain of
-# ten million nodes is freed in constant stack.
-
-cdef Pointers dying
-cdef bint emptying = False
-start(&dying)
-
-
-cdef void die_later(PyObject* value) noexcept:
-    """Puts a reference on the list; where there is no memory for that it is let go at once."""
-    if not append(&dying, value):
-        Py_DECREF(<object>value)
-
-
 cdef void drop_references(Node node) noexcept:
     """Lets go of all that the node holds in its C arrays."""
-    global emptying
-    cdef PyObject* value
+    cdef PyObject* target
     cdef int i
+    cdef Tensor leaf
     if node.is_leaf and node.n_saved:
-        (<Tensor>node.saved[0].tensor).accumulator = NULL
+        leaf = <Tensor>node.saved[0].tensor
+        if leaf.accumulator == <void*>node:
+            leaf.accumulator = NULL
     for i in range(node.n_edges):
-        if node.edges[i].target != NULL:
-            value = node.edges[i].target
-            node.edges[i].target = NULL
-            die_later(value)
-    while node.n_saved:
-        node.n_saved -= 1
-        die_later(node.saved[node.n_saved].tensor)
-    if emptying:
-        return
-    emptying = True
-    while dying.n:
-        dying.n -= 1
-        Py_DECREF(<object>dying.items[dying.n])
-    emptying = False
+        target = node.edges[i].target
+        node.edges[i].target = NULL
+        Py_XDECREF(target)
+    release_saved(node)
 
 
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
@@ -383,7 +362,7 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
 cdef Node accumulator_of(Tensor leaf):
     """The node that accumulates into `leaf.grad`: one for as long as a graph needs it."""
     cdef Node node
-    if leaf.accumulator != NULL:
+    if leaf.accumulator != NULL and Py_REFCNT(<PyObject*>leaf.accumulator) > 0:    # else it dies
         return <Node>leaf.accumulator
     node = new_node(accumulate, 0, 1, 1)
     Py_INCREF(leaf)
