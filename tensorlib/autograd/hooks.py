@@ -2,7 +2,9 @@
 
 import weakref
 
-from tensorlib._core.sweep.hooks import add_accumulated_hook, add_hook, add_retaining_hook
+from tensorlib._core.graph.attached import (
+    add_accumulated_hook, add_hook, add_retaining_hook,
+)
 from tensorlib._core.tensor.tensor import attach
 
 

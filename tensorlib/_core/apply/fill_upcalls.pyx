@@ -11,7 +11,7 @@ from tensorlib._core.base.upcalls cimport (
     buffer_function, from_data_function, getitem_function, held_function, item_function,
     setitem_function, upcalls,
 )
-from tensorlib._core.graph.node cimport track_held
+from tensorlib._core.graph.attached cimport track_held
 from tensorlib._core.tensor.numbers cimport element
 
 from tensorlib._core.base.upcalls import OPERATIONS

@@ -11,7 +11,8 @@ from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
 from tensorlib._core.graph.modes cimport PACKED, mode
-from tensorlib._core.graph.node cimport Node, gradient_node, set_history
+from tensorlib._core.graph.attached cimport set_history
+from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.graph.saved cimport note_written

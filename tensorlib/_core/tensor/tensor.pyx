@@ -9,10 +9,9 @@ cimport cython
 from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free
 
-from tensorlib._core.base.closed cimport ClosedType, newfunc
+from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -30,9 +29,6 @@ from tensorlib._core.base.upcalls cimport (
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
     int PyObject_GenericSetAttr(object x, object name, object value) except -1
-    int PyDict_SetItem(PyObject* d, object key, object value) except -1
-    struct TypeWithDict "_typeobject":
-        PyObject* tp_dict
 
 
 @cython.binding(False)            # methods check their `self`
@@ -491,9 +487,7 @@ def attach(str name, object function):
 
     This is how every method is published that is not in the type's body: the rooms of the core add
     theirs at the end of their modules, `ops.declare.publish` those of operations, `autograd` and
-    `io` theirs when they are imported. The type's dict has them, so that they cost what methods in
-    the body cost. Nothing in the core calls them; what it calls above itself is in the table of
-    upcalls.
+    `io` theirs when they are imported. Nothing in the core calls them; what it calls above itself
+    is in the table of upcalls.
     """
-    PyDict_SetItem((<TypeWithDict*><PyObject*>Tensor).tp_dict, name, function)
-    PyType_Modified(Tensor)
+    attach_to(Tensor, name, function)
