@@ -274,7 +274,8 @@ def rsub(input, other, *, alpha=1):
 def triples(low=-3.0, **keywords):
     """Samples of three real tensors that broadcast, without and with keywords."""
     def generate(rng):
-        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,))):
+        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,)),
+                       ((2,), (), (2,))):
             yield tuple(rng.uniform(low, 3, shape) for shape in shapes), {}
             yield tuple(rng.uniform(low, 3, shape) for shape in shapes), keywords
     return generate
@@ -310,17 +311,49 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     return add(input, quotient if value == 1 else mul(quotient, value))
 
 
-@composite(reference=lambda x, end, weight: x + weight * (end - x), takes="floating",
-           tolerance="product", inplace=True, samples=triples())
-def lerp(input, end: Tensor, weight):
-    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
-
-    Raises: RuntimeError for integers or tensors of different dtypes.
-    """
+def between(input: Tensor, end: Tensor, weight):
+    """The `convert` of `lerp`: three of one dtype, but for a weight without dimensions."""
     no_integers("lerp", input)
     if end.dtype != input.dtype:
         raise RuntimeError(f"lerp: expected dtype {input.dtype} for end, got {end.dtype}")
-    return add(input, mul(sub(end, input), weight))
+    if isinstance(weight, Tensor) and weight.ndim and weight.dtype != input.dtype:
+        raise RuntimeError(f"lerp: expected dtype {input.dtype} for weight, got {weight.dtype}")
+    return input, end, weight
+
+
+def nearer_end(input, end, weight):
+    """The reference of `lerp`."""
+    way = end - input
+    return np.where(np.abs(weight) < 0.5, input + weight * way, end - way * (1 - weight))
+
+
+@elementwise(reference=nearer_end, samples=triples(), edges=EDGES, takes="floating",
+             signed_zeros=False, tolerance="product", convert=between)
+def lerp(input, end, weight):
+    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
+
+    It is computed from the nearer end, so that weights of 0 and 1 give `input` and `end` exactly.
+
+    Raises: RuntimeError for integers or tensors of different dtypes.
+
+    >>> tensorlib.lerp(tensorlib.tensor([1e8, 0.]), tensorlib.tensor([1., 8.]), 1)
+    tensor([1., 8.])
+    """
+
+
+@lerp.deriv("input")
+def lerp_deriv_input(weight):
+    return 1 - weight
+
+
+@lerp.deriv("end")
+def lerp_deriv_end(weight):
+    return weight
+
+
+@lerp.deriv("weight")
+def lerp_deriv_weight(input, end):
+    return end - input
 
 
 for _name, _function in {
