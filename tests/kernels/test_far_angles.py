@@ -1,11 +1,8 @@
-"""sin, cos and tan of large arguments, held to results computed in Python's integers.
-
-The doubles that come nearest to multiples of pi/2 are found by continued fractions, as in Muller et
-al., Handbook of Floating-Point Arithmetic, section 10.2; their remainders lose most digits.
-"""
+"""sin, cos and tan of large arguments, held to results computed in Python's integers."""
 
 import math
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,24 +10,11 @@ import pytest
 
 import tensorlib
 
-DIGITS = 1400           # binary digits of pi: 1024 go into the multiple
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.hard_angles import DIGITS, PI, hard_angles, nearest_to_quarters  # noqa: E402
+
 ONE = 1 << 300          # of results in fixed point
 NAMES = ("sin", "cos", "tan")
-
-
-def arctangent(n):
-    """atan(1 / n) in fixed point."""
-    total = power = (1 << DIGITS) // n
-    k = 1
-    while power:
-        power //= -n * n
-        k += 2
-        total += power // k
-    return total
-
-
-# Machin, 1706
-PI = 4 * (4 * arctangent(5) - arctangent(239))
 
 
 def sine_cosine(x):
@@ -62,40 +46,11 @@ def error(got, expected, digits=53):
     return abs(numerator * ONE // denominator - expected) / 2**unit
 
 
-def nearest_to_quarters(exponent, digits):
-    """Numbers m * 2**exponent near multiples of pi/2, m of at most so many digits."""
-    a, b = 2 * 2**max(exponent, 0) << DIGITS, PI * 2**max(-exponent, 0)
-    before, m = 0, 1                             # the denominators of convergents of 2/pi * 2**e
-    found = []
-    while True:
-        whole, rest = divmod(a, b)
-        if found:
-            before, m = m, whole * m + before
-        if m >> digits:
-            return found[-3:]
-        found.append(math.ldexp(m, exponent))
-        a, b = b, rest
-
-
-def hard(dtype):
-    """Three of the hardest numbers for each exponent, and others beside them."""
-    digits, last = (53, 971) if dtype == "float64" else (24, 104)
-    found = {x for e in range(-40, last + 1) for x in nearest_to_quarters(e, digits)}
-    found |= {float.fromhex("0x1.69eab0985179bp+246"),        # cos of it from glibc: 1 of 10**5 off
-              math.ldexp(6381956970095103, 797),              # the nearest of all (Kahan, 1983)
-              2.0**20, 2.0**23, 1e22, np.finfo("float64").max}
-    rng = np.random.default_rng(6)
-    found |= set(np.exp2(rng.uniform(10, last + digits, 2000)).tolist())
-    info = np.finfo(dtype)
-    x = np.array(sorted(v for v in found if v <= float(info.max)), dtype)
-    return np.concatenate([x, -x[::7]])
-
-
 @pytest.fixture(scope="module")
 def results():
     """The numbers of each dtype, with the exact results."""
     return {dtype: (x, {name: [exact(name, float(v)) for v in x] for name in NAMES})
-            for dtype in ("float32", "float64") for x in [hard(dtype)]}
+            for dtype in ("float32", "float64") for x in [hard_angles(dtype)]}
 
 
 @pytest.mark.parametrize("name", NAMES)
