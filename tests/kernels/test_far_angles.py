@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tensorlib
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
 from benchmarks.hard_angles import DIGITS, PI, hard_angles, nearest_to_quarters  # noqa: E402
 
 ONE = 1 << 300          # of results in fixed point
@@ -78,7 +77,7 @@ def test_infinite_angles_have_no_sine(table, name, dtype):
 
 
 def test_the_digits_of_two_over_pi():
-    header = Path(tensorlib.__file__).parent / "_kernels" / "two_over_pi.h"
+    header = ROOT / "tensorlib" / "_kernels" / "two_over_pi.h"
     words = [int(word, 16) for word in re.findall(r"0x([0-9A-F]{16})", header.read_text())]
     digits = (2 << DIGITS + 64 * (len(words) - 1)) // PI
     assert words == [digits >> 64 * k & 2**64 - 1 for k in reversed(range(len(words)))]

@@ -144,3 +144,12 @@ def test_products_with_a_reversed_vector_are_as_exact_as_others():
     got = tl.from_numpy(x[::-1].copy())[::-1] @ tl.tensor(y)
     assert abs(got.item() - exact) < 1e-6 * exact
     assert bits(got) == bits(tl.tensor(x) @ tl.tensor(y))
+
+
+@pytest.mark.parametrize("stride", [0, 1, 7, 10_000])
+def test_dims_of_size_1_change_nothing(stride):
+    x = numbers((40, 50), "float32")
+    between = np.lib.stride_tricks.as_strided(x, (50, 1, 40), (4, 4 * stride, 200))
+    for dims in [(0,), (2,), (0, 2)]:
+        plain = tuple(d // 2 for d in dims)
+        assert bits(tl.from_numpy(between).sum(dims)) == bits(tl.from_numpy(x.T).sum(plain))

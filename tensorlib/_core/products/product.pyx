@@ -94,7 +94,7 @@ cdef inline bint takes(Tensor x) noexcept:
         return False
     if x.packed:
         return True
-    if x.ndim_ < 2:                         # backwards NumPy's loop adds one by one, in float32
+    if x.ndim_ < 2:                         # NumPy's loop for others adds one by one
         return x.steps[0] > 0
     row, col = x.steps[x.ndim_ - 2], x.steps[x.ndim_ - 1]
     return (col == 1 and row >= x.dims[x.ndim_ - 1]) or (row == 1 and col >= x.dims[x.ndim_ - 2])

@@ -115,20 +115,20 @@ cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t
 
 
 cdef void by_stride(Tensor x, int* order) noexcept:
-    """The dims, largest stride first, its sign aside.
+    """The dims, largest stride first, its sign aside; those of equal stride stay where they are.
 
-    Those of equal stride and of size 1 stay where they are. Expanded dims, of stride 0, are not
-    passed by others either, so that they are summed as those of a contiguous tensor.
+    Expanded dims, of stride 0, are not passed by others, so that they are summed as those of a
+    contiguous tensor. Those of size 1 may stand anywhere.
     """
-    cdef int d, place
-    cdef Py_ssize_t before
+    cdef int d, place, before
     for d in range(x.ndim_):
         place = d
         while not x.packed and place > 0 and x.dims[d] != 1:
-            before = x.steps[order[place - 1]]
-            if before == 0 or abs(before) >= abs(x.steps[d]):
+            before = order[place - 1]
+            if x.dims[before] != 1 and (x.steps[before] == 0
+                                        or abs(x.steps[before]) >= abs(x.steps[d])):
                 break
-            order[place] = order[place - 1]
+            order[place] = before
             place -= 1
         order[place] = d
 
