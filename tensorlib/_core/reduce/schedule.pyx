@@ -36,6 +36,7 @@ cdef enum:
     ROW_PIECE = 1 << 14
     ENOUGH = 32      # outer slices or column tiles that keep all threads busy
     TILE = 512       # columns in a piece; no fewer than a loop's lanes
+    SCAN_TILE = 2048 # the same for running sums, as in their loop
     LEAF = 32        # pieces of n are a multiple of this number of rows
 
 cdef void* loops[KINDS][DTYPES]
@@ -269,8 +270,8 @@ cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_
     work.itemsize = itemsizes[dtype]
     work.n = n
     work.inner = inner
-    work.tiles = (inner + TILE - 1) // TILE
-    parallel_for(run_scans, &work, outer * work.tiles, 1 + PIECE // (1 + n * min(inner, TILE)))
+    work.tiles = (inner + SCAN_TILE - 1) // SCAN_TILE
+    parallel_for(run_scans, &work, outer * work.tiles, 1 + PIECE // (1 + n * min(inner, SCAN_TILE)))
     return 0
 
 
@@ -285,10 +286,10 @@ cdef void run_scans(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                              0, work.inner)
         return
     for piece in range(begin, end):
-        first = piece % work.tiles * TILE
+        first = piece % work.tiles * SCAN_TILE
         offset = piece // work.tiles * slice_bytes
         (<scan_fn>work.loop)(work.x + offset, work.y + offset, 1, work.n, work.inner, first,
-                             min(first + TILE, work.inner))
+                             min(first + SCAN_TILE, work.inner))
 
 
 def _fill_tables():
