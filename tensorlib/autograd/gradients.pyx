@@ -55,6 +55,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     Raises: RuntimeError for a tensor without a graph, a missing gradient or one of another shape, a
     second sweep through released values, a saved value that was overwritten; TypeError for a
     gradient that is no Tensor.
+    Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
     >>> x = tensorlib.tensor([1., 2.], requires_grad=True)
     >>> (x * x).backward(tensorlib.tensor([1., 10.]))

@@ -20,6 +20,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     Raises: RuntimeError for tangents that are not like the primals, for an operation without a
     forward-mode rule, and under `strict`.
 
+    Source: Wengert, "A simple automatic derivative evaluation program", Communications of the ACM
+    7(8), 1964.
+
     >>> x = tensorlib.tensor([0.0, 1.0])
     >>> jvp(tensorlib.square, (x,), (tensorlib.ones(2),))
     (tensor([0., 1.]), tensor([0., 2.]))
@@ -93,6 +96,8 @@ def hessian(func, argnums=0):
     Shapes: the output's, then the input's twice.
     Raises: as `jacrev` and `jvp`.
 
+    Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
+
     >>> hessian(lambda x: (x * x * x).sum())(tensorlib.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -108,7 +113,7 @@ def hvp(func, primals, tangents):
 
     Shapes: tangents and product have those of the primals.
     Raises: RuntimeError for an output that is no scalar, and as `jvp`.
-    Source: "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
+    Source: Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
 
     >>> x = tensorlib.tensor([1.0, 2.0])
     >>> hvp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))

@@ -19,6 +19,8 @@ def grad(func, argnums=0, has_aux=False):
     `func` writes in place to an argument or to a tensor that it captured; ValueError for an
     argument that is no tensor.
 
+    Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
+
     >>> x = tensorlib.tensor(2.0)
     >>> cube = lambda x: x * x * x
     >>> grad(cube)(x), grad(grad(cube))(x)

@@ -156,6 +156,7 @@ def outer(a, b):
 
 @counterpart(np.kron)
 def kron(a, b):
+    """An outer product with its dims interleaved."""
     a, b = tensor_of(a), tensor_of(b)
     ndim = max(a.ndim, b.ndim)
     rows, columns = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
@@ -188,6 +189,7 @@ def tensordot(a, b, axes=2):
 
 @counterpart(np.linalg.norm)
 def linalg_norm(x, ord=None, axis=None, keepdims=False):
+    """Any norm of vectors, but of matrices the Frobenius norm alone."""
     x = floating(x)
     over = x.ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
     if isinstance(ord, str) and ord != "fro" or over > 1 and ord not in (None, "fro"):
@@ -213,6 +215,7 @@ def dot_method(self, other, *, out=None):
 
 @counterpart(np.where)
 def where_(condition, x=None, y=None):
+    """With the condition alone, where it holds: an array of positions for each dim."""
     condition = tensor_of(condition).bool()
     if x is None and y is None:
         return condition.nonzero(as_tuple=True)

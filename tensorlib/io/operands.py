@@ -80,4 +80,5 @@ def refuse(name, options, neutral):
 
 
 def same(value, neutral):
+    """Whether an argument has the value that changes nothing: itself, or an equal text."""
     return value is neutral or (isinstance(value, str) and value == neutral)

@@ -170,6 +170,10 @@ def tril(input: Tensor, diagonal=0):
     """The lower triangles of matrices, with zeros above `diagonal`.
 
     Shapes: (*, N, M) -> (*, N, M). Raises: RuntimeError for less than 2 dims.
+
+    >>> tensorlib.ones(2, 3).tril()
+    tensor([[1., 0., 0.],
+            [1., 1., 0.]])
     """
     return ranges.triangle(input, diagonal, False)
 

@@ -79,11 +79,13 @@ def index_put(input: Tensor, values: Tensor, index):
 
 @index_put.vjp("input")
 def index_put_vjp_input(g, values_shape, index):
+    """What was written over has no part in the result."""
     return index_put(g, g.new_zeros(()), index)
 
 
 @index_put.vjp("values")
 def index_put_vjp_values(g, index):
+    """Each value's gradient is that of its place; of several at one place the last has it."""
     picked = getitem(g, index)
     if not picks_twice(index):
         return picked
@@ -188,6 +190,10 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     Gradient: to a tensor `value` the sum.
     Raises: RuntimeError for a mask that is not bool, a value with dims, or shapes that do not
     broadcast; OutOfRangeError for a value that the dtype can't hold; TypeError.
+
+    >>> x = tensorlib.tensor([1., -2., 3.])
+    >>> x.masked_fill(x < 0, 0)
+    tensor([1., 0., 3.])
     """
     check_mask("masked_fill", mask)
     return where(mask, fill_value("masked_fill", value, input), input)
@@ -224,6 +230,10 @@ def index_select(input: Tensor, dim, index: Tensor):
 
     Shapes: (*, N, *), (K,) -> (*, K, *). A 0-d index counts as one position, and a 0-d `input`,
     which has one, stays 0-d. Raises: RuntimeError for an index that is not of integers, IndexError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).index_select(1, tensorlib.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
     """
     ndim = input.ndim
     dim, index = wrap("index_select", dim, ndim), vector("index_select", index)

@@ -24,6 +24,9 @@ def narrow(input: Tensor, dim, start, length):
 
     Shapes: (*, N, *) -> (*, length, *).
     Raises: RuntimeError for a range outside the dim, IndexError, TypeError.
+
+    >>> tensorlib.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
     """
     try:
         start, length = as_int(start), as_int(length)
@@ -43,6 +46,7 @@ def narrow(input: Tensor, dim, start, length):
 
 @narrow.vjp("input")
 def narrow_vjp(g, input_shape, dim, start, length):
+    """The gradient between zeros."""
     size, start, length = input_shape[dim], as_int(start), as_int(length)
     start = start + size if start < 0 else start
     before, after = list(input_shape), list(input_shape)
@@ -71,11 +75,17 @@ def cat(tensors: Tensors, dim=0):
     Vectors without elements join with anything. Shapes: (*, N, *), (*, M, *), ... along the dim of
     N and M -> (*, N + M + ..., *).
     Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
+
+    >>> tensorlib.cat((tensorlib.zeros(1, 2), tensorlib.ones(2, 2)))
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
     """
 
 
 @cat.vjp
 def cat_vjp(g, tensors_shape, dim):
+    """Each tensor's part of the gradient."""
     grads, start = [], 0
     for shape in tensors_shape:
         if shape == (0,):                    # an empty vector joins with anything
@@ -96,11 +106,16 @@ def stack(tensors: Tensors, dim=0):
 
     Shapes: K times (N, M) along dim 0 -> (K, N, M).
     Raises: RuntimeError for no tensors or shapes that differ, IndexError.
+
+    >>> tensorlib.stack((tensorlib.zeros(2), tensorlib.ones(2)), dim=1)
+    tensor([[0., 1.],
+            [0., 1.]])
     """
 
 
 @stack.vjp
 def stack_vjp(g, tensors_shape, dim):
+    """Each tensor's slice of the gradient."""
     before = (slice(None),) * (dim % g.ndim)
     return [g[(*before, i)] for i in range(len(tensors_shape))]
 

@@ -89,6 +89,9 @@ def bmm(input: Tensor, other: Tensor):
 
     Raises: RuntimeError for other numbers of dims, and for batch sizes, inner dims or dtypes that
     differ.
+
+    >>> tensorlib.bmm(tensorlib.ones(2, 1, 3), tensorlib.ones(2, 3, 1)).shape
+    tensorlib.Size([2, 1, 1])
     """
 
 
@@ -109,6 +112,10 @@ def outer(input, vec2: Tensor, *, out=None):
     Shapes: (M,), (N,) -> (M, N).
 
     Raises: RuntimeError for other than vectors.
+
+    >>> tensorlib.outer(tensorlib.tensor([1., 2.]), tensorlib.tensor([1., 10.]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
     """
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: expects two vectors, got shapes {tuple(input.shape)} and "
@@ -125,6 +132,9 @@ def inner(input, other: Tensor):
     Shapes: (*a, K), (*b, K) -> (*a, *b).
 
     Raises: RuntimeError for last dims that differ.
+
+    >>> tensorlib.inner(tensorlib.ones(2, 3), tensorlib.ones(4, 3)).shape
+    tensorlib.Size([2, 4])
     """
     if input.ndim == 0 or other.ndim == 0:
         return mul(input, other)
@@ -183,6 +193,10 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
     Shapes: (M, N), (M, K), (K, N) -> (M, N).
 
     Raises: RuntimeError as `mm`, and for an input that does not expand or has another dtype.
+
+    >>> x, w = tensorlib.ones(1, 3), tensorlib.ones(3, 2)
+    >>> tensorlib.addmm(tensorlib.tensor([10., 20.]), x, w)
+    tensor([[13., 23.]])
     """
     return _addmm(input, mat1, mat2, beta, alpha)
 

@@ -170,7 +170,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     Raises: RuntimeError for a row that is no distribution, or for more samples than there are
     indices, unless with `replacement`.
     Source: without replacement, Efraimidis and Spirakis, "Weighted random sampling with a
-    reservoir" (2006).
+    reservoir" (2006); with it, inversion: Devroye, Non-Uniform Random Variate Generation (1986).
 
     >>> tensorlib.multinomial(tensorlib.tensor([0., 1., 0.]), 2, replacement=True)
     tensor([1, 1])

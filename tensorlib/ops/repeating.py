@@ -26,6 +26,10 @@ def flip(input: Tensor, dims):
     """A copy of `input` with the order of elements reversed along each of `dims`.
 
     Shapes: (*) -> (*). Raises: RuntimeError for a dim given twice, IndexError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).flip(1)
+    tensor([[2, 1],
+            [4, 3]])
     """
     turned = [wrap("flip", dim, input.ndim) for dim in dims]
     if len(set(turned)) < len(turned):
@@ -181,6 +185,9 @@ def select(input: Tensor, dim, index):
     """`input` at one index of a dim, which goes away, as a view.
 
     Shapes: (*, N, *) -> (*, *). Raises: IndexError for a dim or index out of range, TypeError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).select(1, 0)
+    tensor([1, 3])
     """
     if type(index) is not int and not is_place(index):
         raise TypeError(f"select: index must be an int, got {index!r}")
@@ -235,6 +242,9 @@ def trace(input: Tensor):
     """The sum of the diagonal of a matrix.
 
     Shapes: (N, M) -> (). Raises: RuntimeError for other numbers of dims.
+
+    >>> tensorlib.trace(tensorlib.tensor([[1, 2], [3, 4]]))
+    tensor(5)
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expects a matrix, got {input.ndim} dims")

@@ -175,6 +175,10 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
     The dtype stays that of `input`. Shapes: (*, N, *), (K,), () -> (*, N, *).
     Gradient: to a tensor `value` the sum. Raises: RuntimeError for a value with dims or an index
     that is not of integers, OutOfRangeError for a value that the dtype can't hold, IndexError.
+
+    >>> tensorlib.zeros(2, 3).index_fill(1, tensorlib.tensor([0, 2]), 5)
+    tensor([[5., 0., 5.],
+            [5., 0., 5.]])
     """
     if any(map(stands_in, (input, index, value))):
         return in_batch("index_fill", (input, dim, index, value))

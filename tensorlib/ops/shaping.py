@@ -123,12 +123,16 @@ def permute(input: Tensor, dims):
 
     Shapes: (A, B, C) in the order (2, 0, 1) -> (C, A, B).
     Raises: RuntimeError if `dims` is no order of all dims, IndexError for a dim out of range.
+
+    >>> tensorlib.zeros(2, 3, 5).permute(2, 0, 1).shape
+    tensorlib.Size([5, 2, 3])
     """
     return views.permute(input, dims)
 
 
 @permute.vjp("input")
 def permute_vjp(g, dims):
+    """The permutation undone."""
     ndim = len(dims)
     back = [0] * ndim
     for place, dim in enumerate(dims):
@@ -181,6 +185,9 @@ def squeeze(input: Tensor, dim=None):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
 
     Shapes: (1, N, 1) -> (N,); with dim 0 -> (N, 1). Raises: IndexError for a dim out of range.
+
+    >>> tensorlib.zeros(1, 2, 1).squeeze().shape
+    tensorlib.Size([2])
     """
     dims = range(input.ndim) if dim is None else [
         wrap("squeeze", d, input.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
@@ -253,6 +260,9 @@ def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
 
     Shapes: (N, M, *) -> (*, length of the diagonal).
     Raises: IndexError for a dim out of range, RuntimeError if both dims are the same.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).diagonal()
+    tensor([1, 4])
     """
     first, second = wrap("diagonal", dim1, input.ndim), wrap("diagonal", dim2, input.ndim)
     if first == second:
@@ -262,6 +272,7 @@ def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
 
 @diagonal.vjp("input")
 def diagonal_vjp(g, input_shape, offset, dim1, dim2):
+    """The gradient on the diagonal of zeros."""
     return diagonal_scatter(g.new_zeros(input_shape), g, offset, dim1, dim2)
 
 
@@ -307,6 +318,9 @@ def broadcast_to(input: Tensor, size):
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`.
 
     Shapes: (1, M) to (B, N, M) -> (B, N, M). Raises: RuntimeError for sizes that do not broadcast.
+
+    >>> tensorlib.tensor([1, 2]).broadcast_to((3, 2)).shape
+    tensorlib.Size([3, 2])
     """
     return expand(input, size)
 
@@ -416,6 +430,9 @@ def movedim(input: Tensor, source, destination):
 
     Shapes: (A, B, C) with dim 0 to 2 -> (B, C, A). Raises: RuntimeError for a dim given twice or
     another number of sources than of destinations, IndexError.
+
+    >>> tensorlib.zeros(2, 3, 5).movedim(0, -1).shape
+    tensorlib.Size([3, 5, 2])
     """
     sources = source if isinstance(source, (tuple, list)) else (source,)
     targets = destination if isinstance(destination, (tuple, list)) else (destination,)

@@ -57,6 +57,9 @@ def var(input: Tensor, dim, correction, keepdim):
     Raises: RuntimeError for integers, IndexError for a dim that is not there, TypeError where both
     `unbiased` and `correction` are given.
 
+    Source: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
+    Recommendations", The American Statistician 37(3), 1983: the algorithm of two passes.
+
     >>> tensorlib.tensor([1., 2., 6.]).var()
     tensor(7.)
     """
@@ -73,6 +76,11 @@ def std(input: Tensor, dim, correction, keepdim):
     Gradient: 0 where the result is 0.
 
     Raises: as `var`.
+
+    Source: as `var`.
+
+    >>> tensorlib.tensor([1., 2., 6.]).std(correction=0)
+    tensor(2.1602)
     """
     return reductions.std(input, dim, correction, keepdim)
 
@@ -101,6 +109,7 @@ def var_jvp(d_input, input, dim, correction, keepdim):
 
 @std.vjp("input")
 def std_vjp(g, input, out, dim, correction, keepdim):
+    """That of the variance, by the chain rule through the square root."""
     return var_vjp(half_inverse(g, out), input, dim, correction, keepdim)
 
 
@@ -119,7 +128,11 @@ def with_mean(function):
            samples=deviation_samples, takes="floating", tolerance="reduction")
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
-    """The pair of `var` and `mean`. Shapes and errors are those of `var`."""
+    """The pair of `var` and `mean`. Shapes and errors are those of `var`.
+
+    >>> tensorlib.var_mean(tensorlib.tensor([1., 2., 6.]))
+    (tensor(7.), tensor(3.))
+    """
     x, dim, correction, keepdim = var.op.convert(
         input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
     return var(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)

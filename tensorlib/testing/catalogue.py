@@ -30,10 +30,12 @@ def waived(op):
 
 
 def differentiable(op):
+    """Whether the operation has gradients."""
     return op.differentiable
 
 
 def elementwise(op):
+    """Whether a loop does the operation on each element."""
     return op.elementwise
 
 
@@ -58,6 +60,7 @@ def kinds_taken(op):
 
 
 def dtypes_taken(op):
+    """The names of the dtypes that the operation is declared to take."""
     return op.testing.get("dtypes") or [name for kind in kinds_taken(op) for name in KINDS[kind]]
 
 
@@ -111,6 +114,7 @@ def samples(op):
 
 @cache
 def generated(generate):
+    """The samples that a generator yields, made once."""
     made = [Sample(tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in args),
                    dict(kwargs))
             for args, kwargs in generate(np.random.default_rng(7))]
@@ -142,6 +146,7 @@ def in_numpy(op, sample, dtype):
 
 
 def numpy_dtypes(op):
+    """Which of six dtypes of NumPy the operation takes."""
     return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool")
             if name in dtypes_taken(op)]
 
@@ -200,10 +205,12 @@ def expected(op, sample):
 
 
 def wide(x):
+    """A Tensor as an array of float64."""
     return x.double().numpy()
 
 
 def referred(op, sample):
+    """What the reference gives for a sample of arrays, as a list of arrays."""
     args = sample.args
     if args and isinstance(args[0], tuple) and any(isinstance(x, np.ndarray) for x in args[0]):
         args = (*args[0], *args[1:])

@@ -431,6 +431,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     `randint(high, size)` begins at 0. Shapes: the sizes given.
     Raises: RuntimeError unless low < high, TypeError for bounds that are no ints, OutOfRangeError
     for those that the dtype can't hold.
+    Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
+    and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
     check_options("randint", layout, device, pin_memory)
     if size is None:

@@ -18,6 +18,7 @@ from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
+from tensorlib._core.tiles.loops cimport find_gather
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -52,23 +53,36 @@ cdef Tensor product(str name, Tensor a, Tensor b):
     """a @ b as a new tensor: matrices in the last two dims, vectors where there is one dim."""
     cdef MatmulArgs args
     cdef Py_ssize_t dims[2]
+    cdef double[SMALL * SMALL] rows
     cdef Tensor out
     if a.ndim_ != 2 or b.ndim_ != 2 or a.type != b.type:
         return general_product(name, a, b)
     if a.dims[1] != b.dims[0]:
         raise inner_error(name, a, b)
-    if not (takes(a) and takes(b)):
-        return general_product(name, a, b)
     dims[0], dims[1] = a.dims[0], b.dims[1]
-    out = new_tensor(a.type, 2, dims)
-    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL and b.packed
+    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL
             and small[a.type][dims[1]] != NULL):
-        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], b.data_pointer,
+        out = new_tensor(a.type, 2, dims)
+        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
                                out.data_pointer, dims[0], a.dims[1])
         return out
+    if not (takes(a) and takes(b)):
+        return general_product(name, a, b)
+    out = new_tensor(a.type, 2, dims)
     bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
     run(a.type, &args)
     return out
+
+
+cdef inline const void* small_rows(Tensor x, void* rows) noexcept:
+    """The elements of a small matrix row by row, in memory of its own or copied to `rows`."""
+    cdef Py_ssize_t i, size = ITEMSIZE[x.type]
+    if x.packed:
+        return x.data_pointer
+    for i in range(x.dims[0]):
+        find_gather(x.type)(x.data_pointer + i * x.steps[0] * size, x.steps[1] * size,
+                            <char*>rows + i * x.dims[1] * size, x.dims[1])
+    return rows
 
 
 cdef inline bint takes(Tensor x) noexcept:
@@ -78,8 +92,10 @@ cdef inline bint takes(Tensor x) noexcept:
         return x.type != BOOL               # NumPy's integer loops take any strides
     if x.type != compute_dtype(x.type):
         return False
-    if x.packed or x.ndim_ < 2:
+    if x.packed:
         return True
+    if x.ndim_ < 2:                         # NumPy's loop for others adds one by one
+        return x.steps[0] > 0
     row, col = x.steps[x.ndim_ - 2], x.steps[x.ndim_ - 1]
     return (col == 1 and row >= x.dims[x.ndim_ - 1]) or (row == 1 and col >= x.dims[x.ndim_ - 2])
 

@@ -484,7 +484,7 @@ class Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `le`."""
-    def lerp(self, end: Tensor, weight: Any) -> Tensor:
+    def lerp(self, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
         """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """In-place form of `lerp`."""
