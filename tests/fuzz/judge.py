@@ -2,6 +2,7 @@
 
 import itertools
 import traceback
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,9 +14,15 @@ from .values import NAMES
 SIGNS_OF_NEGLECT = (AttributeError, UnboundLocalError, AssertionError, NameError)
 
 
+@lru_cache(maxsize=10_000)
+def compiled(text):
+    """The code of a text: most texts come again and again."""
+    return compile(text, "<call>", "eval")
+
+
 def evaluated(text):
-    """What a text stands for; None and the error where it can't be made."""
-    return eval(text, {**NAMES})
+    """What a text stands for. Raises what making it does."""
+    return eval(compiled(text), {**NAMES})
 
 
 def snapshot(x, depth=3):
@@ -136,7 +143,7 @@ def is_numpys(call):
     """Whether memory is asked for by NumPy's functions, or by Python's lists, as users ask."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return (call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
-            or "np.lib" in text or call[0] == "tl.Size" or "tolist" in call[0])
+            or "np.lib" in text or call[0].startswith("tl.Size") or "tolist" in call[0])
 
 
 def self_of(call):
