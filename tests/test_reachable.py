@@ -9,7 +9,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import ops
-from tensorlib._core.sweep.sweep import run_backward
+from tensorlib._core.sweep.python_nodes import sweep_inside
 from tensorlib.ops import registry
 from tensorlib.testing import assert_close
 
@@ -170,7 +170,7 @@ def test_a_sweep_to_what_is_no_tensor_does_not_begin():
     x = tl.ones(2, requires_grad=True)
     y = (x * x).sum()
     with pytest.raises(TypeError):
-        run_backward((y,), (tl.tensor(1.0),), False, False, (3,), False)
+        sweep_inside((y,), (tl.tensor(1.0),), (3,))
     assert tl.is_grad_enabled()
     y.backward()
     assert x.grad.tolist() == [2, 2]

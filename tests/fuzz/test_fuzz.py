@@ -5,7 +5,8 @@ import pytest
 from . import kinds
 from .supervisor import fuzz
 
-CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "threads": 3, "failing": 8, "pickles": 100}
+CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "collecting": 200, "threads": 3, "failing": 8,
+         "pickles": 100}
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)

@@ -31,7 +31,7 @@ def main(progress, kind, seed, first, n):
     with open(progress, "r+b") as file:
         place = mmap.mmap(file.fileno(), 16)
     if sys.platform == "linux" and "asan" not in os.environ.get("LD_PRELOAD", ""):
-        limit_memory()          # AddressSanitizer takes terabytes of addresses, and has limits of its own
+        limit_memory()      # AddressSanitizer takes terabytes, and has limits of its own
     for number in range(first, first + n):
         place[:8] = struct.pack("q", number)
         call = kinds.made(kind, seed, number)

@@ -1,11 +1,28 @@
-"""Types that Python code can neither make nor copy: their fields are set by compiled code alone.
+"""How types of the core are made and allocated.
 
-`T.__new__(T)` in the module of `T` calls the function behind the slot, as before.
+Closed types can be neither made nor copied by Python code: their fields are set by compiled code
+alone. `T.__new__(T)` in the module of `T` calls the function behind the slot, as before.
+
+Objects of quiet types are allocated without a collection. Before Python 3.12 any allocation of what
+the collector looks after may collect, and so run a finalizer, which may give a tensor other memory
+while an operation that has its address and sizes makes its result.
 """
 
 from cpython.object cimport PyObject
 
 ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
+
+cdef extern from *:
+    """
+    static PyObject* allocate_quietly(PyTypeObject* type, Py_ssize_t n) {
+        int collected = PyGC_Disable();
+        PyObject* made = PyType_GenericAlloc(type, n);
+        if (collected) PyGC_Enable();
+        return made;
+    }
+    #define quiet_type(type) (((PyTypeObject*)(type))->tp_alloc = allocate_quietly)
+    """
+    void quiet_type(object type)
 
 cdef extern from "Python.h":
     struct ClosedType "_typeobject":

@@ -90,7 +90,6 @@ cdef void track(Node node) noexcept
 cdef int track_held(Tensor holder, object held) except -1
 cdef void release_saved(Node node) noexcept
 cdef object hook_node(Node node, HookKind kind, int slot, object hook)
-cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cpdef Node gradient_node(Tensor x)
 

@@ -13,7 +13,7 @@ from libc.stdlib cimport free, malloc, realloc
 import traceback
 from functools import partial
 
-from tensorlib._core.base.closed cimport close_type
+from tensorlib._core.base.closed cimport close_type, quiet_type
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.storage cimport first_version
@@ -354,6 +354,7 @@ cdef int clear(PyObject* self) noexcept:
 type_slots.tp_traverse = traverse
 type_slots.tp_clear = clear
 close_type(Node)
+quiet_type(Node)
 
 
 # ---- building the graph --------------------------------------------------------------------------
@@ -475,16 +476,3 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     key = object()
     node.hooks[key] = (<int>kind, slot, hook)
     return RemovableHandle(node.hooks, key)
-
-
-cdef int set_history(Tensor x, object node, int slot) except -1:
-    """Makes `node` the one that computes `x`; the hook of `retain_grad` follows the tensor."""
-    cdef Node old
-    if x.keeps_grad:
-        old = x.grad_node
-        for key, (kind, _, hook) in list((old.hooks or {}).items()):
-            if kind == RETAINS and hook.x() is x:
-                del old.hooks[key]
-                hook_node(node, RETAINS, slot, hook)
-    x.grad_node, x.slot = node, slot
-    return 0

@@ -135,9 +135,9 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
 
 # ---- the sweep -----------------------------------------------------------------------------------
 
-cpdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
-                         tuple inputs, bint accumulate_grads, tuple no_grad_set=None,
-                         bint shallow=False):
+cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
+                        tuple inputs, bint accumulate_grads, tuple no_grad_set=None,
+                        bint shallow=False):
     """Sweeps from `roots` with the gradients `grads`.
 
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only

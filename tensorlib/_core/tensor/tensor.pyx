@@ -12,7 +12,7 @@ from cpython.ref cimport Py_DECREF
 from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free
 
-from tensorlib._core.base.closed cimport ClosedType, newfunc
+from tensorlib._core.base.closed cimport ClosedType, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -484,6 +484,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
 
 
 (<ClosedType*><PyObject*>Tensor).tp_new = new_empty
+quiet_type(Tensor)
 
 
 def attach(str name, object function):
@@ -492,8 +493,7 @@ def attach(str name, object function):
     This is how every method is published that is not in the type's body: the rooms of the core add
     theirs at the end of their modules, `ops.declare.publish` those of operations, `autograd` and
     `io` theirs when they are imported. The type's dict has them, so that they cost what methods in
-    the body cost. Nothing in the core calls them; what it calls above itself is in the table of
-    upcalls.
+    the body cost. Nothing in the core calls them: for that there is the table of upcalls.
     """
     PyDict_SetItem((<TypeWithDict*><PyObject*>Tensor).tp_dict, name, function)
     PyType_Modified(Tensor)
