@@ -67,6 +67,8 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
              "-fno-wrapv", SANITIZERS, "-fno-sanitize-recover=all", "-ffp-contract=fast",
              "-Wno-unused-function"]
     LINK_FLAGS = [SANITIZERS]
+    LEVELS = {level: flags for level, flags in LEVELS.items()
+              if os.environ.get("TENSORLIB_ISA", level) == level}
 
 
 def extension(name, source, flags=()):

@@ -1,7 +1,7 @@
 """Code that runs in the middle of an operation, or sequences that say what they are not.
 
-Before Python 3.12 any allocation may collect garbage, and a finalizer that runs then may do anything
-to the tensors of the operation.
+Before Python 3.12 any allocation may collect garbage, and a finalizer that runs then may do
+anything to the tensors of the operation.
 """
 
 import gc
@@ -178,8 +178,8 @@ class Index:
 
 
 @pytest.mark.parametrize("call", [
-    lambda x, n: x.flip((0, n)), lambda x, n: x.roll((1, 1), (0, n)), lambda x, n: x.roll((1, n), (0, 1)),
-    lambda x, n: x.permute(0, n)])
+    lambda x, n: x.flip((0, n)), lambda x, n: x.roll((1, 1), (0, n)),
+    lambda x, n: x.roll((1, n), (0, 1)), lambda x, n: x.permute(0, n)])
 def test_all_dims_are_converted_before_the_first_is_used(call):
     def drop():
         x.data = tl.arange(4.0)
@@ -188,7 +188,7 @@ def test_all_dims_are_converted_before_the_first_is_used(call):
     try:
         call(x, Index(1, drop))
     except (IndexError, RuntimeError) as error:
-        assert "[-1, 0]" in str(error) or "dimension" in str(error)      # of the tensor as it is now
+        assert "[-1, 0]" in str(error) or "dimension" in str(error)      # of the tensor of now
     else:
         pytest.fail("one dim was wrapped by the sizes of before")
 
@@ -218,8 +218,9 @@ PYTHONS_OWN = {"__class__", "__getattribute__", "__init_subclass__", "__subclass
                "__array_ufunc__"}
 
 
-@pytest.mark.parametrize("name", sorted(
-    name for name in dir(tl.Tensor) if callable(getattr(tl.Tensor, name)) and name not in PYTHONS_OWN))
+@pytest.mark.parametrize("name", [
+    name for name in dir(tl.Tensor)
+    if callable(getattr(tl.Tensor, name)) and name not in PYTHONS_OWN])
 def test_a_method_says_that_its_self_is_no_tensor(name):
     method = getattr(tl.Tensor, name)
     for wrong in ("abc", None, slice(None)):
@@ -256,5 +257,6 @@ def test_lists_that_hold_themselves():
     with pytest.raises(ValueError, match="hold themselves"):
         assert_close(held, held)
     x = tl.ones(2, requires_grad=True)
-    found = tl.utils.checkpoint.checkpoint(lambda x, held: x * held[0], x, held, use_reentrant=False)
+    checkpoint = tl.utils.checkpoint.checkpoint
+    found = checkpoint(lambda x, held: x * held[0], x, held, use_reentrant=False)
     assert found.tolist() == [1, 1]

@@ -135,8 +135,8 @@ def runs_code(call):
     """Whether a call is given functions, which may change what they are given, or iterators."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return any(word in text for word in (
-        "lambda", "partial(tl.add", "iter(", "Liar", "Odd", "Collecting", "print", "grad_fn", "BytesIO",
-        "backward"))
+        "lambda", "partial(tl.add", "iter(", "Liar", "Odd", "Collecting", "print", "grad_fn",
+        "BytesIO", "backward"))
 
 
 def is_numpys(call):
@@ -155,8 +155,8 @@ def self_of(call):
 def is_asked_for(call):
     """Whether an AttributeError is no wonder: for attributes, and where liars are about."""
     text = " ".join([call[0], *call[1], *call[2].values()])
-    return (call[0] in ("getattr", "setattr", "delattr") or "Liar" in text or "Odd" in text
-            or "Collecting" in text
+    return (call[0] in ("getattr", "setattr", "delattr")
+            or any(word in text for word in ("Liar", "Odd", "Collecting"))
             or "lambda" in text or "__" in call[0] or call[0].startswith("np.")
             or call[0].startswith("tl.Tensor.") and not isinstance(self_of(call), tl.Tensor)
             or ".rules[" in call[0] or ".forward" in call[0] or "tangent" in call[0]
