@@ -3,7 +3,7 @@
 import pytest
 
 import tensorlib as tl
-from tensorlib.autograd import hooks
+from tensorlib.autograd import hooks as gradient_hooks
 from tensorlib.autograd.graph import saved_tensors_hooks
 
 
@@ -116,7 +116,7 @@ def test_an_empty_out_is_resized():
     lambda y: y.clamp_(0, 1), lambda y: y[1:].add_(1), lambda y: y.tril_()])
 def test_no_memory_for_the_new_history(write, monkeypatch):
     """What `retain_grad` hooks to the new node is hooked before anything is written."""
-    class Keep(hooks.Keep):
+    class Keep(gradient_hooks.Keep):
         armed = False
 
         def __getattribute__(self, name):
@@ -124,7 +124,7 @@ def test_no_memory_for_the_new_history(write, monkeypatch):
                 raise MemoryError
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(hooks, "Keep", Keep)
+    monkeypatch.setattr(gradient_hooks, "Keep", Keep)
     x = tl.tensor([[1.5, 2.5, 3.5]], requires_grad=True)
     y = (x * 2)[0] if write.__code__.co_names != ("tril_",) else x * 2
     y = y * 1

@@ -10,7 +10,7 @@ from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.node cimport mode
 from tensorlib._core.graph.op cimport Op
@@ -60,6 +60,7 @@ cdef Tensor product(str name, Tensor a, Tensor b):
     if not (takes(a) and takes(b)):
         return general_product(name, a, b)
     dims[0], dims[1] = a.dims[0], b.dims[1]
+    count(name, 2, dims)
     out = new_tensor(a.type, 2, dims)
     if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL and b.packed
             and small[a.type][dims[1]] != NULL):
