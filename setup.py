@@ -61,10 +61,14 @@ DIRECTIVES = {
     # what a class of C fields is made of can't be copied field by field: pointers would be shared
     "auto_pickle": False,
 }
-if DEBUG:
-    FLAGS = ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
-             "-fsanitize=address,undefined", "-ffp-contract=fast"]
-    LINK_FLAGS = ["-fsanitize=address,undefined"]
+if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow is reported
+    SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
+    FLAGS = ["-O1", "-g1", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
+             "-fno-wrapv", SANITIZERS, "-fno-sanitize-recover=all", "-ffp-contract=fast",
+             "-Wno-unused-function"]
+    LINK_FLAGS = [SANITIZERS]
+    LEVELS = {level: flags for level, flags in LEVELS.items()
+              if os.environ.get("TENSORLIB_ISA", level) == level}
 
 
 def extension(name, source, flags=()):

@@ -9,6 +9,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import ops
+from tensorlib._core.sweep.python_nodes import sweep_inside
 from tensorlib.ops import registry
 from tensorlib.testing import assert_close
 
@@ -163,6 +164,16 @@ def test_a_pickle_of_integers_that_require_a_gradient_is_refused():
     made[4] = True
     with pytest.raises(pickle.UnpicklingError, match="require"):
         tl.ones(2).__reduce_ex__(2)[0](*made)
+
+
+def test_a_sweep_to_what_is_no_tensor_does_not_begin():
+    x = tl.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    with pytest.raises(TypeError):
+        sweep_inside((y,), (tl.tensor(1.0),), (3,))
+    assert tl.is_grad_enabled()
+    y.backward()
+    assert x.grad.tolist() == [2, 2]
 
 
 def test_a_list_that_holds_itself():

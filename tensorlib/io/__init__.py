@@ -4,7 +4,8 @@ from tensorlib._core.tensor.tensor import attach
 from tensorlib.io import arranging  # fills its part of the table
 from tensorlib.io.functions import array_function, dot_method
 from tensorlib.io.ufuncs import array_ufunc
+from tensorlib.ops.publish import attach_checked
 
 attach("__array_ufunc__", array_ufunc)
 attach("__array_function__", array_function)
-attach("dot", dot_method)
+attach_checked("dot", dot_method)

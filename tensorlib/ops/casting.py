@@ -8,7 +8,7 @@ from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given
 
 
-def target_dtype(self, *args, dtype=None, device=None, copy=False, non_blocking=False,
+def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_blocking=False,
                  memory_format=None):
     """The `convert` of `to`, which takes a dtype, another tensor, the device and `copy`."""
     for arg in args:
@@ -59,6 +59,7 @@ def type_method(name, target, doc):
     """Publishes the method that converts to one dtype."""
     def method(self):
         return cast(self, target)
+    method.checks = True                     # `cast` does
     publish(name, method, doc, public=False)
 
 

@@ -265,8 +265,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         made = checked(name, function, out)
         publish(name, made, function.__doc__, False, public)
         if method:
-            publish(name, made if out or len(arguments) > 1 else function, function.__doc__, True,
-                    public=False)
+            publish(name, made, function.__doc__, True, public=False)
         made.op = function.op = record
         record.function = made
         if inplace:

@@ -9,6 +9,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite, op
+from tensorlib.ops.outside import within_memory
 from tensorlib.ops.samples import given, given_sequences, refusals
 
 # ---- one part ------------------------------------------------------------------------------------
@@ -156,11 +157,17 @@ def split(tensor: Tensor, split_size_or_sections, dim=0):
     dim = wrap("split", dim, tensor.ndim)
     if tensor.ndim == 0:
         raise RuntimeError("split: expects at least a 1-dimensional tensor")
-    size = tensor.size(dim)
+    return within_memory(
+        "split", lambda: cut(tensor, dim, sizes_of_pieces(
+            split_size_or_sections, tensor.size(dim), dim)))
+
+
+def cut(x, dim, sizes):
+    """Views of `x` of these sizes along a dim, one after the other."""
     parts, start = [], 0
-    for length in sizes_of_pieces(split_size_or_sections, size, dim):
-        parts.append(narrow(tensor, dim, start, length))
-        start += length
+    for size in sizes:
+        parts.append(narrow(x, dim, start, size))
+        start += size
     return views.among_others(tuple(parts))
 
 
@@ -233,5 +240,5 @@ def unbind(input: Tensor, dim=0):
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
     check_room("unbind", input.size(dim), Tensor.__basicsize__)
-    return views.among_others(
-        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
+    return within_memory("unbind", lambda: views.among_others(
+        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim)))))

@@ -93,16 +93,21 @@ def under_name(function, name):
 
 # ---- the check that tensors are Tensors ----------------------------------------------------------
 
+def attach_checked(name, function):
+    """Makes a function in Python the method of this name, behind the check of its `self`."""
+    attach(name, wraps(function)(make_checked(name, tensor_places(function), function)))
+
+
 def check_tensors():
     """Puts functions, methods and records in Python behind a check that tensors are Tensors.
 
-    A method of one tensor needs none. Compiled functions check for themselves.
+    Compiled functions check for themselves.
     """
     made = {}                                    # aliases stay the same function
     for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
         for name, function in names.items():
             places = _unchecked_places(function)
-            if not places or (put is attach and len(places) == 1):
+            if not places:
                 continue
             if function not in made:
                 made[function] = wraps(function)(

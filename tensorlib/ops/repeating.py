@@ -5,7 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
-from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.shape import settled_dims, wrap
 from tensorlib._core.index.keys import parse, take
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
@@ -31,7 +31,7 @@ def flip(input: Tensor, dims):
     tensor([[2, 1],
             [4, 3]])
     """
-    turned = [wrap("flip", dim, input.ndim) for dim in dims]
+    turned = [wrap("flip", dim, input.ndim) for dim in settled_dims(dims)]
     if len(set(turned)) < len(turned):
         raise RuntimeError(f"flip: a dim appears multiple times in {turned}")
     key = tuple(BACKWARDS if dim in turned else WHOLE for dim in range(input.ndim))
@@ -58,18 +58,17 @@ def roll(input: Tensor, shifts, dims=None):
     >>> tensorlib.arange(5).roll(2)
     tensor([3, 4, 0, 1, 2])
     """
-    shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
-    dims = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+    shifts, dims = settled_dims(shifts), settled_dims(dims)
+    shifts = shifts if isinstance(shifts, tuple) else (shifts,)
+    dims = () if dims is None else dims if isinstance(dims, tuple) else (dims,)
     if not dims and len(shifts) == 1:
         return roll(input.reshape(-1), shifts, 0).reshape(input.shape)
     if len(shifts) != len(dims) or not shifts:
         raise RuntimeError(
             f"roll: shifts and dimensions must align, got {len(shifts)} and {len(dims)}")
     for shift, dim in zip(shifts, dims):
-        try:
-            shift = as_int(shift)
-        except TypeError:
-            raise TypeError(f"roll: shifts must be ints, got {shift!r}") from None
+        if not isinstance(shift, int):
+            raise TypeError(f"roll: shifts must be ints, got {shift!r}")
         size = input.size(wrap("roll", dim, input.ndim))
         start = -shift % size if size else 0
         input = cat((input.narrow(dim, start, size - start), input.narrow(dim, 0, start)), dim)

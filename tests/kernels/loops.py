@@ -2,13 +2,14 @@
 
 import ctypes
 import importlib
+import os
 
 import numpy as np
 from tensorlib._kernels.cpu import supported_levels
 
 MODULES = ("binary", "bounds", "cast", "division", "exponential", "fused", "moves",
            "trigonometric", "unary")
-LEVELS = supported_levels()
+LEVELS = [os.environ["TENSORLIB_ISA"]] if "TENSORLIB_ISA" in os.environ else supported_levels()
 STRIDED = {"gather", "scatter"}
 
 

@@ -5,7 +5,9 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1
 cdef int check_may_change(str name, Tensor x, bint recorded) except -1
 cdef list copied_from(Tensor x, Tensor source)
 cdef list new_histories(Tensor x, Tensor fresh)
-cdef int take_histories(list histories) except -1
+cdef list follow(Tensor x, Tensor seen)
+cdef void set_history(Tensor x, Tensor seen, list followed) noexcept
+cdef void take_histories(list histories) noexcept
 cdef int rebase(Tensor x, Tensor fresh) except -1
 cdef object apply_inplace(Op op, Tensor x, tuple others)
 cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept

@@ -14,6 +14,7 @@ from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
     refuse_shared_write, refused, stand_in, stands_in, tuple_of,
 )
+from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
@@ -281,18 +282,16 @@ def make_sized(Op op):
 
 cdef tuple as_sizes(Op op, object sizes):
     try:
-        return tuple(sizes)
+        return items(sizes, MAX_NDIM)
     except TypeError:
         raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
 
 
 def make_checked(str name, dict places, function, bint takes_out=False):
     """A plain function behind a check that the arguments at these places (by name) are Tensors."""
-    cdef bint first_alone = tuple(places.values()) == (0,)
     def checked(*args, **kwargs):
         cdef object out = None
-        if not (first_alone and len(<tuple>args) and isinstance((<tuple>args)[0], Tensor)):
-            check_tensors(name, places, args, kwargs)
+        check_tensors(name, places, args, kwargs)
         if not kwargs:
             return function(*args)
         if takes_out and "out" in kwargs:
@@ -302,7 +301,16 @@ def make_checked(str name, dict places, function, bint takes_out=False):
             return result
         return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
                              result, out)
-    return checked
+
+    def checked_first(first=..., /, *args, **kwargs):
+        if not isinstance(first, Tensor):
+            check_tensors(name, places, () if first is ... else (first,), kwargs)
+            return function(*(() if first is ... else (first,)), *args, **kwargs)
+        if kwargs:
+            return function(first, *args, **kwargs)
+        return function(first, *args) if args else function(first)
+
+    return checked if takes_out or tuple(places.values()) != (0,) else checked_first
 
 
 cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1:

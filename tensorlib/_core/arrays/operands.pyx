@@ -19,12 +19,14 @@ from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
 )
+from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
 from tensorlib._core.tensor.numbers cimport as_real, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
+from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef extern from "Python.h":
@@ -123,8 +125,12 @@ cdef Tensor operand(Op op, object value, Tensor partner):
 # ---- arguments in general ------------------------------------------------------------------------
 
 cdef tuple tuple_of(Op op, object tensors):
+    if isinstance(tensors, Tensor) and (<Tensor>tensors).ndim_:
+        check_room(op.name, (<Tensor>tensors).dims[0], Tensor.__basicsize__)
     try:
-        return tuple(tensors)
+        return items(tensors, LARGEST)
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: no memory for so many tensors") from error
     except TypeError:
         raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
                         f"{type(tensors).__name__}") from None

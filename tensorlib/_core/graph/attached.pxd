@@ -12,6 +12,5 @@ cdef enum HookKind:
     AFTER                # with the gradients of the inputs and outputs
 
 cdef object hook_node(Node node, HookKind kind, int slot, object hook)
-cdef int set_history(Tensor x, object node, int slot) except -1
 cdef int track_held(Tensor holder, object held) except -1
 cdef int track_all(object held, int64_t since) except -1

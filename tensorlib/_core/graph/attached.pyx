@@ -82,19 +82,6 @@ cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     return RemovableHandle(node.hooks, key)
 
 
-cdef int set_history(Tensor x, object node, int slot) except -1:
-    """Makes `node` the one that computes `x`; the hook of `retain_grad` follows the tensor."""
-    cdef Node old
-    if x.keeps_grad:
-        old = x.grad_node
-        for key, (kind, _, hook) in list((old.hooks or {}).items()):
-            if kind == RETAINS and hook.x() is x:
-                del old.hooks[key]
-                hook_node(node, RETAINS, slot, hook)
-    x.grad_node, x.slot = node, slot
-    return 0
-
-
 def add_hook(Tensor x, hook):
     """Has `hook` called with the gradient of `x`; returns its handle."""
     track_tensor(x)

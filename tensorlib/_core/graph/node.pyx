@@ -10,7 +10,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
-from tensorlib._core.base.closed cimport close_type
+from tensorlib._core.base.closed cimport close_type, quiet_type
 from tensorlib._core.graph.modes cimport PACKED, TRACED, mode
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, track_tensor
 
@@ -143,6 +143,7 @@ cdef int clear(PyObject* self) noexcept:
 type_slots.tp_traverse = traverse
 type_slots.tp_clear = clear
 close_type(Node)
+quiet_type(Node)
 
 
 # ---- building the graph --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
@@ -68,6 +68,7 @@ cdef Tensor product(str name, Tensor a, Tensor b):
         return out
     if not (takes(a) and takes(b)):
         return general_product(name, a, b)
+    count(name, 2, dims)
     out = new_tensor(a.type, 2, dims)
     bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
     run(a.type, &args)

@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
-from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc
+from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -480,6 +480,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
 
 
 (<ClosedType*><PyObject*>Tensor).tp_new = new_empty
+quiet_type(Tensor)
 
 
 def attach(str name, object function):
@@ -487,7 +488,7 @@ def attach(str name, object function):
 
     This is how every method is published that is not in the type's body: the rooms of the core add
     theirs at the end of their modules, `ops.declare.publish` those of operations, `autograd` and
-    `io` theirs when they are imported. Nothing in the core calls them; what it calls above itself
-    is in the table of upcalls.
+    `io` theirs when they are imported. Nothing in the core calls them: for that there is the table
+    of upcalls.
     """
     attach_to(Tensor, name, function)
