@@ -8,6 +8,7 @@ objects live in `build/`. A build repeats what has changed, and everything where
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
+    TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
     TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
 """
 
@@ -27,13 +28,14 @@ from setuptools.command.build_ext import build_ext
 PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
+QUICK = os.environ.get("TENSORLIB_QUICK")
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process. No built-in memset: to clear a new tensor or node of 250 bytes GCC 12
 # writes `rep stos`, which took 13.6 ns on an AMD EPYC, where a call of the C library's took 2.3.
-FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+FLAGS = ["-O1" if QUICK else "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
          "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
          "-Wno-unused-function"]
 LINK_FLAGS = ["-s"] if LINUX and os.environ.get("TENSORLIB_SYMBOLS") != "1" else []
@@ -44,6 +46,8 @@ if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _ker
         "v3": ["-march=x86-64-v3"],
         "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
     }
+if QUICK:
+    LEVELS = {QUICK: LEVELS[QUICK]}
 ONCE = {"cpu"}  # kernel modules that do not depend on the level
 
 DIRECTIVES = {
