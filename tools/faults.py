@@ -138,8 +138,9 @@ def mutable(text, tokens):
         equals = [i for i, t in enumerate(tokens) if t.text == "=" and t.depth == 0]
         tokens = tokens[equals[0]:] if equals and tokens[-1].text != ":" else []
     elif first in ("def", "@"):
+        kinds = ("number",) if first == "def" else ()
         tokens = [token for before, token in zip(tokens, tokens[1:]) if before.text == "="
-                  and (token.text in ("True", "False") or token.kind == "number" and first == "def")]
+                  and (token.text in ("True", "False") or token.kind in kinds)]
     cast_stop = 0
     for token in tokens:
         if token.text == "<" and (cast := CAST.match(text, token.start)):

@@ -37,8 +37,8 @@ SECONDS = 900                   # for a build, and for all tests; one that takes
 ADDRESSES = 12 << 30            # bytes, so that a fault in a size cannot take all memory
 # The tests of each part, the quickest first.
 NEAREST = {
-    "_kernels": "kernels core/test_reduction_loops.py core/test_softmax_loops.py ops/test_values.py "
-                "core/test_large_layouts.py ops/test_random.py",
+    "_kernels": "kernels core/test_reduction_loops.py core/test_softmax_loops.py "
+                "core/test_large_layouts.py ops/test_values.py ops/test_random.py",
     "_core/arrays": "core/test_convert.py core/test_printing.py test_interop.py",
     "_core/base": "core/test_pool.py test_memory_in_use.py ops/test_creation.py",
     "_core/create": "ops/test_creation.py ops/test_random.py ops/test_repeating.py",
@@ -46,7 +46,7 @@ NEAREST = {
     "_core/index": "core/test_keys.py core/test_gather.py ops/test_positions.py ops/test_forms.py",
     "_core/layout": "core/test_joining.py ops/test_forms.py ops/test_values.py",
     "_core/products": "core/test_blas.py ops/test_linalg.py",
-    "_core/reduce": "core/test_reduction_loops.py ops/test_reductions.py core/test_large_layouts.py",
+    "_core/reduce": "core/test_reduction_loops.py ops/test_reductions.py ops/test_values.py",
     "_core/sweep": "autograd/test_backward.py autograd/test_hooks.py autograd/test_inplace.py",
     "_core/tensor": "core/test_convert.py autograd/test_inplace.py ops/test_forms.py",
     "_core": "core/test_tiles.py core/test_large_layouts.py ops/test_forms.py ops/test_values.py",
