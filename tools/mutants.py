@@ -67,19 +67,19 @@ class Outcome(NamedTuple):
     how: str
 
 
-def drawn(seed):
-    """(number, fault) without end, as the seed orders them."""
+def drawn(root, seed):
+    """(number, fault) of all lines of a checkout, in the order of the seed."""
     lines = [line for suffix in ("py", "pyx", "pxd")
-             for path in sorted((ROOT / "tensorlib").rglob(f"*.{suffix}"))
-             for line in faults(str(path.relative_to(ROOT)), path.read_text())]
+             for path in sorted((root / "tensorlib").rglob(f"*.{suffix}"))
+             for line in faults(str(path.relative_to(root)), path.read_text())]
     rng = random.Random(seed)
     rng.shuffle(lines)
     return enumerate(map(rng.choice, lines), 1)
 
 
-def change(fault):
+def change(root, fault):
     """The line number, and the line before and after."""
-    text = (ROOT / fault.path).read_text()
+    text = (root / fault.path).read_text()
     begin = text.rfind("\n", 0, fault.start) + 1
     after = fault.apply(text)
     old_end, new_end = text.find("\n", fault.stop), after.find("\n", fault.start + len(fault.new))
@@ -96,17 +96,17 @@ def equivalents():
     return found
 
 
-def nearest(fault):
+def nearest(root, fault):
     """Paths of tests: those of the file's folder, then those that name what the line is in."""
     below = fault.path.removeprefix("tensorlib/")
     near = next(tests for part, tests in NEAREST.items() if below.startswith(part)).split()
     near = [path for name in near for path in (
         [f"tests/{name}"] if name.endswith(".py")
-        else sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests" / name).glob("test_*.py")))]
-    above = (ROOT / fault.path).read_text()[:fault.start]
+        else sorted(str(p.relative_to(root)) for p in (root / "tests" / name).glob("test_*.py")))]
+    above = (root / fault.path).read_text()[:fault.start]
     names = re.findall(r"^(?:c?p?def|class)\s[^(\n=]*?(\w+)\s*[(:]", above, re.MULTILINE)[-1:]
     for name in names + [Path(fault.path).stem]:
-        near += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")
+        near += sorted(str(path.relative_to(root)) for path in (root / "tests").rglob("test_*.py")
                        if re.search(rf"\b{name}\b", path.read_text()))[:6]
     return list(dict.fromkeys(near))
 
@@ -179,7 +179,7 @@ class Judge:
             status = build(copy)[0]
         if status != 0:
             return None
-        near = nearest(fault)
+        near = nearest(self.sound, fault)
         for paths in (near, [*QUICK, "tests", *(f"--ignore={path}" for path in near)]):
             status, output = test(copy, *paths)
             if status != 0:
@@ -190,7 +190,9 @@ class Judge:
         if status is None:
             return f"runs for more than {SECONDS} s"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/[^\n]*?)(?: - |$)", output, re.MULTILINE)
-        if status < 0 or status > 5 or not failed:
+        if status in (4, 5):
+            raise SystemExit(f"pytest found no tests: {output[-500:]}")
+        if status not in (1, 2) or not failed:
             return f"exit status {status}"
         with self.lock:
             if failed[1] not in self.trusted and test(self.sound, failed[1])[0] != 0:
@@ -199,15 +201,15 @@ class Judge:
         return failed[1]
 
 
-def report(number, fault, outcome, seconds):
-    line, old, new = change(fault)
+def report(number, fault, changed, outcome, seconds):
+    line, old, new = changed
     verdict = "caught" if outcome.caught else "SURVIVES"
     print(f"{number:5} {verdict} {seconds:4.0f} s  {fault.path}:{line}  {outcome.how}\n"
           f"      - {old}\n      + {new}", flush=True)
 
 
-def survivor(fault):
-    before = (ROOT / fault.path).read_text()
+def difference(root, fault):
+    before = (root / fault.path).read_text()
     return "".join(difflib.unified_diff(
         before.splitlines(True), fault.apply(before).splitlines(True), fault.path, fault.path, n=2))
 
@@ -228,18 +230,19 @@ def main():
         begin = time.monotonic()
         outcome = judge.outcome(fault)
         if outcome:
-            report(number, fault, outcome, time.monotonic() - begin)
+            report(number, fault, change(judge.sound, fault), outcome,
+                   time.monotonic() - begin)
         return fault, outcome
 
-    done, same, draws = [], [], drawn(args.seed)
+    done, same, draws = [], [], drawn(judge.sound, args.seed)
     if args.only:
-        draws = (item for item in drawn(args.seed) if item[0] in args.only)
+        draws = (item for item in draws if item[0] in args.only)
         args.count = len(args.only)
     with ThreadPoolExecutor(args.jobs, thread_name_prefix="mutant") as threads:
         while len(done) < args.count:
             batch = []
             for item in draws:
-                key = (item[1].path, *change(item[1])[1:])
+                key = (item[1].path, *change(judge.sound, item[1])[1:])
                 if key in known:
                     same.append((item[0], key, known[key]))
                 else:
@@ -253,7 +256,7 @@ def main():
         print(f"{number:5} equivalent  {path}\n      - {old}\n      + {new}\n      {reason}")
     survivors = [fault for fault, outcome in done if not outcome.caught]
     for fault in survivors:
-        print(survivor(fault))
+        print(difference(judge.sound, fault))
     print(f"mutants: caught {len(done) - len(survivors)} of {len(done)}")
 
 
