@@ -9,6 +9,7 @@ Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
     TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
+    TENSORLIB_COVERAGE=1   tells coverage.py of each line that runs, outside of the kernels
     TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
 """
 
@@ -29,6 +30,7 @@ PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
 QUICK = os.environ.get("TENSORLIB_QUICK")
+COVERAGE = os.environ.get("TENSORLIB_COVERAGE") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
 
@@ -64,6 +66,7 @@ DIRECTIVES = {
     "allow_none_for_extension_args": False,
     # what a class of C fields is made of can't be copied field by field: pointers would be shared
     "auto_pickle": False,
+    "linetrace": COVERAGE,
 }
 if DEBUG:
     FLAGS = ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
@@ -72,12 +75,14 @@ if DEBUG:
 
 
 def extension(name, source, flags=()):
+    traced = COVERAGE and source.parent.name != "_kernels"
     return Extension(
         name,
         [str(source)],
         include_dirs=[numpy.get_include(), str(PACKAGE / "_core"), str(PACKAGE / "_kernels")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
-                       ("CYTHON_USE_MODULE_STATE", "0")],
+                       ("CYTHON_USE_MODULE_STATE", "0"),
+                       *([("CYTHON_TRACE_NOGIL", "1")] if traced else [])],
         extra_compile_args=[*FLAGS, *flags],
         extra_link_args=["-pthread", *LINK_FLAGS],
     )
@@ -177,6 +182,9 @@ class BuildTranslated(build_ext):
         return str(copy)
 
     def copy_extensions_to_source(self):
+        if COVERAGE:    # which looks for the C files beside the sources
+            for source in sources():
+                shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
         for level in LEVELS:
             (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)
         super().copy_extensions_to_source()

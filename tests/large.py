@@ -59,10 +59,10 @@ class Layout(NamedTuple):
 def layouts(draw, shape, dtype, repeats=True):
     """Any layout of this shape. Without `repeats` no two elements share memory."""
     order = tuple(draw(st.permutations(range(len(shape)))))
+    kind = draw(st.sampled_from(["in order", "any", "any"] + ["one element for all"] * repeats))
     way = st.sampled_from(["plain", "plain", "reversed", "apart"] + ["repeated"] * repeats)
-    ways = tuple(draw(way) for _ in shape)
-    if repeats and draw(st.integers(0, 3)) == 3:             # one element for all
-        ways = ("repeated",) * len(shape)
+    ways = {"in order": ("plain",) * len(shape), "any": tuple(draw(way) for _ in shape),
+            "one element for all": ("repeated",) * len(shape)}[kind]
     start, expanded = draw(st.integers(0, 99)), draw(st.booleans())
     return Layout(shape, dtype, order, ways, start, repeats and expanded)
 

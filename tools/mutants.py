@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tensorlib import _kernels
+from tools.checkout import copy_checkout
 from tools.faults import faults
 
-ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 SECONDS = 900                   # for a build, and for all tests; one that takes longer hangs
 ADDRESSES = 12 << 30            # bytes, so that a fault in a size cannot take all memory
@@ -59,6 +59,8 @@ NEAREST = {
     "testing": "test_testing.py ops/test_check_op.py ops/test_complete.py",
     "": "test_reachable.py test_documents.py",
 }
+SLOW = {"saved_values.py", "properties.py", "threads.py", "stubs.py", "graph_pictures.py", "fuzz.py",
+        "cycles.py", "structure.py", "documents.py", "deep_graphs.py", "benchmarks.py"}
 QUICK = ["tests/core", "tests/func", "tests/ops", "tests/kernels"]      # before the others
 
 
@@ -97,18 +99,20 @@ def equivalents():
 
 
 def nearest(root, fault):
-    """Paths of tests: those of the file's folder, then those that name what the line is in."""
-    below = fault.path.removeprefix("tensorlib/")
-    near = next(tests for part, tests in NEAREST.items() if below.startswith(part)).split()
-    near = [path for name in near for path in (
-        [f"tests/{name}"] if name.endswith(".py")
-        else sorted(str(p.relative_to(root)) for p in (root / "tests" / name).glob("test_*.py")))]
+    """Paths of tests: those that name what the line is in, those of its folder; slow ones last."""
+    tests = {str(path.relative_to(root / "tests")): path.read_text()
+             for path in sorted((root / "tests").rglob("test_*.py"))}
     above = (root / fault.path).read_text()[:fault.start]
     names = re.findall(r"^(?:c?p?def|class)\s[^(\n=]*?(\w+)\s*[(:]", above, re.MULTILINE)[-1:]
+    near = []
     for name in names + [Path(fault.path).stem]:
-        near += sorted(str(path.relative_to(root)) for path in (root / "tests").rglob("test_*.py")
-                       if re.search(rf"\b{name}\b", path.read_text()))[:6]
-    return list(dict.fromkeys(near))
+        near += [path for path, text in tests.items() if re.search(rf"\b{name}\b", text)][:6]
+    below = fault.path.removeprefix("tensorlib/")
+    for part in next(part for head, part in NEAREST.items() if below.startswith(head)).split():
+        near += [path for path in tests if path.startswith(part)]
+    slow = {path for path in near if path.rpartition("test_")[2] in SLOW}
+    return [f"tests/{path}" for path in dict.fromkeys(near) if path not in slow] + [
+        f"tests/{path}" for path in sorted(slow)]
 
 
 def run(folder, *command):
@@ -152,15 +156,7 @@ class Judge:
         self.sound = folder / "sound"
         self.lock = threading.Lock()
         self.trusted = set()            # tests that pass without a fault
-        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT,
-                                capture_output=True, text=True, check=True).stdout.split("\n")
-        built = [path.relative_to(ROOT) for path in (ROOT / "tensorlib").rglob("*.so")]
-        for name in [name for name in listed if name] + ([] if self.sound.exists() else built):
-            source, target = ROOT / name, self.sound / name
-            if source.exists() and not (
-                    target.exists() and target.read_bytes() == source.read_bytes()):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(source, target)
+        copy_checkout(self.sound)
         status, output = build(self.sound)
         if status:
             raise SystemExit(f"the checkout itself is not built: {output[-2000:]}")
