@@ -59,8 +59,8 @@ NEAREST = {
     "testing": "test_testing.py ops/test_check_op.py ops/test_complete.py",
     "": "test_reachable.py test_documents.py",
 }
-SLOW = {"saved_values.py", "properties.py", "threads.py", "stubs.py", "graph_pictures.py", "fuzz.py",
-        "cycles.py", "structure.py", "documents.py", "deep_graphs.py", "benchmarks.py"}
+SLOW = {"saved_values.py", "properties.py", "threads.py", "stubs.py", "graph_pictures.py",
+        "fuzz.py", "cycles.py", "structure.py", "documents.py", "deep_graphs.py", "benchmarks.py"}
 QUICK = ["tests/core", "tests/func", "tests/ops", "tests/kernels"]      # before the others
 
 
