@@ -64,6 +64,9 @@ SLOW = {"saved_values.py", "properties.py", "threads.py", "stubs.py", "graph_pic
 QUICK = ["tests/core", "tests/func", "tests/ops", "tests/kernels"]      # before the others
 
 
+RUNNING = set()                 # the leaders of groups of processes
+
+
 class Outcome(NamedTuple):
     caught: bool
     how: str
@@ -123,16 +126,29 @@ def run(folder, *command):
         [sys.executable, *command], cwd=folder, env=env, text=True, errors="replace",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True, preexec_fn=limit_addresses)
+    RUNNING.add(process.pid)
     try:
         output, _ = process.communicate(timeout=SECONDS)
         return process.returncode, output
     except subprocess.TimeoutExpired:
         return None, ""
     finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)      # it, or what it left running
-        except ProcessLookupError:
-            pass
+        end(process.pid)                # it, or what it left running
+
+
+def end(pid):
+    RUNNING.discard(pid)
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def end_all(*_):
+    """Where this program is stopped."""
+    for pid in list(RUNNING):
+        end(pid)
+    os._exit(1)
 
 
 def limit_addresses():
@@ -218,6 +234,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where the copies are kept for the next call")
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, end_all)
+    signal.signal(signal.SIGTERM, end_all)
     known = equivalents()
     judge = Judge((args.folder or Path(tempfile.mkdtemp(prefix="mutants-"))).resolve())
 
