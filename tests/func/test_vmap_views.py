@@ -26,15 +26,20 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("write", WRITES)
-def test_derivatives_in_batches_through_a_view_that_is_written(view, write):
+BASES = {"a result": lambda x: x * 1.0,
+         "reversed memory": lambda x: tl.from_numpy(np.ones((4, 3))[::-1, ::-1])}
+
+
+@pytest.mark.parametrize("base, view, write", [
+    (base, view, write) for base in BASES for view in VIEWS for write in WRITES
+    if base == "a result" or "shape" not in view and write not in ("filled", "a function")])
+def test_derivatives_in_batches_through_a_view_that_is_written(base, view, write):
     """Many gradients at once, each by itself, and many tangents at once are one Jacobian."""
     def program(x):
-        y = x * 1.0
+        y = BASES[base](x)
         v = VIEWS[view](y)
         WRITES[write](v, x)
-        return y * y + VIEWS[view](y).sum()
+        return y * y + VIEWS[view](y).sum() + x
 
     rng = np.random.default_rng(3)
     x = tl.from_numpy(rng.uniform(0.5, 1.5, (4, 3)))
