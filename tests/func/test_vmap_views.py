@@ -47,12 +47,13 @@ def test_derivatives_in_batches_through_a_view_that_is_written(base, view, write
     _, pull = vjp(program, x)
     rows = vmap(pull)(directions)[0]
     assert_close(rows, tl.stack([pull(g)[0] for g in directions]))
-    if base == "a result":          # the other would be shared by examples that differ
-        assert_close(vmap(lambda g: vjp(program, x)[1](g)[0])(directions), rows)
+    assert_close(jacrev(program)(x), jacfwd(program)(x))
+    if base != "a result":          # examples that differ can't be written into what they share
+        return
+    assert_close(vmap(lambda g: vjp(program, x)[1](g)[0])(directions), rows)
     columns = vmap(lambda d: jvp(program, (x,), (d,))[1])(directions)
     assert_close((columns[:, None] * directions).sum((2, 3)).t(),
                  (rows[:, None] * directions).sum((2, 3)))
-    assert_close(jacrev(program)(x), jacfwd(program)(x))
 
 
 PRODUCTS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1), "outer": (1, 1)}
