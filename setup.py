@@ -8,6 +8,8 @@ objects live in `build/`. A build repeats what has changed, and everything where
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
+    TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
+    TENSORLIB_COVERAGE=1   tells coverage.py of each line that runs, outside of the kernels
     TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
 """
 
@@ -27,14 +29,16 @@ from setuptools.command.build_ext import build_ext
 PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
+QUICK = os.environ.get("TENSORLIB_QUICK")
+COVERAGE = os.environ.get("TENSORLIB_COVERAGE") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process. No built-in memset: to clear a new tensor or node of 250 bytes GCC 12
 # writes `rep stos`, which took 13.6 ns on an AMD EPYC, where a call of the C library's took 2.3.
-FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
-         "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
+FLAGS = ["-O1" if QUICK else "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math",
+         "-ffp-contract=fast", "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
          "-Wno-unused-function"]
 LINK_FLAGS = ["-s"] if LINUX and os.environ.get("TENSORLIB_SYMBOLS") != "1" else []
 LEVELS = {"base": []}
@@ -44,6 +48,8 @@ if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _ker
         "v3": ["-march=x86-64-v3"],
         "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
     }
+if QUICK:
+    LEVELS = {QUICK: LEVELS[QUICK]}
 ONCE = {"cpu"}  # kernel modules that do not depend on the level
 
 DIRECTIVES = {
@@ -60,6 +66,7 @@ DIRECTIVES = {
     "allow_none_for_extension_args": False,
     # what a class of C fields is made of can't be copied field by field: pointers would be shared
     "auto_pickle": False,
+    "linetrace": COVERAGE,
 }
 if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow is reported
     SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
@@ -72,12 +79,14 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
 
 
 def extension(name, source, flags=()):
+    traced = COVERAGE and source.parent.name != "_kernels"
     return Extension(
         name,
         [str(source)],
         include_dirs=[numpy.get_include(), str(PACKAGE / "_core"), str(PACKAGE / "_kernels")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
-                       ("CYTHON_USE_MODULE_STATE", "0")],
+                       ("CYTHON_USE_MODULE_STATE", "0"),
+                       *([("CYTHON_TRACE_NOGIL", "1")] if traced else [])],
         extra_compile_args=[*FLAGS, *flags],
         extra_link_args=["-pthread", *LINK_FLAGS],
     )
@@ -177,6 +186,9 @@ class BuildTranslated(build_ext):
         return str(copy)
 
     def copy_extensions_to_source(self):
+        if COVERAGE:    # which looks for the C files beside the sources
+            for source in sources():
+                shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
         for level in LEVELS:
             (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)
         super().copy_extensions_to_source()

@@ -372,7 +372,10 @@ def batch_of(x, level):
 def _inplace(function):
     """The method that writes what a function gives into the value itself."""
     def method(self, *args, **kwargs):
-        result = function(self, *args, **kwargs)
+        old = self
+        if any(getattr(x, "requires_grad", False) for x in (self, *args, *kwargs.values())):
+            old = FUNCTIONS["clone"](self)      # the graph may keep it, and it is written over
+        result = function(*(old if x is self else x for x in (self, *args)), **kwargs)
         if result.level is not self.level:
             raise RuntimeError("vmap: a tensor of an outer batch can't be written in place with "
                                "values that differ between the examples of an inner one")
