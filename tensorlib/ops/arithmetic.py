@@ -14,7 +14,18 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 def scaled(input, other, *, alpha=1):
     """The `convert` of `add` and `sub`: `other` times `alpha`."""
+    if not isinstance(alpha, int):
+        check_factors("add", (input, other), alpha=alpha)
     return input, other if alpha == 1 else mul(other, alpha)
+
+
+def check_factors(name, terms, **factors):
+    """Raises RuntimeError for a factor that is a float where all that is added are integers."""
+    for argument, factor in factors.items():
+        if isinstance(factor, float) and not any(
+                isinstance(x, float) or getattr(x, "is_floating_point", bool)() for x in terms):
+            raise RuntimeError(f"{name}: for integral input tensors, argument {argument} must not "
+                               f"be a floating point number, got {factor}")
 
 
 @elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled)

@@ -190,6 +190,7 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     broadcast; OutOfRangeError for a value that the dtype can't hold; TypeError.
     """
     check_mask("masked_fill", mask)
+    broadcast_shapes("masked_fill", input.shape, mask.shape)
     return where(mask, fill_value("masked_fill", value, input), input)
 
 
@@ -233,7 +234,7 @@ def index_select(input: Tensor, dim, index: Tensor):
         return (input[(WHOLE,) * dim + (index,)] if ndim else
                 input.reshape(1)[index].reshape(()))
     except IndexError as error:
-        raise IndexError(f"index_select: {error}") from None
+        raise IndexError(f"index_select: {str(error).removeprefix('getitem: ')}") from None
 
 
 def vector(name, index):

@@ -189,7 +189,7 @@ def select(input: Tensor, dim, index):
     except IndexError as error:
         if input.ndim == 0:
             raise IndexError("select: cannot be applied to a 0-d tensor") from None
-        raise IndexError(f"select: {str(error).removeprefix('select: ')}") from None
+        raise IndexError(f"select: {str(error).removeprefix('getitem: ')}") from None
 
 
 def is_place(index):
