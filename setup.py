@@ -119,14 +119,18 @@ MENDED = """    if (PyList_Append(list, x)) return -1;
 """
 
 
-# Compiled functions stand in tracebacks only if the environment asks for it, as this one test does
-# where Cython adds a frame. What a user reads then begins with the line that called us.
+# Of compiled functions that called each other, the innermost alone stands in a traceback, unless the
+# environment asks for all: this is where Cython adds a frame. It takes for granted that an error
+# that is caught has a traceback, so that there must be one.
 WITH_FRAMES = """int py_line, const char *filename) {
     PyCodeObject *py_code = 0;
 """
 FRAMES_ASKED_FOR = """int py_line, const char *filename) {
+    PyObject *kind, *value, *trace;
     const char *asked = getenv("TENSORLIB_TRACEBACK");
-    if (asked == NULL || strcmp(asked, "full") != 0) return;
+    PyErr_Fetch(&kind, &value, &trace);
+    PyErr_Restore(kind, value, trace);
+    if (trace != NULL && (asked == NULL || strcmp(asked, "full") != 0)) return;
     PyCodeObject *py_code = 0;
 """
 

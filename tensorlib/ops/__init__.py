@@ -19,6 +19,8 @@ from tensorlib.ops import (
     indexing,
     scattering,
     repeating,
+    stacking,
+    derived,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.complete import check_registry

@@ -119,7 +119,7 @@ def check_mask(name, mask):
         raise RuntimeError(f"{name}: mask must be bool, got {mask.dtype}")
 
 
-@composite(differentiable=False, reference=np.argwhere,
+@composite(differentiable=False, out=True, reference=np.argwhere,
            samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)))
 def nonzero(input: Tensor, *, as_tuple=False):
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
@@ -145,7 +145,7 @@ def selected(x, mask):
     return np.broadcast_to(x, shape)[np.broadcast_to(mask, shape)]
 
 
-@composite(reference=selected,
+@composite(reference=selected, out=True,
            samples=masks(((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 1)), ((), ()),
                          ((0, 2), (2,))),
            errors=refusals((RuntimeError, (2, 3), np.ones((2, 3), np.int64)),
@@ -209,7 +209,7 @@ def fill_value(name, value, input):
 
 # ---- by position ---------------------------------------------------------------------------------
 
-@composite(tensors=("input", "index"),
+@composite(tensors=("input", "index"), out=True,
            reference=lambda x, dim, index: np.take(x, np.atleast_1d(index), dim) if x.ndim else x,
            samples=given(((2, 3), 1, np.array([2, 0, 2])), ((2, 3), -2, np.array(1)),
                          ((4,), 0, np.zeros(0, np.int64)), ((), 0, np.array([0])),
@@ -308,8 +308,10 @@ def gathered(x, dim, index):
     return vector[key].reshape(index.shape)
 
 
-def gather_arguments(input: Tensor, dim, index: Tensor):
+def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
     """The dim counted from the front, and the positions too, checked."""
+    if sparse_grad:
+        raise RuntimeError("gather: gradients are dense; leave sparse_grad out")
     dim = wrap("gather", dim, input.ndim)
     if stands_in(index):                         # who knows how to index knows how to gather
         return [picked_along, input, dim, index]
@@ -326,7 +328,7 @@ def picked_along(input, dim, index):
     return input[along("gather", dim, index, input.shape)]
 
 
-@op(linear=True, convert=gather_arguments, reference=gathered,
+@op(linear=True, convert=gather_arguments, out=True, reference=gathered,
     samples=given(*(((3, 4), dim, places) for dim, places in PLACES),
                   ((2, 3), -1, np.array([[-1, 0, 0, 1]])), ((), 0, np.array([0, 0])),
                   ((4,), 0, np.array(2)), ((2, 3), 0, np.zeros((0, 3), np.int64))),
@@ -363,7 +365,7 @@ def taken_along(x, indices, dim=None):
     return np.take_along_axis(x, indices, dim)
 
 
-@composite(reference=taken_along,
+@composite(reference=taken_along, out=True,
            samples=given(((3, 4), PLACES[1][1], 1), ((3, 4), PLACES[0][1][:1], -2),
                          ((1, 3), np.array([[0], [2]]), 1), ((2, 3), np.array([[5, 0]])),
                          ((4,), np.array(-1))),

@@ -128,9 +128,9 @@ def pieces(x, size_or_sizes, dim=0):
                            (RuntimeError, (4, 3), [1, 2]), (RuntimeError, (4,), [5, -1]),
                            (RuntimeError, (), 1), (IndexError, (4, 3), 1, 2),
                            (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)))
-def split(tensor: Tensor, split_size_or_sections, dim=0):
+def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
-    the sizes given, which must add up.
+    the sizes given, which must add up. `split_size` is what PyTorch's method calls them.
 
     Shapes: (*, N, *) -> (*, size, *) for each.
     Raises: RuntimeError for sizes that are negative or do not add up, IndexError, TypeError.
@@ -143,7 +143,8 @@ def split(tensor: Tensor, split_size_or_sections, dim=0):
         raise RuntimeError("split: expects at least a 1-dimensional tensor")
     size = tensor.size(dim)
     parts, start = [], 0
-    for length in sizes_of_pieces(split_size_or_sections, size, dim):
+    wanted = split_size_or_sections if split_size is None else split_size
+    for length in sizes_of_pieces(wanted, size, dim):
         parts.append(narrow(tensor, dim, start, length))
         start += length
     return views.among_others(tuple(parts))

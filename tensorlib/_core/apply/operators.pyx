@@ -262,9 +262,9 @@ def make_sized(Op op):
         cdef PyObject* args[1]
         cdef Tensor x
         if keyword:
-            if sizes or list(keyword) != [named]:
+            if sizes or list(keyword) not in ([named], ["size"]):     # PyTorch's name for sizes
                 raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
-            sizes = (keyword[named],)
+            sizes = tuple(keyword.values())
         if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):

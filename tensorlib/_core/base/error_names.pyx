@@ -1,8 +1,8 @@
 """Errors as those who call a public function should see them.
 
 Those about its arguments are named after it and say what it takes. Of the frames of the library
-that lie one above the other, the traceback shows the first alone; compiled functions have none
-(setup.py). TENSORLIB_TRACEBACK=full shows all.
+that lie one above the other, the traceback shows the first alone; of compiled functions Cython adds
+only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
 
 A compiled function is entered through `call_named`, which does nothing more unless the call has
 failed. The functions of all operations of one kind are closures of one `function`, and that is the
@@ -25,7 +25,8 @@ cdef extern from "Python.h":
         Py_ssize_t tp_vectorcall_offset
     CallableType* Py_TYPE(object value)
 
-cdef str PACKAGE = str(Path(__file__).parents[2]) + os.sep
+# Where our code is: Cython's frames have the path of the source as it was built.
+cdef tuple OWN = (str(Path(__file__).parents[2]) + os.sep, "tensorlib/_core/", "tensorlib/autograd/")
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
 # What Python and Cython say of arguments.
@@ -107,7 +108,7 @@ cdef object shortened(trace):
     cdef list kept = []
     cdef bint inside = False, before
     while trace is not None:
-        before, inside = inside, trace.tb_frame.f_code.co_filename.startswith(PACKAGE)
+        before, inside = inside, trace.tb_frame.f_code.co_filename.startswith(OWN)
         if not (before and inside):
             kept.append(trace)
         trace = trace.tb_next
