@@ -32,12 +32,15 @@ def target_dtype(self, *args, dtype=None, device=None, copy=False, non_blocking=
 
 def in_format(name, x, memory_format):
     """A result in the memory format that was asked for. Raises: RuntimeError for another."""
-    if memory_format is None or memory_format is preserve_format:
-        return x
-    if memory_format is not contiguous_format:
+    check_format(name, memory_format)
+    return x.contiguous() if memory_format is contiguous_format else x
+
+
+def check_format(name, memory_format):
+    """Raises RuntimeError for what is no memory format."""
+    if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(f"{name}: memory_format must be preserve_format or contiguous_format, "
                            f"got {memory_format!r}")
-    return x.contiguous()
 
 
 def check_device(name):

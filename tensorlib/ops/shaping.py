@@ -11,7 +11,7 @@ from tensorlib._core.create.creation import contiguous_format
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor, attach
-from tensorlib.ops.casting import in_format
+from tensorlib.ops.casting import check_format, in_format
 from tensorlib.ops.declare import alias, composite, op, publish
 from tensorlib.ops.samples import given, refusals
 
@@ -282,9 +282,9 @@ def copied(input, *, memory_format=None):
     return [lambda x: in_format("clone", x.clone(), memory_format), input]
 
 
-def made_contiguous(input, memory_format=contiguous_format):
+def made_contiguous(input, *, memory_format=contiguous_format):
     """The `convert` of `contiguous`."""
-    in_format("contiguous", input, memory_format)       # refuses others
+    check_format("contiguous", memory_format)
     return (input,)
 
 

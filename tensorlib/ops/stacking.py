@@ -44,7 +44,7 @@ MIXED = sequences(((), (3,)), ((2, 3), (2, 3, 4)), ((0,),))
 
 def of_each(function):
     """The reference of a function of any number of tensors: the result of the only one, or all."""
-    return lambda tensors: tuple(map(function, tensors)) if len(tensors) > 1 else function(*tensors)
+    return lambda *xs: tuple(map(function, xs)) if len(xs) > 1 else function(*xs)
 
 
 def only(results):
@@ -83,7 +83,7 @@ def atleast_3d(*tensors: Tensors):
 
 
 @composite(tensors=("tensors",), method=False, errors=refused_sequences((RuntimeError, (2,), (3,))),
-           reference=lambda tensors: tuple(np.broadcast_arrays(*tensors)),
+           reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
            samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)))
 def broadcast_tensors(*tensors: Tensors):
     """The tensors expanded to the shape to which they broadcast, as views.
@@ -91,13 +91,15 @@ def broadcast_tensors(*tensors: Tensors):
     Raises: RuntimeError for shapes that do not broadcast, TypeError.
     """
     tensors = unpacked("broadcast_tensors", tensors)
-    shape = broadcast_shapes("broadcast_tensors", *[x.shape for x in tensors]) if tensors else ()
+    shape = ()
+    for x in tensors:
+        shape = broadcast_shapes("broadcast_tensors", shape, x.shape)
     return tuple(x.expand(shape) for x in tensors)
 
 
-def grids(tensors, indexing="ij"):
+def grids(*xs, indexing="ij"):
     """The reference of `meshgrid`."""
-    return tuple(np.meshgrid(*tensors, indexing=indexing))
+    return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
 @composite(tensors=("tensors",), method=False, reference=grids,
@@ -137,8 +139,8 @@ def meshgrid(*tensors: Tensors, indexing="ij"):
 
 def stacked(function):
     """The declaration of a function that stacks tensors as NumPy's function does."""
-    return composite(reference=function, out=True, method=False,
-                     samples=sequences(((3,), (3,)), ((2, 3), (2, 3)), ((), ()),
+    return composite(reference=lambda *xs: function(xs), out=True, method=False,
+                     samples=sequences(((3,), (3,)), ((2, 3), (2, 3)),
                                        ((2, 1, 3), (2, 1, 3)), ((2,),)),
                      errors=refused_sequences((RuntimeError, (2, 3), (3, 4)), (RuntimeError,)))
 

@@ -60,6 +60,13 @@ def test_it_has_gradients_forward_mode_and_batches(function):
     assert np.allclose(vmap(function)(batch), tl.stack([function(x), function(v)]))
 
 
+def test_stacks_of_tensors_without_dims():
+    x = tl.tensor(1.0)
+    for name in ("hstack", "vstack", "dstack", "column_stack"):
+        found, wanted = getattr(tl, name)([x, x]), getattr(np, name)([np.float32(1)] * 2)
+        assert found.tolist() == wanted.tolist(), name
+
+
 def test_edges_of_the_new_functions():
     inf, nan = float("inf"), float("nan")
     x = tl.tensor([inf, -inf, nan, 1.0])
