@@ -119,9 +119,9 @@ MENDED = """    if (PyList_Append(list, x)) return -1;
 """
 
 
-# Of compiled functions that called each other, the innermost alone stands in a traceback, unless the
-# environment asks for all: this is where Cython adds a frame. It takes for granted that an error
-# that is caught has a traceback, so that there must be one.
+# Of compiled functions that called each other, the innermost alone stands in a traceback, unless
+# the environment asks for all: this is where Cython adds a frame. One there must be: Cython's code
+# takes for granted that an error that it catches has a traceback.
 WITH_FRAMES = """int py_line, const char *filename) {
     PyCodeObject *py_code = 0;
 """

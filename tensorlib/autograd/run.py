@@ -22,14 +22,16 @@ class WrongArgument(ValueError, TypeError):
 def checked_inputs(name, container):
     """The tensors in a container that is differentiated, and its structure.
 
-    Numbers and arrays in it become tensors. Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
+    Numbers and arrays in it become tensors.
+    Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
     """
     leaves, structure = flatten(container, f"{name}: the container of arguments")
     leaves = [as_leaf(leaf) for leaf in leaves]
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors, "
-                                "numbers, arrays or containers of these; got {type(leaf).__name__}")
+                                "numbers, arrays or containers of these; got "
+                                f"{type(leaf).__name__}")
         if not leaf.is_floating_point():
             raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
                                f"gradients; got {leaf.dtype}")

@@ -15,6 +15,6 @@ from tensorlib.batch.values import (
     batch_of,
 )
 
-__all__ = ["Batched", "Level", "VmapInfo", "adjoints", "as_example", "batch_of", "has_rule", "indexing",
-           "innermost", "is_at", "one_by_one", "running_levels", "scattering", "seen",
+__all__ = ["Batched", "Level", "VmapInfo", "adjoints", "as_example", "batch_of", "has_rule",
+           "indexing", "innermost", "is_at", "one_by_one", "running_levels", "scattering", "seen",
            "warn_of_loop"]

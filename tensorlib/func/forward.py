@@ -122,7 +122,8 @@ def hvp(func, primals, tangents):
     """(output, product) of `func`, which returns a scalar, at `primals`.
 
     The product is the Hessian times `tangents`, one for each primal, not in a tuple where there is
-    only one. `primals` and `tangents` may be single tensors too. It is a directional derivative of the gradient: forward mode over reverse mode.
+    only one. `primals` and `tangents` may be single tensors too. It is a directional derivative of
+    the gradient: forward mode over reverse mode.
 
     Shapes: tangents and product have those of the primals.
     Raises: RuntimeError for an output that is no scalar, and as `jvp`.

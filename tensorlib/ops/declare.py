@@ -67,8 +67,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
-    Raises: ValueError for a name that the library has, a loop that is not there or takes others, and where
-    `boolean` names no argument; TypeError for a keyword that no declaration has.
+    Raises: ValueError for a name that the library has, a loop that is not there or takes others,
+    and where `boolean` names no argument; TypeError for a keyword that no declaration has.
     """
     def decorate(function):
         name, arguments = function.__name__, parameters(function)
@@ -166,9 +166,9 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
     where an argument has none) and whatever a gradient rule may name.
 
-    Raises: ValueError for a name that the library has, a differentiable operation without tensors, tensors
-    after attributes, and parameters with names that rules use themselves; TypeError for a keyword
-    that no declaration has.
+    Raises: ValueError for a name that the library has, a differentiable operation without tensors,
+    tensors after attributes, and parameters with names that rules use themselves; TypeError for a
+    keyword that no declaration has.
     """
     def decorate(forward):
         called = name or forward.__name__
@@ -186,7 +186,8 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
             run = outside_graph(called, forward)
         own = defaults(forward)
         record = Op(
-            own_name(called, forward, method), forward.__doc__, arguments, attributes, [own.get(a) for a in attributes],
+            own_name(called, forward, method), forward.__doc__, arguments, attributes,
+            [own.get(a) for a in attributes],
             outputs, forward=run, variadic=Tensors in annotations.values(), is_view=view,
             differentiable=differentiable, takes_out=out, convert=convert,
             returns=annotations.get("return", Tensor),
@@ -267,7 +268,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         check_names("composite", name, names, (), arguments)
         attributes = [p for p in names if p not in arguments]
         record = Op(
-            own_name(name, function, method), function.__doc__, arguments, attributes, [own.get(a) for a in attributes],
+            own_name(name, function, method), function.__doc__, arguments, attributes,
+            [own.get(a) for a in attributes],
             outputs, forward=function, variadic=Tensors in annotations.values(),
             differentiable=differentiable and not random, linearity="composite",
             takes_out=out or "out" in names, random=random,

@@ -133,7 +133,8 @@ def summed_over(a, b, dims=2):
 @composite(out=True, method=False, tolerance="product", takes="integer floating",
            reference=summed_over,
            samples=given_pairs(((2, 3, 4), (3, 4, 5)), ((2, 3), (3, 4), 1), ((2, 3), (4,), 0),
-                               ((2, 3, 4), (4, 3, 2), ((1, 2), (1, 0))), ((3, 2), (3,), ((0,), (0,)))),
+                               ((2, 3, 4), (4, 3, 2), ((1, 2), (1, 0))),
+                               ((3, 2), (3,), ((0,), (0,)))),
            errors=refusals((RuntimeError, (2, 3), np.ones((4, 2)), 1),
                            (RuntimeError, (2, 3), np.ones(3), 2),
                            (RuntimeError, (2, 3), np.ones(3), ((0, 1), (0,)))))

@@ -182,8 +182,8 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
 
     Shapes: (M, N), (M, K), (K, N) -> (M, N).
 
-    Raises: RuntimeError as `mm`, for an input that does not expand, and for a factor that is a float
-    where all tensors are of integers.
+    Raises: RuntimeError as `mm`, for an input that does not expand, and for a float as a factor
+    of integers.
     """
     return _addmm(input, mat1, mat2, beta, alpha)
 
@@ -196,8 +196,8 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
 
     Shapes: (M,), (M, K), (K,) -> (M,).
 
-    Raises: RuntimeError as `mv`, for an input that does not expand, and for a factor that is a float
-    where all tensors are of integers.
+    Raises: RuntimeError as `mv`, for an input that does not expand, and for a float as a factor
+    of integers.
     """
     return _addmv(input, mat, vec, beta, alpha)
 
@@ -210,8 +210,8 @@ def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
 
     Shapes: (B, M, N), (B, M, K), (B, K, N) -> (B, M, N).
 
-    Raises: RuntimeError as `bmm`, for an input that does not expand, and for a factor that is a float
-    where all tensors are of integers.
+    Raises: RuntimeError as `bmm`, for an input that does not expand, and for a float as a factor
+    of integers.
     """
     return _baddbmm(input, batch1, batch2, beta, alpha)
 

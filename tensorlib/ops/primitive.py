@@ -78,8 +78,8 @@ def primitive(fun: Rule) -> Rule:
         raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
                          "themselves; call it something else")
     run = outside_graph(name, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
-    record = Op(own_name(name, fun), fun.__doc__ or "", arguments, attributes, defaults, forward=run,
-                variadic=variadic, testing={"takes": "floating"})
+    record = Op(own_name(name, fun), fun.__doc__ or "", arguments, attributes, defaults,
+                forward=run, variadic=variadic, testing={"takes": "floating"})
     called = make_general(record)
     made = functools.wraps(fun)(Primitive(starred(called) if variadic else called))
     made.op = record

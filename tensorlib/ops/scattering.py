@@ -217,8 +217,9 @@ def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=N
 
     `src` is a tensor at least as large as `index`, or a number, which `value` is too. Where
     positions meet, the last wins. reduce: "add" or "multiply", what is done with the elements that
-    were there; the latter has no gradient. Shapes: (*, N, *), (*, K, *), (*, K, *) -> (*, N, *), where the index and `src` have as
-    many dims as `input`, and the index is no larger than it in any but `dim`.
+    were there; the latter has no gradient.
+    Shapes: (*, N, *), (*, K, *), (*, K, *) -> (*, N, *), where the index and `src` have as many
+    dims as `input`, and the index is no larger than it in any but `dim`.
     Raises: RuntimeError for other shapes or dtypes, OutOfRangeError for a number that the dtype
     can't hold, IndexError.
 

@@ -449,7 +449,8 @@ def movedim(input: Tensor, source, destination):
 
 
 @composite(tensors=("input",), reference=np.swapaxes,
-           samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0)), errors=refusals((IndexError, (2,), 0, 1)))
+           samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0)),
+           errors=refusals((IndexError, (2,), 0, 1)))
 def swapaxes(input: Tensor, axis0, axis1):
     """`transpose` with NumPy's name and names of arguments. Raises: IndexError."""
     return transpose(input, axis0, axis1)

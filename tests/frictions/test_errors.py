@@ -43,8 +43,9 @@ def broken(w):
 CALLS = {
     "operator": lambda: X @ X, "broadcast": lambda: X + tl.ones(7), "index": lambda: X[5],
     "composite": lambda: X.norm("nuc"), "of composites": lambda: X.masked_fill(X[0, :2] > 0, 1.0),
-    "in place": lambda: X.clone().masked_fill_(tl.ones(2) > 0, 1.0), "cat": lambda: tl.cat([X, X[0]]),
-    "view": lambda: X.view(7), "backward": lambda: X.sum().backward(),
+    "in place": lambda: X.clone().masked_fill_(tl.ones(2) > 0, 1.0),
+    "cat": lambda: tl.cat([X, X[0]]), "view": lambda: X.view(7),
+    "backward": lambda: X.sum().backward(),
     "keyword": lambda: X.sum(dims=1), "out": lambda: tl.add(X, X, out=3),
     "select": lambda: X.select(0, 9), "converted": lambda: tl.div(X, X, rounding_mode="up"),
     "random": lambda: tl.randint(3, 3, (2,)), "tensor": lambda: tl.tensor([[1], [2, 3]]),
@@ -88,7 +89,7 @@ def test_a_variable_of_the_environment_shows_all_frames(monkeypatch):
     (lambda: X.softmax(), TypeError, "softmax.* missing the argument 'dim'"),
     (lambda: X.norm("nuc"), ValueError, "norm: the nuclear norm, .* no decomposition"),
     (lambda: X.norm("abc"), ValueError, "norm: p='abc' is not supported"),
-    (lambda: X.sum().backward(), RuntimeError, r"backward: .*call requires_grad_\(\) on the leaves"),
+    (lambda: X.sum().backward(), RuntimeError, r"backward: .*requires_grad_\(\) on the leaves"),
     (lambda: X[5], IndexError, r"getitem: index 5 is out of bounds .* size 2 .*\(2, 3\)"),
     (lambda: X[0, 0, 0], IndexError, "getitem: too many indices"),
     (lambda: X[[9]], IndexError, "getitem: index 9 .* size 2"),
@@ -110,7 +111,7 @@ def test_a_rule_in_the_manner_of_autograd_is_told_how_rules_are_written_here():
     def cubed(x):
         return x ** 3
     ops.defvjp(cubed, lambda ans, x: lambda g: g * 3 * x ** 2)
-    with pytest.raises(tl.WrongGradient, match=r"returned function.*\(g, ans, \*args\).*autograd's"):
+    with pytest.raises(tl.WrongGradient, match=r"returned function.*\(g, ans, \*args\).*autogra"):
         cubed(tl.ones(2, requires_grad=True)).sum().backward()
 
 

@@ -120,8 +120,10 @@ def test_an_element_of_an_array_is_no_place_for_a_tensor_in_a_graph():
 
 
 def test_examples_of_a_batch_are_joined_by_tensor():
-    rows = vmap(lambda s: tl.tensor([s * tl.ones(2), [0.0, 1.0] + s]))(tl.tensor([1.0, 2.0]))
-    assert rows.tolist() == [[[1, 1], [1, 2]], [[2, 2], [2, 3]]]
+    rows = vmap(lambda s: tl.tensor([s * tl.ones(2), tl.ones(2)]))(tl.tensor([1.0, 2.0]))
+    assert rows.tolist() == [[[1, 1], [1, 1]], [[2, 2], [1, 1]]]
+    rows = vmap(lambda s: tl.tensor([[s, 1], [2, 1 + s]]))(tl.tensor([1.0, 2.0]))
+    assert rows.tolist() == [[[1, 1], [2, 2]], [[2, 1], [2, 3]]]
 
 
 @pytest.mark.parametrize("data", [lambda s: [[s], [s, s]], lambda s: [s, [s]], lambda s: [s, "a"]])

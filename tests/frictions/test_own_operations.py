@@ -91,7 +91,7 @@ def test_a_name_of_one_module_alone_may_leave_the_module_out():
 
 
 def test_names_of_the_library_and_of_tensors_are_protected():
-    def relu(input):
+    def relu(input: tl.Tensor):
         return input
 
     def item(input):
