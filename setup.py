@@ -132,11 +132,30 @@ MENDED = """    if (PyList_Append(list, x)) return -1;
 """
 
 
+# Of compiled functions that called each other, the innermost alone stands in a traceback, unless
+# the environment asks for all: this is where Cython adds a frame. One there must be: Cython's code
+# takes for granted that an error that it catches has a traceback.
+WITH_FRAMES = """int py_line, const char *filename) {
+    PyCodeObject *py_code = 0;
+"""
+FRAMES_ASKED_FOR = """int py_line, const char *filename) {
+    PyObject *kind, *value, *trace;
+    const char *asked = getenv("TENSORLIB_TRACEBACK");
+    PyErr_Fetch(&kind, &value, &trace);
+    PyErr_Restore(kind, value, trace);
+    if (trace != NULL && (asked == NULL || strcmp(asked, "full") != 0)) return;
+    PyCodeObject *py_code = 0;
+"""
+
+
 def mend(c_file):
-    """Mends what the translator gets wrong."""
+    """Mends what the translator gets wrong, or has no setting for."""
     text = c_file.read_text()
-    if FLAWED in text:
-        c_file.write_text(text.replace(FLAWED, MENDED))
+    mended = text.replace(FLAWED, MENDED)
+    if not DEBUG:
+        mended = mended.replace(WITH_FRAMES, FRAMES_ASKED_FOR)
+    if mended != text:
+        c_file.write_text(mended)
 
 
 class BuildTranslated(build_ext):

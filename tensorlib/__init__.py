@@ -20,7 +20,12 @@ from tensorlib._core.create.creation import contiguous_format, preserve_format, 
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import can_cast, dtype, get_default_dtype, promote_types
 from tensorlib._core.create.generator import Generator, default_generator
+from tensorlib._core.apply.elementwise import IntegerDivisionByZero, UnfitPower, UnsupportedDtype
 from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.sweep.rules import WrongGradient
+from tensorlib._core.tensor.numbers import OutOfRangeError
+from tensorlib.autograd.run import WrongArgument
+from tensorlib.batch.values import DataDependent
 from tensorlib._core.base.pool import get_num_threads, set_num_threads
 from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_printoptions
 from tensorlib._core.base.shape import Size

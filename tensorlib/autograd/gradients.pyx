@@ -16,7 +16,9 @@ from tensorlib.autograd.graph import GradientEdge
 cdef int check_root(Tensor x, int i) except -1:
     if not requires_grad(x):
         raise RuntimeError(
-            f"backward: element {i} of tensors does not require grad and does not have a grad_fn")
+            f"backward: element {i} of tensors does not require grad and does not have a grad_fn: "
+            "call requires_grad_() on the leaves whose gradients are wanted before computing it "
+            "from them, outside of no_grad and by operations that have a gradient")
     return 0
 
 

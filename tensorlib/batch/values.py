@@ -9,6 +9,7 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 import threading
 from functools import partial
 from itertools import repeat
+from typing import NamedTuple
 
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
@@ -90,6 +91,13 @@ def seen(result, level):
     return type(result)(*wrapped) if hasattr(result, "_fields") else tuple(wrapped)
 
 
+class VmapInfo(NamedTuple):
+    """What a batching rule from outside is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
 RULES = {}           # what does an operation, by its name
 ELEMENTWISE, OTHERS = "(element-wise)", "(others)"   # the rules of those without one of their own
 
@@ -104,7 +112,7 @@ def rule(*names):
 
 def has_rule(op):
     """Whether an operation runs on a batch at once."""
-    return op.elementwise or op.name in RULES
+    return op.elementwise or op.name in RULES or hasattr(op.function, "batching")
 
 
 def tensor_argument(op, place, x):
@@ -118,6 +126,8 @@ def tensor_argument(op, place, x):
 
 class DataDependent(RuntimeError, TypeError):
     """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
+
+    __module__ = "tensorlib"
 
 
 class Batched:

@@ -2,16 +2,20 @@
 
 import functools
 
+from numpy import ndarray
+
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch import Batched, Level, is_at, batch_of
-from tensorlib.autograd.tree import flatten, unflatten
+from tensorlib.autograd.tree import as_leaf, flatten, unflatten
+from tensorlib.func.arguments import entry
 from tensorlib.ops.declare import FUNCTIONS
 
 cat = FUNCTIONS["cat"]
 
 
+@entry
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """A function that does `func` for every example of a batch, by operations on the whole batch.
 
@@ -42,9 +46,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
 
+    @entry
     @functools.wraps(func)
     def vectorized(*args, **kwargs):
         leaves, structure = flatten(args, "vmap: the container of arguments")
+        leaves = [as_leaf(x) if isinstance(x, ndarray) else x for x in leaves]
         dims = placed_dims(in_dims, leaves, structure)
         size = batch_size(leaves, dims)
         batches = [x.movedim(d, 0) if d else x for x, d in zip(leaves, dims)]
@@ -93,6 +99,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
         given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
         result = func(*unflatten(structure, given), **kwargs)
         outputs, shape = flatten(result, "vmap: the container of results")
+        outputs = [as_leaf(x) for x in outputs]
         for x in outputs:
             if not isinstance(x, Tensor):
                 raise ValueError("vmap: the function must only return Tensors, got "

@@ -113,13 +113,7 @@ def cumsum(a, axis=None, dtype=None):
 
 @counterpart(np.diff)
 def diff(a, n=1, axis=-1):
-    x = tensor_of(a)
-    for _ in range(n):
-        size = x.size(axis)
-        if size < 2:
-            return x.narrow(axis, 0, 0)
-        x = x.narrow(axis, 1, size - 1) - x.narrow(axis, 0, size - 1)
-    return x
+    return FUNCTIONS["diff"](tensor_of(a), n, axis)
 
 
 @counterpart(np.trace)
@@ -156,35 +150,12 @@ def outer(a, b):
 
 @counterpart(np.kron)
 def kron(a, b):
-    """An outer product with its dims interleaved."""
-    a, b = tensor_of(a), tensor_of(b)
-    ndim = max(a.ndim, b.ndim)
-    rows, columns = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
-    spread = [size for n in rows for size in (n, 1)]
-    within = [size for n in columns for size in (1, n)]
-    return (a.reshape(spread) * b.reshape(within)).reshape(
-        [m * n for m, n in zip(rows, columns)])
+    return FUNCTIONS["kron"](tensor_of(a), tensor_of(b))
 
 
 @counterpart(np.tensordot)
 def tensordot(a, b, axes=2):
-    """One matrix product, of the axes that stay with those that are summed over."""
-    a, b = alike((a, b))
-    if isinstance(axes, int):
-        axes = range(a.ndim - axes, a.ndim), range(axes)
-    over_a, over_b = ([d % x.ndim for d in ((given,) if isinstance(given, int) else given)]
-                      for x, given in zip((a, b), axes))
-    if [a.size(d) for d in over_a] != [b.size(d) for d in over_b]:
-        raise RuntimeError(f"numpy.tensordot: axes {over_a} of shape {tuple(a.shape)} and {over_b} "
-                           f"of {tuple(b.shape)} differ in size")
-    rows = [d for d in range(a.ndim) if d not in over_a]
-    columns = [d for d in range(b.ndim) if d not in over_b]
-    inner_size = int(np.prod([a.size(d) for d in over_a], dtype=np.int64))
-    row_sizes, column_sizes = [a.size(d) for d in rows], [b.size(d) for d in columns]
-    left = a.permute(rows + over_a).reshape(int(np.prod(row_sizes, dtype=np.int64)), inner_size)
-    right = b.permute(over_b + columns).reshape(
-        inner_size, int(np.prod(column_sizes, dtype=np.int64)))
-    return (left @ right).reshape(row_sizes + column_sizes)
+    return FUNCTIONS["tensordot"](*alike((a, b)), axes)
 
 
 @counterpart(np.linalg.norm)
@@ -243,11 +214,7 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):
 
 @counterpart(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    x = tensor_of(x)
-    largest = float(np.finfo(x.detach().numpy().dtype).max) if x.is_floating_point() else 0.0
-    x = where(x == float("inf"), largest if posinf is None else posinf, x)
-    x = where(x == -float("inf"), -largest if neginf is None else neginf, x)
-    return where(isnan(x), nan, x)
+    return FUNCTIONS["nan_to_num"](tensor_of(x), nan, posinf, neginf)
 
 
 @counterpart(np.take)

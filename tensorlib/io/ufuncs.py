@@ -1,7 +1,5 @@
 """NumPy's element-wise functions on Tensors: `np.tanh(x)`, `array + x`, `np.add.reduce(x)`."""
 
-import math
-
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
@@ -20,6 +18,7 @@ for _name, _op in registry.items():
         COUNTERPARTS.setdefault(_op.testing["reference"], FUNCTIONS[_name])
 for _ufunc, _name in {
     np.fabs: "abs", np.reciprocal: "reciprocal", np.rint: "round", np.sign: "sign",
+    np.deg2rad: "deg2rad", np.radians: "deg2rad", np.rad2deg: "rad2deg", np.degrees: "rad2deg",
 }.items():
     counterpart(_ufunc)(FUNCTIONS[_name])
 
@@ -30,10 +29,6 @@ REDUCTIONS = {
 
 # what the keyword arguments of a ufunc may be, as they then change nothing
 NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
-
-exp, isnan, log1p, maximum, minimum, where = (
-    FUNCTIONS[name] for name in ("exp", "isnan", "log1p", "maximum", "minimum", "where"))
-
 
 # ---- those that are made of several --------------------------------------------------------------
 
@@ -55,42 +50,6 @@ def positive(x):
 @counterpart(np.conjugate)
 def conjugate(x):
     return x.clone()
-
-
-@counterpart(np.deg2rad)
-@counterpart(np.radians)
-def radians(x):
-    return x * (math.pi / 180)
-
-
-@counterpart(np.rad2deg)
-@counterpart(np.degrees)
-def degrees(x):
-    return x * (180 / math.pi)
-
-
-@counterpart(np.hypot)
-def hypot(x, y):
-    return (tensor_of(x).square() + tensor_of(y).square()).sqrt()
-
-
-@counterpart(np.logaddexp)
-def logaddexp(x, y):
-    top = maximum(x, y).detach()
-    top = where(top.isfinite(), top, 0.0)       # infinities need no shift, and inf - inf is NaN
-    return top + (exp(x - top) + exp(y - top)).log()
-
-
-@counterpart(np.fmax)
-def fmax(x, y):
-    x, y = tensor_of(x), tensor_of(y)
-    return where(isnan(y), x, where(isnan(x), y, maximum(x, y)))
-
-
-@counterpart(np.fmin)
-def fmin(x, y):
-    x, y = tensor_of(x), tensor_of(y)
-    return where(isnan(y), x, where(isnan(x), y, minimum(x, y)))
 
 
 @counterpart(np.divmod)

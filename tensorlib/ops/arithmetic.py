@@ -14,7 +14,18 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 def scaled(input, other, *, alpha=1):
     """The `convert` of `add` and `sub`: `other` times `alpha`."""
+    if not isinstance(alpha, int):
+        check_factors("add", (input, other), alpha=alpha)
     return input, other if alpha == 1 else mul(other, alpha)
+
+
+def check_factors(name, terms, **factors):
+    """Raises RuntimeError for a factor that is a float where all that is added are integers."""
+    for argument, factor in factors.items():
+        if isinstance(factor, float) and not any(
+                isinstance(x, float) or getattr(x, "is_floating_point", bool)() for x in terms):
+            raise RuntimeError(f"{name}: for integral input tensors, argument {argument} must not "
+                               f"be a floating point number, got {factor}")
 
 
 @elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled)
@@ -229,6 +240,39 @@ def atan2_deriv_other(input, other):
 
 # ---- the larger and the smaller ------------------------------------------------------------------
 
+@elementwise(reference=np.hypot, samples=pairs(low=0.3), edges=EDGES, to_float=True)
+def hypot(input, other):
+    """sqrt(input**2 + other**2) without overflow between, with broadcasting.
+
+    Gradient: 0 at the origin.
+    """
+
+
+@hypot.deriv("input")
+def hypot_deriv_input(input, out):
+    return input / out.where(out != 0, 1.0)
+
+
+@hypot.deriv("other")
+def hypot_deriv_other(other, out):
+    return other / out.where(out != 0, 1.0)
+
+
+@elementwise(reference=np.logaddexp, samples=pairs(), edges=EDGES, to_float=True)
+def logaddexp(input, other):
+    """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
+
+
+@logaddexp.deriv("input")
+def logaddexp_deriv_input(input, other):
+    return (1 / (1 + (other - input).exp())).where(input != other, 0.5)
+
+
+@logaddexp.deriv("other")
+def logaddexp_deriv_other(input, other):
+    return (1 / (1 + (input - other).exp())).where(input != other, 0.5)
+
+
 @elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,
              signed_zeros=False)
 def maximum(input, other):
@@ -267,6 +311,42 @@ def minimum_deriv_input(input, other):
 @minimum.deriv("other")
 def minimum_deriv_other(input, other):
     return 0.5 + 0.5 * (input - other).sign()
+
+
+@elementwise(reference=np.fmax, samples=pairs(apart=0.1), edges=EDGES)
+def fmax(input, other):
+    """The larger element of both, with broadcasting; beside a NaN the other one.
+
+    Gradient: to `input` where they are equal.
+    """
+
+
+@fmax.deriv("input")
+def fmax_deriv_input(g, input, other):
+    return g.where((input >= other).logical_or(other != other), 0)
+
+
+@fmax.deriv("other")
+def fmax_deriv_other(g, input, other):
+    return g.where((input < other).logical_or((input != input).logical_and(other == other)), 0)
+
+
+@elementwise(reference=np.fmin, samples=pairs(apart=0.1), edges=EDGES)
+def fmin(input, other):
+    """The smaller element of both, with broadcasting; beside a NaN the other one.
+
+    Gradient: to `input` where they are equal.
+    """
+
+
+@fmin.deriv("input")
+def fmin_deriv_input(g, input, other):
+    return g.where((input <= other).logical_or(other != other), 0)
+
+
+@fmin.deriv("other")
+def fmin_deriv_other(g, input, other):
+    return g.where((input > other).logical_or((input != input).logical_and(other == other)), 0)
 
 
 @elementwise(reference=lambda x, other: np.where(x == 0, x, x * other), samples=pairs(low=0.3),
@@ -321,7 +401,7 @@ def no_integers(name, input):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
-@composite(reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
+@composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
            tolerance="product", inplace=True, samples=triples(value=2))
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
@@ -337,7 +417,7 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     return add(input, product if value == 1 else mul(product, value))
 
 
-@composite(reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
+@composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
            tolerance="product", inplace=True, samples=triples(low=0.5, value=2))
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.

@@ -210,7 +210,7 @@ def put_along_vjp(g, places, dim):
     return g.gather(dim, places)
 
 
-@composite(outputs=("min", "max"), reference=lambda x, dim=None, keepdim=False: (
+@composite(outputs=("min", "max"), out=True, reference=lambda x, dim=None, keepdim=False: (
     np.min(x, axis=dim, keepdims=keepdim), np.max(x, axis=dim, keepdims=keepdim)),
     samples=lambda rng: (((rng.normal(size=(3, 4)),), keywords)
                          for keywords in ({}, {"dim": 0}, {"dim": 1, "keepdim": True})))

@@ -121,7 +121,7 @@ def check_mask(name, mask):
         raise RuntimeError(f"{name}: mask must be bool, got {mask.dtype}")
 
 
-@composite(differentiable=False, reference=np.argwhere,
+@composite(differentiable=False, out=True, reference=np.argwhere,
            samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)))
 def nonzero(input: Tensor, *, as_tuple=False):
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
@@ -147,7 +147,7 @@ def selected(x, mask):
     return np.broadcast_to(x, shape)[np.broadcast_to(mask, shape)]
 
 
-@composite(reference=selected,
+@composite(reference=selected, out=True,
            samples=masks(((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 1)), ((), ()),
                          ((0, 2), (2,))),
            errors=refusals((RuntimeError, (2, 3), np.ones((2, 3), np.int64)),
@@ -196,6 +196,7 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     tensor([1., 0., 3.])
     """
     check_mask("masked_fill", mask)
+    broadcast_shapes("masked_fill", input.shape, mask.shape)
     return where(mask, fill_value("masked_fill", value, input), input)
 
 
@@ -214,7 +215,7 @@ def fill_value(name, value, input):
 
 # ---- by position ---------------------------------------------------------------------------------
 
-@composite(tensors=("input", "index"),
+@composite(tensors=("input", "index"), out=True,
            reference=lambda x, dim, index: np.take(x, np.atleast_1d(index), dim) if x.ndim else x,
            samples=given(((2, 3), 1, np.array([2, 0, 2])), ((2, 3), -2, np.array(1)),
                          ((4,), 0, np.zeros(0, np.int64)), ((), 0, np.array([0])),
@@ -243,7 +244,7 @@ def index_select(input: Tensor, dim, index: Tensor):
         return (input[(WHOLE,) * dim + (index,)] if ndim else
                 input.reshape(1)[index].reshape(()))
     except IndexError as error:
-        raise IndexError(f"index_select: {error}") from None
+        raise IndexError(f"index_select: {str(error).removeprefix('getitem: ')}") from None
 
 
 def vector(name, index):
@@ -317,8 +318,10 @@ def gathered(x, dim, index):
     return vector[key].reshape(index.shape)
 
 
-def gather_arguments(input: Tensor, dim, index: Tensor):
+def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
     """The dim counted from the front, and the positions too, checked."""
+    if sparse_grad:
+        raise RuntimeError("gather: gradients are dense; leave sparse_grad out")
     dim = wrap("gather", dim, input.ndim)
     if stands_in(index):                         # who knows how to index knows how to gather
         return [picked_along, input, dim, index]
@@ -335,7 +338,7 @@ def picked_along(input, dim, index):
     return input[along("gather", dim, index, input.shape)]
 
 
-@op(linear=True, convert=gather_arguments, reference=gathered,
+@op(linear=True, convert=gather_arguments, out=True, reference=gathered,
     samples=given(*(((3, 4), dim, places) for dim, places in PLACES),
                   ((2, 3), -1, np.array([[-1, 0, 0, 1]])), ((), 0, np.array([0, 0])),
                   ((4,), 0, np.array(2)), ((2, 3), 0, np.zeros((0, 3), np.int64))),
@@ -372,7 +375,7 @@ def taken_along(x, indices, dim=None):
     return np.take_along_axis(x, indices, dim)
 
 
-@composite(reference=taken_along,
+@composite(reference=taken_along, out=True,
            samples=given(((3, 4), PLACES[1][1], 1), ((3, 4), PLACES[0][1][:1], -2),
                          ((1, 3), np.array([[0], [2]]), 1), ((2, 3), np.array([[5, 0]])),
                          ((4,), np.array(-1))),

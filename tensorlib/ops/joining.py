@@ -144,9 +144,9 @@ def pieces(x, size_or_sizes, dim=0):
                            (RuntimeError, (4, 3), [1, 2]), (RuntimeError, (4,), [5, -1]),
                            (RuntimeError, (), 1), (IndexError, (4, 3), 1, 2),
                            (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)))
-def split(tensor: Tensor, split_size_or_sections, dim=0):
+def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
-    the sizes given, which must add up.
+    the sizes given, which must add up. `split_size` is what PyTorch's method calls them.
 
     Shapes: (*, N, *) -> (*, size, *) for each.
     Raises: RuntimeError for sizes that are negative or do not add up, IndexError, TypeError.
@@ -157,9 +157,9 @@ def split(tensor: Tensor, split_size_or_sections, dim=0):
     dim = wrap("split", dim, tensor.ndim)
     if tensor.ndim == 0:
         raise RuntimeError("split: expects at least a 1-dimensional tensor")
+    wanted = split_size_or_sections if split_size is None else split_size
     return within_memory(
-        "split", lambda: cut(tensor, dim, sizes_of_pieces(
-            split_size_or_sections, tensor.size(dim), dim)))
+        "split", lambda: cut(tensor, dim, sizes_of_pieces(wanted, tensor.size(dim), dim)))
 
 
 def cut(x, dim, sizes):

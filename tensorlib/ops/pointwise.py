@@ -383,10 +383,27 @@ def ceil(input):
     """
 
 
+def to_decimals(input, *, decimals=0):
+    """The `convert` of `round`."""
+    return (input,) if decimals == 0 else [rounded_to, input, decimals]
+
+
+def rounded_to(input, decimals):
+    """What `round` gives for a number of decimals, which may be negative."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"round: takes decimals for floating-point dtypes, got {input.dtype}")
+    power = 10.0 ** math.fabs(decimals)
+    return (input * power).round() / power if decimals > 0 else (input / power).round() * power
+
+
+rounded_to.inplace = lambda input, decimals: input.copy_(rounded_to(input, decimals))
+
+
 @elementwise(reference=lambda x: np.rint(x).astype(x.dtype), ufuncs=[np.trunc],
-             samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating")
+             samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating",
+             convert=to_decimals)
 def round(input):
-    """The nearest whole number to each element, halves to even.
+    """The nearest whole number to each element, halves to even; or to so many `decimals`.
 
     Gradient: zero.
 

@@ -5,6 +5,7 @@ from inspect import Parameter, Signature, signature
 from types import FunctionType
 
 from tensorlib._core.apply.operators import make_checked
+from tensorlib._core.base.error_names import name_errors, one_frame
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor, attach
 
@@ -15,6 +16,8 @@ OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None)
 
 def publish(name, function, doc, method=True, public=True):
     """Makes `function` the public function, and by default the method, of this name."""
+    if (getattr(function, "__module__", None) or "").startswith("tensorlib._core"):
+        name_errors(function, True)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "tensorlib"
     function.__doc__ = doc
@@ -44,6 +47,7 @@ def publish_in_place(name, function):
         if "out" in kwargs:
             raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
         return write_result(name + "_", self, function(self, *args, **kwargs))
+    method = one_frame(method)
     function.inplace = method
     method.__signature__ = Signature(
         [p for p in signature(function).parameters.values() if p.name != "out"])

@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import behind
 from tensorlib._core.base.dtypes import BY_NAME
@@ -122,8 +123,13 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
     `mean` and `std` are tensors that broadcast, or numbers; two numbers take a `size`.
     Shapes: (*), (*) -> (*), with broadcasting.
+    Gradient: none. Where a transform differentiates a mean or std, that is refused:
+    `mean + std * randn(shape)` has the gradient.
     Raises: RuntimeError for a negative `std` or shapes that do not broadcast, TypeError.
     """
+    if differentiating() and any(x.requires_grad for x in (mean, std) if isinstance(x, Tensor)):
+        raise RuntimeError("normal: mean or std requires grad, and normal has no gradient; use "
+                           "mean + std * randn(shape), or detach() them if none is wanted")
     tensors = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
     if bool(tensors) == (size is not None):
         raise TypeError("normal: takes a size if mean and std are numbers, and only then")

@@ -149,18 +149,19 @@ def tile_vjp(g, input_shape, dims):
            errors=refusals((RuntimeError, (2, 3), np.array([1, 2]), 1), (RuntimeError, (2,), -1),
                            (IndexError, (2, 3), 2, 2), (TypeError, (2,), 1.5),
                            (TypeError, (2,), np.ones(2))))
-def repeat_interleave(input: Tensor, repeats, dim=None):
+def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 
-    Without `dim` the elements of `input` as a vector. Shapes: (*, N, *) -> (*, sum of repeats, *).
-    Raises: RuntimeError for negative numbers, or another number of them than slices; TypeError for
-    what are no ints; IndexError.
+    Without `dim` the elements of `input` as a vector. output_size: the sum of repeats, checked.
+    Shapes: (*, N, *) -> (*, sum of repeats, *).
+    Raises: RuntimeError for negative numbers, another number of them than slices, or another
+    output_size; TypeError for what are no ints; IndexError.
 
     >>> tensorlib.tensor([5, 6, 7]).repeat_interleave(tensorlib.tensor([1, 0, 2]))
     tensor([5, 7, 7])
     """
     if dim is None:
-        return repeat_interleave(input.reshape(-1), repeats, 0)
+        return repeat_interleave(input.reshape(-1), repeats, 0, output_size=output_size)
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
     counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu" and counts.size:
@@ -170,6 +171,9 @@ def repeat_interleave(input: Tensor, repeats, dim=None):
                            f"each of the {size} slices, got {repeats!r}")
     places = within_memory(
         "repeat_interleave", lambda: np.repeat(np.arange(size), counts.astype(np.int64)))
+    if output_size is not None and output_size != places.size:
+        raise RuntimeError(f"repeat_interleave: output_size is {output_size}, but the repeats sum "
+                           f"to {places.size}")
     return input.index_select(dim, FUNCTIONS["from_numpy"](places))
 
 
@@ -195,7 +199,7 @@ def select(input: Tensor, dim, index):
     except IndexError as error:
         if input.ndim == 0:
             raise IndexError("select: cannot be applied to a 0-d tensor") from None
-        raise IndexError(f"select: {str(error).removeprefix('select: ')}") from None
+        raise IndexError(f"select: {str(error).removeprefix('getitem: ')}") from None
 
 
 def is_place(index):
@@ -205,7 +209,7 @@ def is_place(index):
     return hasattr(type(index), "__index__") and not isinstance(index, bool)
 
 
-@composite(reference=np.diag,
+@composite(reference=np.diag, out=True,
            samples=given(((3,),), ((2,), 1), ((2,), -2), ((0,), 1), ((3, 4),), ((3, 4), -1),
                          ((3, 4), 9)),
            errors=refusals((RuntimeError, ()), (RuntimeError, (2, 2, 2)), (TypeError, (2,), 1.5)))

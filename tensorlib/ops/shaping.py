@@ -7,9 +7,11 @@ import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.creation import contiguous_format
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib.ops.casting import check_format, in_format
 from tensorlib.ops.declare import alias, composite, op, publish
 from tensorlib.ops.samples import given, refusals
 
@@ -284,13 +286,26 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 
 # ---- copies --------------------------------------------------------------------------------------
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
+def copied(input, *, memory_format=None):
+    """The `convert` of `clone`."""
+    if memory_format is None:
+        return (input,)
+    return [lambda x: in_format("clone", x.clone(), memory_format), input]
+
+
+def made_contiguous(input, *, memory_format=contiguous_format):
+    """The `convert` of `contiguous`."""
+    check_format("contiguous", memory_format)
+    return (input,)
+
+
+@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=copied)
 def clone(input: Tensor):
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
     return views.clone(input)
 
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
+@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=made_contiguous)
 def contiguous(input: Tensor):
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
     return views.contiguous(input)
@@ -450,7 +465,21 @@ def movedim(input: Tensor, source, destination):
     return permute(input, order)
 
 
+@composite(tensors=("input",), reference=np.swapaxes,
+           samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0)),
+           errors=refusals((IndexError, (2,), 0, 1)))
+def swapaxes(input: Tensor, axis0, axis1):
+    """`transpose` with NumPy's name and names of arguments. Raises: IndexError."""
+    return transpose(input, axis0, axis1)
+
+
+def swapaxes_(self, axis0, axis1):
+    """As `transpose_`."""
+    return self.transpose_(axis0, axis1)
+
+
+publish("swapaxes_", swapaxes_, swapaxes_.__doc__, public=False)
 for _function in (expand_as, view_as, reshape_as):
     publish(_function.__name__, _function, _function.__doc__, public=False)
-for _name, _function in {"swapaxes": transpose, "swapdims": transpose, "moveaxis": movedim}.items():
+for _name, _function in {"swapdims": transpose, "moveaxis": movedim}.items():
     alias(_name, _function)

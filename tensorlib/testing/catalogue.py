@@ -41,7 +41,8 @@ def elementwise(op):
 
 def public(op):
     """Users may call it; the others are called by gradient rules, with what they take."""
-    return op.name in FUNCTIONS or hasattr(tl.Tensor, op.name)
+    name = op.name.rpartition(".")[2]            # outside of the library it has the module's first
+    return name in FUNCTIONS or hasattr(tl.Tensor, name)
 
 
 def smooth(op):

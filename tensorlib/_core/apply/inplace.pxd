@@ -1,6 +1,7 @@
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 
+cdef bint is_expanded(Tensor x) noexcept
 cdef int check_writable(str name, Tensor x, bint recorded) except -1
 cdef int check_may_change(str name, Tensor x, bint recorded) except -1
 cdef list copied_from(Tensor x, Tensor source)

@@ -23,17 +23,24 @@ from tensorlib._core.tensor.tensor cimport (
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
+cdef bint is_expanded(Tensor x) noexcept:
+    """Whether several elements share one place in memory."""
+    cdef int d
+    for d in range(x.ndim_):
+        if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
+            return True
+    return False
+
+
 cdef int check_writable(str name, Tensor x, bint recorded) except -1:
     """Raises RuntimeError unless `x` may be written in place by operation `name`."""
-    cdef int d
     if not x.storage.writable:
         raise RuntimeError(
             f"{name}: the tensor looks at read-only memory and can't be written; clone() it first")
-    for d in range(x.ndim_):
-        if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
-            raise RuntimeError(
-                f"{name}: unsupported operation: more than one element of the written-to tensor "
-                "refers to a single memory location (it was expanded); clone() it first")
+    if is_expanded(x):
+        raise RuntimeError(
+            f"{name}: unsupported operation: more than one element of the written-to tensor "
+            "refers to a single memory location (it was expanded); clone() it first")
     return check_may_change(name, x, recorded)
 
 

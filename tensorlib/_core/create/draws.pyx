@@ -314,8 +314,10 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
 
 cdef int draw_truths(str name, Tensor x, object p, Generator generator) except -1:
     """x := 1 with probability `p`, a number or a tensor that broadcasts, else 0."""
-    if isinstance(p, Tensor) and (<Tensor>p).ndim_:
-        return draw_each(name, x, <Tensor>p, generator)
+    if isinstance(p, Tensor):                # a gradient of it would be zero: see `bernoulli`
+        if (<Tensor>p).ndim_:
+            return draw_each(name, x, <Tensor>p, generator)
+        p = (<Tensor>p).detach()
     return draw_below(x, plain_number(name, "p", p), generator)
 
 

@@ -77,6 +77,7 @@ def fill_(Tensor self, value):
                 f"fill_: value must be a number or a 0-d tensor, got {(<Tensor>value).ndim_} dims")
         write("fill_", self, <Tensor>value)
         return self
+    refuse_shared_write("fill_", (value,))
     write_number("fill_", self, plain_number("fill_", "value", value))
     return self
 

@@ -126,6 +126,15 @@ cpdef Index parse(Tensor x, object key):
     return index
 
 
+cdef Index of_view(Index index):
+    """The same key for the view that its basic part gives."""
+    cdef Index out = new_index()
+    out.basic, out.positions, out.sizes = (Ellipsis,), index.positions, index.sizes
+    out.mask, out.n_true = index.mask, index.n_true
+    out.first, out.at = index.first, index.at
+    return out
+
+
 class SharedIndex(TypeError, RuntimeError):
     """A key for many tensors beside one. Reading has its own way to deal with it."""
 

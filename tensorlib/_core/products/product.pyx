@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
@@ -135,9 +135,6 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
     cdef Tensor x, y, out
     if a.ndim_ == 0 or b.ndim_ == 0:
         raise RuntimeError(f"{name}: both tensors need at least 1 dim, got shapes {shapes(a, b)}")
-    if a.type != b.type:
-        raise RuntimeError(
-            f"{name}: both tensors must have one dtype, got {a.dtype} and {b.dtype}")
     if a.type == BOOL:
         raise RuntimeError(f"{name}: not implemented for {a.dtype}")
     k = a.dims[a.ndim_ - 1]
@@ -237,11 +234,20 @@ cdef object apply_product(Op op, object a, object b):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return NotImplemented
+    if (<Tensor>a).type != (<Tensor>b).type:
+        a, b = promoted(a, b)
     out = product(op.name, <Tensor>a, <Tensor>b)
     if mode().grad:
         args[0], args[1] = <PyObject*>a, <PyObject*>b
         record(op, args, 2, out, None)
     return out
+
+
+cdef tuple promoted(Tensor a, Tensor b):
+    """Both in the dtype of their product, cast in the graph: promotion as of all operators."""
+    cdef int dtype = promote(a.type, b.type)
+    return (a if a.type == dtype else a.to(dtype_object(dtype)),
+            b if b.type == dtype else b.to(dtype_object(dtype)))
 
 
 cdef object array_operand(Op op, object x):

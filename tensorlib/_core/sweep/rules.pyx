@@ -34,6 +34,8 @@ from tensorlib._core.layout.views import zeros
 class WrongGradient(RuntimeError, TypeError):
     """A gradient rule returned what is no gradient. PyTorch's error for it, and Python's."""
 
+    __module__ = "tensorlib"
+
 
 # ---- what a rule needs ---------------------------------------------------------------------------
 
@@ -244,7 +246,10 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
     elif not isinstance(grad, Tensor) and not stands_in(grad):
         raise WrongGradient(
             f"backward: the gradient rule of {op.name} returned {type(grad).__name__} for its "
-            f"argument {argument_name(op, i)}, not a Tensor")
+            f"argument {argument_name(op, i)}, not a Tensor" + (
+                ": a rule takes what its parameters name and returns the gradient, defvjp's "
+                "takes (g, ans, *args), where autograd's takes (ans, *args) and returns a function"
+                if callable(grad) else ""))
     shape, dtype = facts_of(source, i)
     if grad.shape != shape:
         grad = registered(SUM_TO_SIZE)(grad, shape)

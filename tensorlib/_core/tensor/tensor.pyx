@@ -7,6 +7,7 @@ on the type by `attach`.
 
 cimport cython
 from cpython.buffer cimport Py_buffer
+from cpython.exc cimport PyErr_WarnEx
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
@@ -51,7 +52,7 @@ cdef class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, data=(), *, dtype=None, bint requires_grad=False):
-        replace(self, <Tensor>upcalls.from_data(
+        replace(self, <Tensor>upcalls.constructed(
             data, -1 if dtype is None else dtype_id(dtype)))
         if requires_grad:
             set_requires_grad(self, True)
@@ -124,7 +125,9 @@ cdef class Tensor:
 
     @property
     def grad(self):
-        """The gradient that `backward` accumulated here, or None."""
+        """The gradient that `backward` accumulated here; None, with a warning, if it never will."""
+        if self.gradient is None and self.grad_node is not None and not self.keeps_grad:
+            warn_of_none()
         return self.gradient
 
     @grad.setter
@@ -316,10 +319,10 @@ cdef class Tensor:
         return bool(upcalls.item(self))
 
     def __int__(self):
-        return int(single(self))
+        return int(upcalls.number(self))
 
     def __float__(self):
-        return float(single(self))
+        return float(upcalls.number(self))
 
     def __index__(self):
         if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
@@ -339,13 +342,10 @@ cdef class Tensor:
         free(export)
 
 
-cdef object single(Tensor x):
-    """The one element as a Python number."""
-    if x.numel_ != 1:
-        raise ValueError(
-            "only one element tensors can be converted to Python scalars, "
-            f"got shape {tuple(x.shape)}")
-    return upcalls.item(x)
+cdef int warn_of_none() except -1:
+    return PyErr_WarnEx(
+        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. backward() "
+        b"fills it where .retain_grad() was called before, else only that of leaves.", 1)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:
