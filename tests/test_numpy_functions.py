@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.io.arrays import CONVERSIONS
 from tensorlib.io.operands import name_of
 from tensorlib.io.table import COUNTERPARTS
 from tensorlib.testing import assert_close, gradcheck
@@ -182,7 +183,7 @@ def test_the_values_are_those_of_numpy(call, arrays):
         if isinstance(theirs, (bool, int)):
             assert type(ours) is type(theirs) and ours == theirs
             continue
-        assert isinstance(ours, tl.Tensor)
+        assert isinstance(ours, np.ndarray if call in CONVERSIONS else tl.Tensor)
         assert tuple(ours.shape) == theirs.shape
         assert np.allclose(np.asarray(ours), theirs, rtol=1e-13, atol=1e-14, equal_nan=True)
 
@@ -392,20 +393,6 @@ class TestArguments:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("requires_grad", [True, False])
-    @pytest.mark.parametrize("call, name", [
-        (lambda x: np.cbrt(x), "numpy.cbrt"), (lambda x: np.sort(x), "numpy.sort"),
-        (lambda x: np.fft.fft(x), "numpy.fft.fft"), (lambda x: np.median(x), "numpy.median"),
-        (lambda x: np.linalg.svd(x[None]), "numpy.linalg.svd"),
-        (lambda x: np.einsum("i->", x), "numpy.einsum"),
-        (lambda x: np.interp(0.5, x, x), "numpy.interp"), (lambda x: np.sinc(x), "numpy.sinc"),
-        (lambda x: np.copyto(V.copy(), x), "numpy.copyto"),
-    ])
-    def test_functions_without_a_counterpart_say_so(self, call, name, requires_grad):
-        x = tl.tensor(V, requires_grad=requires_grad)
-        with pytest.raises(TypeError, match=rf"^{name}: .*\.detach\(\)\.numpy\(\)"):
-            call(x)
-
     def test_other_libraries_arrays_decide_for_themselves(self):
         class Other:
             def __array_ufunc__(self, ufunc, method, *inputs, **options):

@@ -73,6 +73,7 @@ RETURNS = {
     "backward": "None", "data_ptr": "_int", "dim": "_int", "element_size": "_int",
     "is_complex": "_bool", "is_contiguous": "_bool", "is_floating_point": "_bool",
     "item": "_Number", "nelement": "_int", "numel": "_int", "numpy": "ndarray[Any, Any]",
+    "to_numpy": "ndarray[Any, Any]",
     "register_hook": "Any", "retain_grad": "None", "size": "Any", "storage_offset": "_int",
     "stride": "Any", "tolist": "Any", "get_state": "Tensor", "set_state": "Generator",
     "clone_state": "Generator", "backward_all": "None", "add_rule": "None",

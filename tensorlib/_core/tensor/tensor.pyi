@@ -385,6 +385,8 @@ class Tensor:
         """Each element without its fraction."""
     def fix_(self) -> Tensor:
         """In-place form of `trunc`."""
+    @property
+    def flags(self) -> Any: ...
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """`input` with the dims from `start_dim` to `end_dim` made one."""
     def flip(self, *dims: _Sizes) -> Tensor:
@@ -864,6 +866,8 @@ class Tensor:
     ) -> Tensor:
         """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu",
         dtype)`."""
+    def to_numpy(self) -> ndarray[Any, Any]:
+        """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
     def trace(self) -> Tensor:
