@@ -45,3 +45,7 @@ __all__ = [
     "primitive",
     "registry",
 ]
+
+
+def __dir__():
+    return sorted(__all__)
