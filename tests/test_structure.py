@@ -279,8 +279,8 @@ def test_completion_shows_public_names_alone(module):
 
 def test_a_tensor_shows_public_names_alone():
     names = [name for name in dir(tensorlib.Tensor) if not name.startswith("__")]
-    # two that PyTorch's tensors have
-    assert {name for name in names if name.startswith("_")} <= {"_base", "_version"}
+    # two that PyTorch's tensors have, and what repr() calls
+    assert {name for name in names if name.startswith("_")} <= {"_base", "_version", "_text"}
 
 
 PUBLIC = [
