@@ -209,4 +209,5 @@ def _stars(parameter):
 def _default(parameter, equals):
     if parameter.default is Parameter.empty:
         return ""
-    return f"{equals}{parameter.default!r}"
+    default = parameter.default
+    return f"{equals}{default.__name__ if callable(default) else repr(default)}"
