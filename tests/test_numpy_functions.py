@@ -87,7 +87,7 @@ CASES |= {
     np.clip: [(lambda x: np.clip(x, 0.3, 0.6), M), (lambda x: np.clip(x, None, 0.6), M),
               (lambda x, low: np.clip(x, low, 5.0), N.T, V)],
     np.nan_to_num: [(np.nan_to_num, WILD), (lambda x: np.nan_to_num(x, nan=2.0, posinf=1), WILD),
-                    (np.nan_to_num, V)],
+                    (np.nan_to_num, V), (np.nan_to_num, INTS)],
     np.take: [(lambda x: np.take(x, [2, 0, 2]), M), (lambda x: np.take(x, [[2, 0], [1, 1]], 0), M)],
     np.take_along_axis: [
         (lambda x: np.take_along_axis(x, np.array([[0, 1], [3, 3], [2, 0]]), axis=1), M)],
@@ -154,8 +154,8 @@ CASES |= {
     np.diag: [(np.diag, V), (np.diag, M), (lambda x: np.diag(x, -1), V),
               (lambda x: np.diag(x, 1), M)],
     np.diagonal: [(np.diagonal, M), (lambda x: np.diagonal(x, 1, 1, 2), C)],
-    np.tril: [(np.tril, M), (lambda x: np.tril(x, -1), M)],
-    np.triu: [(np.triu, M), (lambda x: np.triu(x, 1), C)],
+    np.tril: [(np.tril, M), (lambda x: np.tril(x, -1), M), (np.tril, V)],
+    np.triu: [(np.triu, M), (lambda x: np.triu(x, 1), C), (np.triu, V)],
 }
 
 # what has no value to compare: texts

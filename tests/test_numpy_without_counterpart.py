@@ -182,6 +182,9 @@ class TestWriting:
         assert np.cbrt(x, out=out) is out and np.array_equal(out.numpy(), np.cbrt(V))
         whole = np.zeros(6)
         fraction, kept = np.modf(x, out=(out, whole))
+        quotient, rest = tl.zeros(6, dtype=tl.float64), tl.zeros(6, dtype=tl.float64)
+        assert np.divmod(x, 0.3, out=(quotient, rest))[1] is rest
+        assert np.array_equal(quotient.numpy(), V // 0.3)
         assert fraction is out and kept is whole and np.array_equal(whole, np.modf(V)[1])
 
     def test_a_leaf_is_not_written(self):

@@ -256,7 +256,9 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     if not copy:
         raise NotTaken("numpy.nan_to_num: copy=False is not supported for Tensors in a graph")
     x = tensor_of(x)
-    largest = float(np.finfo(x.detach().numpy().dtype).max) if x.is_floating_point() else 0.0
+    if not x.is_floating_point():
+        return x.clone()
+    largest = float(np.finfo(x.dtype.dtype).max)
     x = where(x == float("inf"), largest if posinf is None else posinf, x)
     x = where(x == -float("inf"), -largest if neginf is None else neginf, x)
     return where(isnan(x), nan, x)

@@ -124,7 +124,7 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     if run is None or ufunc not in COUNTERPARTS:
         return on_arrays(numpys, inputs, given, missing(name))
     if out is not None:
-        if any(isinstance(x, np.ndarray) for x in out):
+        if len(out) > 1 or any(isinstance(x, np.ndarray) for x in out):
             return on_arrays(numpys, inputs, given, would_leave_graph(name))
         options = {**options, "out": out[0]}
     try:
