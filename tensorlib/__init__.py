@@ -40,6 +40,7 @@ from tensorlib.autograd import (
     set_grad_enabled,
 )
 from tensorlib._config import show_config
+from tensorlib import _later
 from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
 
@@ -52,3 +53,10 @@ globals().update(
 
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
+
+testing = _later.later("tensorlib.testing")
+
+
+def __dir__():
+    """The public names, which completion offers."""
+    return sorted(name for name in globals() if name not in ("batch", "io") and name[0] != "_")

@@ -53,4 +53,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES, *_CHECKS})
+    return sorted(__all__)

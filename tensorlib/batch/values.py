@@ -251,7 +251,12 @@ class Batched:
         raise RuntimeError("vmap: an example of a batch can't be pickled or copied as an object; "
                            "clone() it")
 
-    __float__ = __int__ = __index__ = tolist = numpy = __array__ = item
+    __float__ = __int__ = __index__ = tolist = numpy = to_numpy = item
+
+    def __array__(self, dtype=None, copy=None):
+        """Raises: RuntimeError, since the examples have different elements."""
+        raise DataDependent("vmap: a Tensor that differs between the examples of the batch can't "
+                            "become an array; numpy.stack([...]) puts Tensors together")
 
     def __getattr__(self, name):
         if hasattr(Tensor, name):

@@ -18,3 +18,7 @@ __all__ = [
     "elementwise_grad", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacrev", "jvp",
     "linearize", "value_and_grad", "vhp", "vjp", "vmap",
 ]
+
+
+def __dir__():
+    return sorted(__all__)

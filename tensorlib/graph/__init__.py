@@ -14,3 +14,7 @@ from tensorlib.graph.figures import Summary, summary
 from tensorlib.graph.picture import dot, draw
 
 __all__ = ["Summary", "dot", "draw", "summary"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -263,9 +263,15 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 @counterpart(np.tril)
 def tril(m, k=0):
-    return tensor_of(m).tril(k)
+    return rows_of(m).tril(k)
 
 
 @counterpart(np.triu)
 def triu(m, k=0):
-    return tensor_of(m).triu(k)
+    return rows_of(m).triu(k)
+
+
+def rows_of(m):
+    """A matrix, or the one whose rows are all the vector `m`."""
+    x = tensor_of(m)
+    return x.expand(x.numel(), x.numel()) if x.ndim == 1 else x

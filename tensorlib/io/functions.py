@@ -3,9 +3,12 @@
 One function for each of NumPy's, with the arguments of NumPy's that it takes, under their names.
 """
 
+import inspect
+
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.io.arrays import CONVERSIONS, NotTaken, as_arrays, loses_gradient, on_arrays
 from tensorlib.io.operands import alike, dtype_of, floating, missing, name_of, operand, tensor_of
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.io.ufuncs import reduced
@@ -164,8 +167,8 @@ def linalg_norm(x, ord=None, axis=None, keepdims=False):
     x = floating(x)
     over = x.ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
     if isinstance(ord, str) and ord != "fro" or over > 1 and ord not in (None, "fro"):
-        raise TypeError(f"numpy.linalg.norm: ord={ord!r} is not supported for Tensors of matrices; "
-                        "leave it out, or call it on x.detach().numpy()")
+        raise NotTaken(f"numpy.linalg.norm: ord={ord!r} is not supported for matrices in a graph; "
+                       "leave it out, or call it on x.detach().numpy()")
     return norm(x, 2 if ord in (None, "fro") else ord, axis, bool(keepdims))
 
 
@@ -180,6 +183,16 @@ def dot_method(self, other, *, out=None):
     if out is not None or not isinstance(other, Tensor) or self.ndim == other.ndim == 1:
         return vector_dot(self, other, out=out)
     return dot(self, other)
+
+
+def to_numpy(self):
+    """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
+    return self.numpy()
+
+
+def flags(self):
+    """NumPy's flags of the array that shares the memory of this tensor."""
+    return as_arrays(self).flags
 
 
 # ---- choosing ------------------------------------------------------------------------------------
@@ -214,6 +227,8 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):
 
 @counterpart(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    if not copy:
+        raise NotTaken("numpy.nan_to_num: copy=False is not supported for Tensors in a graph")
     return FUNCTIONS["nan_to_num"](tensor_of(x), nan, posinf, neginf)
 
 
@@ -339,20 +354,36 @@ def array_str(a):
 # ---- the protocol --------------------------------------------------------------------------------
 
 def array_function(self, function, types, args, kwargs):
-    """What NumPy calls for a function with a Tensor among its arguments; a Tensor in the graph.
+    """What NumPy calls for a function with a Tensor among its arguments.
 
-    Raises: TypeError for a function or argument without a counterpart.
+    The function's counterpart gives Tensors in the graph. Where there is none, or it does not take
+    an argument, NumPy's own function runs on the memory of the Tensors, and gives arrays.
+    Raises: TypeError where a gradient would be lost by that.
     """
     if not all(issubclass(t, (Tensor, np.ndarray)) or hasattr(t, "__tensor_call__") for t in types):
         return NotImplemented
     ours = COUNTERPARTS.get(function)
     if ours is None:
-        raise missing(name_of(function))
-    if isinstance(kwargs.get("out"), np.ndarray):
-        raise TypeError(f"{name_of(function)}: out must be a Tensor where an argument is one")
+        return on_arrays(function, args, kwargs, missing(name_of(function)))
+    if function in CONVERSIONS and not loses_gradient((args, kwargs)):
+        return function(*as_arrays(args), **as_arrays(kwargs))
+    try:
+        check_arguments(function, ours, args, kwargs)
+        return ours(*args, **kwargs)
+    except TypeError as error:
+        refusal = error
+    return on_arrays(function, args, kwargs, refusal)
+
+
+def check_arguments(function, ours, args, kwargs):
+    """Raises NotTaken for arguments of NumPy's function that its counterpart does not have."""
     code = ours.__code__
+    if isinstance(kwargs.get("out"), np.ndarray):
+        raise NotTaken(f"{name_of(function)}: out must be a Tensor where an argument is one")
     unknown = set(kwargs) - set(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
+    if len(args) > code.co_argcount and not code.co_flags & inspect.CO_VARARGS:
+        places = list(inspect.signature(function).parameters)
+        unknown.update(places[code.co_argcount:len(args)])
     if unknown:
-        raise TypeError(f"{name_of(function)}: {', '.join(sorted(unknown))} not supported for "
-                        "Tensors; leave it out, or call it on x.detach().numpy()")
-    return ours(*args, **kwargs)
+        raise NotTaken(f"{name_of(function)}: {', '.join(sorted(unknown))} not supported for "
+                       "Tensors in a graph; leave it out, or call it on x.detach().numpy()")

@@ -48,3 +48,7 @@ __all__ = [
     "primitive",
     "registry",
 ]
+
+
+def __dir__():
+    return sorted(__all__)

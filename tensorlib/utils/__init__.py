@@ -3,3 +3,7 @@
 from tensorlib.utils import checkpoint
 
 __all__ = ["checkpoint"]
+
+
+def __dir__():
+    return sorted(__all__)

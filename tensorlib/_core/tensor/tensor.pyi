@@ -2,65 +2,67 @@
 
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
-from numpy import ndarray
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from numpy import dtype as _numpy_dtype, generic as _scalar, ndarray
 from tensorlib._core.create.creation import Format
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.base.shape import Size
+from tensorlib._core.graph.node import Node, RemovableHandle
 from tensorlib._core.base.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
-_DType: TypeAlias = _dtype | type
+_Operand: TypeAlias = Tensor | _float | _bool | ndarray[Any, Any] | _scalar
+_DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
 class Tensor:
     def __init__(
         self, data: Any = (), *, dtype: _DType | None = None, requires_grad: _bool = False
     ) -> None: ...
-    def __add__(self, other: Any) -> Tensor: ...
-    def __radd__(self, other: Any) -> Tensor: ...
-    def __sub__(self, other: Any) -> Tensor: ...
-    def __rsub__(self, other: Any) -> Tensor: ...
-    def __mul__(self, other: Any) -> Tensor: ...
-    def __rmul__(self, other: Any) -> Tensor: ...
-    def __truediv__(self, other: Any) -> Tensor: ...
-    def __rtruediv__(self, other: Any) -> Tensor: ...
-    def __floordiv__(self, other: Any) -> Tensor: ...
-    def __rfloordiv__(self, other: Any) -> Tensor: ...
-    def __mod__(self, other: Any) -> Tensor: ...
-    def __rmod__(self, other: Any) -> Tensor: ...
-    def __pow__(self, other: Any) -> Tensor: ...
-    def __rpow__(self, other: Any) -> Tensor: ...
-    def __matmul__(self, other: Any) -> Tensor: ...
-    def __rmatmul__(self, other: Any) -> Tensor: ...
-    def __and__(self, other: Any) -> Tensor: ...
-    def __rand__(self, other: Any) -> Tensor: ...
-    def __or__(self, other: Any) -> Tensor: ...
-    def __ror__(self, other: Any) -> Tensor: ...
-    def __xor__(self, other: Any) -> Tensor: ...
-    def __rxor__(self, other: Any) -> Tensor: ...
-    def __lshift__(self, other: Any) -> Tensor: ...
-    def __rlshift__(self, other: Any) -> Tensor: ...
-    def __rshift__(self, other: Any) -> Tensor: ...
-    def __rrshift__(self, other: Any) -> Tensor: ...
-    def __iadd__(self, other: Any) -> Tensor: ...
-    def __isub__(self, other: Any) -> Tensor: ...
-    def __imul__(self, other: Any) -> Tensor: ...
-    def __itruediv__(self, other: Any) -> Tensor: ...
-    def __ifloordiv__(self, other: Any) -> Tensor: ...
-    def __imod__(self, other: Any) -> Tensor: ...
-    def __ipow__(self, other: Any) -> Tensor: ...
-    def __iand__(self, other: Any) -> Tensor: ...
-    def __ior__(self, other: Any) -> Tensor: ...
-    def __ixor__(self, other: Any) -> Tensor: ...
-    def __ilshift__(self, other: Any) -> Tensor: ...
-    def __irshift__(self, other: Any) -> Tensor: ...
-    def __lt__(self, other: Any) -> Tensor: ...
-    def __le__(self, other: Any) -> Tensor: ...
-    def __gt__(self, other: Any) -> Tensor: ...
-    def __ge__(self, other: Any) -> Tensor: ...
+    def __add__(self, other: _Operand) -> Tensor: ...
+    def __radd__(self, other: _Operand) -> Tensor: ...
+    def __sub__(self, other: _Operand) -> Tensor: ...
+    def __rsub__(self, other: _Operand) -> Tensor: ...
+    def __mul__(self, other: _Operand) -> Tensor: ...
+    def __rmul__(self, other: _Operand) -> Tensor: ...
+    def __truediv__(self, other: _Operand) -> Tensor: ...
+    def __rtruediv__(self, other: _Operand) -> Tensor: ...
+    def __floordiv__(self, other: _Operand) -> Tensor: ...
+    def __rfloordiv__(self, other: _Operand) -> Tensor: ...
+    def __mod__(self, other: _Operand) -> Tensor: ...
+    def __rmod__(self, other: _Operand) -> Tensor: ...
+    def __pow__(self, other: _Operand) -> Tensor: ...
+    def __rpow__(self, other: _Operand) -> Tensor: ...
+    def __and__(self, other: _Operand) -> Tensor: ...
+    def __rand__(self, other: _Operand) -> Tensor: ...
+    def __or__(self, other: _Operand) -> Tensor: ...
+    def __ror__(self, other: _Operand) -> Tensor: ...
+    def __xor__(self, other: _Operand) -> Tensor: ...
+    def __rxor__(self, other: _Operand) -> Tensor: ...
+    def __lshift__(self, other: _Operand) -> Tensor: ...
+    def __rlshift__(self, other: _Operand) -> Tensor: ...
+    def __rshift__(self, other: _Operand) -> Tensor: ...
+    def __rrshift__(self, other: _Operand) -> Tensor: ...
+    def __matmul__(self, other: Tensor | ndarray[Any, Any]) -> Tensor: ...
+    def __rmatmul__(self, other: Tensor | ndarray[Any, Any]) -> Tensor: ...
+    def __iadd__(self, other: _Operand) -> Tensor: ...
+    def __isub__(self, other: _Operand) -> Tensor: ...
+    def __imul__(self, other: _Operand) -> Tensor: ...
+    def __itruediv__(self, other: _Operand) -> Tensor: ...
+    def __ifloordiv__(self, other: _Operand) -> Tensor: ...
+    def __imod__(self, other: _Operand) -> Tensor: ...
+    def __ipow__(self, other: _Operand) -> Tensor: ...
+    def __iand__(self, other: _Operand) -> Tensor: ...
+    def __ior__(self, other: _Operand) -> Tensor: ...
+    def __ixor__(self, other: _Operand) -> Tensor: ...
+    def __ilshift__(self, other: _Operand) -> Tensor: ...
+    def __irshift__(self, other: _Operand) -> Tensor: ...
+    def __lt__(self, other: _Operand) -> Tensor: ...
+    def __le__(self, other: _Operand) -> Tensor: ...
+    def __gt__(self, other: _Operand) -> Tensor: ...
+    def __ge__(self, other: _Operand) -> Tensor: ...
     def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]
     def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]
     def __neg__(self) -> Tensor: ...
@@ -78,6 +80,7 @@ class Tensor:
     def __complex__(self) -> complex: ...
     def __hash__(self) -> _int: ...
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> ndarray[Any, Any]: ...
+    def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **options: Any) -> Any: ...
     @property
     def T(self) -> Tensor: ...
     def abs(self, *, out: Tensor | None = None) -> Tensor:
@@ -98,17 +101,11 @@ class Tensor:
         """Sum of the elements of both, with broadcasting."""
     def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """In-place form of `add`."""
-    def addcdiv(
-        self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor | None =
-        None
-    ) -> Tensor:
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
         """input + value * tensor1 / tensor2, with broadcasting."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
         """In-place form of `addcdiv`."""
-    def addcmul(
-        self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor | None =
-        None
-    ) -> Tensor:
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
         """input + value * tensor1 * tensor2, with broadcasting."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
         """In-place form of `addcmul`."""
@@ -147,9 +144,7 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The smallest element of all, or over `dim` (an int or several); NaN if one is."""
-    def aminmax(
-        self, *, dim: _Sizes | None = None, keepdim: _bool = False, out: Tensor | None = None
-    ) -> Any:
+    def aminmax(self, *, dim: _Sizes | None = None, keepdim: _bool = False) -> _MinMax:
         """`amin` and `amax` as a named tuple (min, max)."""
     def any(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
@@ -184,9 +179,6 @@ class Tensor:
     ) -> Tensor:
         """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
         all."""
-    def argwhere(self) -> Tensor:
-        """The positions of the elements that are not zero, a row each: `nonzero` by another
-        name."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -223,7 +215,7 @@ class Tensor:
         self, p: _Number | Tensor = 0.5, *, generator: Generator | None = None
     ) -> Tensor:
         """This tensor, after its elements became 1 with probability `p`, else 0."""
-    def bfloat16(self, memory_format: Format | None = None) -> Tensor:
+    def bfloat16(self) -> Tensor:
         """The elements as bfloat16."""
     def bitwise_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Bitwise "and" of integers or bools."""
@@ -251,17 +243,17 @@ class Tensor:
         """In-place form of `bitwise_xor`."""
     def bmm(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Products of two batches of matrices, pair by pair."""
-    def bool(self, memory_format: Format | None = None) -> Tensor:
+    def bool(self) -> Tensor:
         """The elements as bool."""
     def broadcast_to(self, size: _Sizes) -> Tensor:
         """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
-    def byte(self, memory_format: Format | None = None) -> Tensor:
+    def byte(self) -> Tensor:
         """The elements as uint8."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """The smallest whole number not below each element."""
     def ceil_(self) -> Tensor:
         """In-place form of `ceil`."""
-    def char(self, memory_format: Format | None = None) -> Tensor:
+    def char(self) -> Tensor:
         """The elements as int8."""
     def chunk(self, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last
@@ -292,9 +284,9 @@ class Tensor:
         self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None
     ) -> Tensor:
         """In-place form of `clamp`."""
-    def clone(self, *, memory_format: Format | None = None) -> Tensor:
+    def clone(self) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
-    def contiguous(self, *, memory_format: Format = tensorlib.contiguous_format) -> Tensor:
+    def contiguous(self) -> Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""
     def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Tensor:
@@ -324,27 +316,17 @@ class Tensor:
     def data(self, value: Tensor) -> None: ...
     def data_ptr(self) -> _int:
         """Address of the first element."""
-    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
-        """Angles in degrees as radians."""
-    def deg2rad_(self) -> Tensor:
-        """In-place form of `deg2rad`."""
     def detach(self) -> Tensor:
         """A view of the same elements, outside the graph."""
     def detach_(self) -> Tensor:
         """This tensor, cut from its graph."""
     @property
     def device(self) -> _device: ...
-    def diag(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    def diag(self, diagonal: _int = 0) -> Tensor:
         """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a
         matrix."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dims as one new last dim, as a view."""
-    def diff(
-        self, n: _int = 1, dim: _Sizes = -1, prepend: Any = None, append: Any = None, *, out: Tensor
-        | None = None
-    ) -> Tensor:
-        """Differences of neighbours along a dim, taken `n` times; of bools where neighbours
-        differ."""
     def dim(self) -> _int:
         """The number of dims."""
     def div(
@@ -363,13 +345,8 @@ class Tensor:
         """In-place form of `div`."""
     def dot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is."""
-    def double(self, memory_format: Format | None = None) -> Tensor:
+    def double(self) -> Tensor:
         """The elements as float64."""
-    def dsplit(
-        self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
-        None
-    ) -> Tensor:
-        """Views of `input` cut along dim 2: in so many equal parts, or there."""
     @property
     def dtype(self) -> _dtype: ...
     def element_size(self) -> _int:
@@ -411,15 +388,13 @@ class Tensor:
         """Each element without its fraction."""
     def fix_(self) -> Tensor:
         """In-place form of `trunc`."""
+    @property
+    def flags(self) -> Any: ...
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """`input` with the dims from `start_dim` to `end_dim` made one."""
     def flip(self, *dims: _Sizes) -> Tensor:
         """A copy of `input` with the order of elements reversed along each of `dims`."""
-    def fliplr(self) -> Tensor:
-        """A copy with the order of columns reversed."""
-    def flipud(self) -> Tensor:
-        """A copy with the order of rows reversed."""
-    def float(self, memory_format: Format | None = None) -> Tensor:
+    def float(self) -> Tensor:
         """The elements as float32."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """The largest whole number not above each element."""
@@ -429,21 +404,11 @@ class Tensor:
         """Quotient of the elements of both, rounded down."""
     def floor_divide_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `floor_divide`."""
-    def fmax(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """The larger element of both, with broadcasting; beside a NaN the other one."""
-    def fmax_(self, other: Tensor | _Number) -> Tensor:
-        """In-place form of `fmax`."""
-    def fmin(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """The smaller element of both, with broadcasting; beside a NaN the other one."""
-    def fmin_(self, other: Tensor | _Number) -> Tensor:
-        """In-place form of `fmin`."""
     def fmod(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """input - other * trunc(input / other): the remainder with the sign of `input`."""
     def fmod_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `fmod`."""
-    def gather(
-        self, dim: _Sizes, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
-    ) -> Tensor:
+    def gather(self, dim: _Sizes, index: Tensor) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim."""
     def ge(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at least those of `other`, as bool."""
@@ -452,11 +417,11 @@ class Tensor:
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
     @property
-    def grad(self) -> Tensor | None: ...
+    def grad(self) -> Tensor | Any: ...
     @grad.setter
-    def grad(self, value: Tensor | None) -> None: ...
+    def grad(self, value: Tensor | Any) -> None: ...
     @property
-    def grad_fn(self) -> Any: ...
+    def grad_fn(self) -> Node | Any: ...
     def greater(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are larger than those of `other`, as bool."""
     def greater_(self, other: Tensor | _Number) -> Tensor:
@@ -469,18 +434,8 @@ class Tensor:
         """Whether elements of `input` are larger than those of `other`, as bool."""
     def gt_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `gt`."""
-    def half(self, memory_format: Format | None = None) -> Tensor:
+    def half(self) -> Tensor:
         """The elements as float16."""
-    def hsplit(
-        self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
-        None
-    ) -> Tensor:
-        """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or
-        there."""
-    def hypot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """sqrt(input**2 + other**2) without overflow between, with broadcasting."""
-    def hypot_(self, other: Tensor | _Number) -> Tensor:
-        """In-place form of `hypot`."""
     def index_add(
         self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
     ) -> Tensor:
@@ -498,21 +453,21 @@ class Tensor:
         vector."""
     def index_fill_(self, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `index_fill`."""
-    def index_select(self, dim: _Sizes, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def index_select(self, dim: _Sizes, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Sums of products over the last dim of both; the product where one has no dim."""
-    def int(self, memory_format: Format | None = None) -> Tensor:
+    def int(self) -> Tensor:
         """The elements as int32."""
     def is_complex(self) -> _bool:
         """False: no dtype is complex."""
-    def is_contiguous(self, memory_format: Format | None = None) -> _bool:
-        """Whether the elements lie in row-major order without gaps, the one format there is."""
+    def is_contiguous(self) -> _bool:
+        """Whether the elements lie in row-major order without gaps."""
     @property
     def is_cuda(self) -> _bool: ...
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating one."""
-    def is_inference(self) -> Tensor:
+    def is_inference(self) -> _bool:
         """Whether this tensor was made in inference mode."""
     @property
     def is_leaf(self) -> _bool: ...
@@ -530,13 +485,11 @@ class Tensor:
         """The one element as a Python number."""
     @property
     def itemsize(self) -> _int: ...
-    def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Kronecker product: `other` times each element of `input`, in their places."""
     def le(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `le`."""
-    def lerp(self, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
+    def lerp(self, end: Tensor, weight: Any) -> Tensor:
         """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """In-place form of `lerp`."""
@@ -568,10 +521,6 @@ class Tensor:
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """The logarithm of `softmax`, exact where that is small."""
-    def logaddexp(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
-    def logaddexp_(self, other: Tensor | _Number) -> Tensor:
-        """In-place form of `logaddexp`."""
     def logical_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both are true (not zero), as bool."""
     def logical_and_(self, other: Tensor | _Number) -> Tensor:
@@ -592,7 +541,7 @@ class Tensor:
         self, dim: _Sizes, keepdim: _bool = False, *, out: Tensor | None = None
     ) -> Tensor:
         """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none."""
-    def long(self, memory_format: Format | None = None) -> Tensor:
+    def long(self) -> Tensor:
         """The elements as int64."""
     def lt(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are smaller than those of `other`, as bool."""
@@ -606,16 +555,22 @@ class Tensor:
         """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
     def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `masked_fill`."""
-    def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, as a vector; both broadcast."""
     def matmul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Matrix product over the last two dims: `input @ other`."""
-    def max(
-        self, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number | None =
-        None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None = None
-    ) -> Any:
+    @overload
+    def max(self, *, out: Tensor | None = None) -> Tensor:
         """The largest element of all; along `dim` a named tuple of the largest `values` and the
         first places, `indices`; with another tensor, `maximum` of both."""
+    @overload
+    def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    @overload
+    def max(
+        self, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
+    ) -> _Extremes: ...
+    @overload
+    def max(self, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
     def maximum(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The larger of both elements; NaN if either is."""
     def maximum_(self, other: Tensor | _Number) -> Tensor:
@@ -625,12 +580,18 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The mean over all elements, or over `dim` (an int or several); NaN for none."""
-    def min(
-        self, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number | None =
-        None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None = None
-    ) -> Any:
+    @overload
+    def min(self, *, out: Tensor | None = None) -> Tensor:
         """The smallest element of all; along `dim` a named tuple of the smallest `values` and the
         first places, `indices`; with another tensor, `minimum` of both."""
+    @overload
+    def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    @overload
+    def min(
+        self, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
+    ) -> _Extremes: ...
+    @overload
+    def min(self, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
     def minimum(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The smaller of both elements; NaN if either is."""
     def minimum_(self, other: Tensor | _Number) -> Tensor:
@@ -659,13 +620,6 @@ class Tensor:
         """Product of a matrix and a vector."""
     @property
     def name(self) -> _str: ...
-    def nan_to_num(
-        self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None, *, out: Tensor | None =
-        None
-    ) -> Tensor:
-        """`input` with numbers in the place of NaN and of infinities."""
-    def nan_to_num_(self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
-        """In-place form of `nan_to_num`."""
     def nansum(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None
@@ -720,13 +674,14 @@ class Tensor:
         requires_grad: _bool = False
     ) -> Tensor:
         """As `zeros`, of the dtype of this tensor."""
-    def nonzero(
-        self, *, as_tuple: _bool = False, out: Tensor | None = None
-    ) -> Tensor | tuple[Tensor, ...]:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector
         for each dim."""
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def norm(
-        self, p: _Number | Tensor = 'fro', dim: _Sizes | None = None, keepdim: _bool = False, *,
+        self, p: _Number | _str = 'fro', dim: _Sizes | None = None, keepdim: _bool = False, *,
         dtype: _DType | None = None, out: Tensor | None = None
     ) -> Tensor:
         """The p-norm of all elements, or over `dim` (an int or several), as of vectors."""
@@ -749,8 +704,6 @@ class Tensor:
     def output_nr(self) -> _int: ...
     def permute(self, *dims: _Sizes) -> Tensor:
         """`input` with its dims in the order `dims`, as a view."""
-    def positive(self) -> Tensor:
-        """`input` itself."""
     def pow(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """`input` to the power of `exponent`, with broadcasting."""
     def pow_(self, exponent: Tensor | _Number) -> Tensor:
@@ -760,10 +713,6 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The product of all elements, or along one dim; 1 for none."""
-    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
-        """Angles in radians as degrees."""
-    def rad2deg_(self) -> Tensor:
-        """In-place form of `rad2deg`."""
     def random_(
         self, from_: _int | None = None, to: _int | None = None, *, generator: Generator | None =
         None
@@ -775,9 +724,11 @@ class Tensor:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
         """In-place form of `reciprocal`."""
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Calls `hook(grad)` whenever the gradient of this tensor has been computed."""
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+    def register_post_accumulate_grad_hook(
+        self, hook: Callable[[Tensor], Tensor | None]
+    ) -> RemovableHandle:
         """Calls `hook(leaf)` whenever a sweep has accumulated into the `.grad` of this leaf."""
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """The larger of each element and 0."""
@@ -789,9 +740,7 @@ class Tensor:
         """In-place form of `remainder`."""
     def repeat(self, *repeats: Any) -> Tensor:
         """This tensor as often as `repeats` says along each dim, the last of which are its own."""
-    def repeat_interleave(
-        self, repeats: Any, dim: _Sizes | None = None, *, output_size: Any = None
-    ) -> Tensor:
+    def repeat_interleave(self, repeats: Any, dim: _Sizes | None = None) -> Tensor:
         """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for
         each."""
     @property
@@ -810,9 +759,9 @@ class Tensor:
     def retains_grad(self) -> _bool: ...
     def roll(self, shifts: Any, dims: _Sizes | None = None) -> Tensor:
         """`input` shifted along dims, what leaves at one end coming in at the other."""
-    def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
-        """The nearest whole number to each element, halves to even; or to so many `decimals`."""
-    def round_(self, *, decimals: _int = 0) -> Tensor:
+    def round(self, *, out: Tensor | None = None) -> Tensor:
+        """The nearest whole number to each element, halves to even."""
+    def round_(self) -> Tensor:
         """In-place form of `round`."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The reciprocal of the square root of each element."""
@@ -820,15 +769,9 @@ class Tensor:
         """In-place form of `rsqrt`."""
     def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
-    def scatter(
-        self, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value: _Number |
-        Tensor | None = None, reduce: Any = None
-    ) -> Tensor:
+    def scatter(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
         """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
-    def scatter_(
-        self, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value: _Number |
-        Tensor | None = None, reduce: Any = None
-    ) -> Tensor:
+    def scatter_(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
         """In-place form of `scatter`."""
     def scatter_add(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
         """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
@@ -838,7 +781,7 @@ class Tensor:
         """`input` at one index of a dim, which goes away, as a view."""
     @property
     def shape(self) -> Size: ...
-    def short(self, memory_format: Format | None = None) -> Tensor:
+    def short(self) -> Tensor:
         """The elements as int16."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """1 / (1 + exp(-input)) for each element."""
@@ -856,16 +799,16 @@ class Tensor:
         """The hyperbolic sine of each element."""
     def sinh_(self) -> Tensor:
         """In-place form of `sinh`."""
-    def size(self, dim: _Sizes | None = None) -> Any:
+    @overload
+    def size(self, dim: None = None) -> Size:
         """The sizes as a `Size`, or the size of one dim."""
+    @overload
+    def size(self, dim: _int) -> _int: ...
     def softmax(
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """exp(input) / sum(exp(input)) along one dim, without overflow."""
-    def split(
-        self, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size: Any =
-        None
-    ) -> tuple[Tensor, ...]:
+    def split(self, split_size_or_sections: _Sizes, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or
         of the sizes given, which must add up."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
@@ -895,8 +838,11 @@ class Tensor:
         """The pair of `std` and `mean`."""
     def storage_offset(self) -> _int:
         """Elements between the start of the storage and the first element."""
-    def stride(self, dim: _Sizes | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> tuple[_int, ...]:
         """The steps between elements along each dim, in elements, or the step of one dim."""
+    @overload
+    def stride(self, dim: _int) -> _int: ...
     def sub(
         self, other: Tensor | _Number, *, alpha: _Number = 1, out: Tensor | None = None
     ) -> Tensor:
@@ -916,10 +862,10 @@ class Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
     def sum_to_size(self, *size: _Sizes) -> Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
-    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
-        """`transpose` with NumPy's name and names of arguments."""
-    def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
-        """As `transpose_`."""
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """`input` with two dims exchanged, as a view."""
+    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+        """This tensor, after two of its dims were exchanged."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
@@ -928,11 +874,7 @@ class Tensor:
         """The transpose of a matrix, as a view; vectors stay."""
     def t_(self) -> Tensor:
         """This tensor, after it was transposed."""
-    def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The elements of `input`, seen as a vector, at the positions of `index`."""
-    def take_along_dim(
-        self, indices: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
-    ) -> Tensor:
+    def take_along_dim(self, indices: Tensor, dim: _Sizes | None = None) -> Tensor:
         """`gather` with broadcasting of the other dims; without `dim`, of both as vectors."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """The tangent of each element."""
@@ -942,21 +884,16 @@ class Tensor:
         """The hyperbolic tangent of each element."""
     def tanh_(self) -> Tensor:
         """In-place form of `tanh`."""
-    def tensor_split(
-        self, indices_or_sections: Any = None, dim: _Sizes = 0, *, indices: Tensor | None = None,
-        sections: Any = None
-    ) -> Tensor:
-        """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
-        there."""
     def tile(self, *dims: _Sizes) -> Tensor:
         """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
     def to(
         self, *args: Any, dtype: _DType | None = None, device: _Device | None = None, copy: _bool =
-        False, non_blocking: _bool = False, memory_format: Format | None = None, other: Tensor |
-        _Number | None = None
+        False, non_blocking: _bool = False, memory_format: Format | None = None
     ) -> Tensor:
         """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu",
         dtype)`."""
+    def to_numpy(self) -> ndarray[Any, Any]:
+        """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
     def trace(self) -> Tensor:
@@ -1017,12 +954,15 @@ class Tensor:
         """`input` under other sizes with the same elements, as a view."""
     def view_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`, as a view."""
-    def vsplit(
-        self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
-        None
-    ) -> Tensor:
-        """Views of `input` cut along dim 0: in so many equal parts, or there."""
-    def where(self, condition: Tensor, other: Tensor | _Number) -> Any:
+    def where(self, condition: Tensor, other: Tensor | _Number) -> Tensor:
         """`input` where the condition holds, else `other`, with broadcasting."""
     def zero_(self) -> Tensor:
         """This tensor, after all its elements became zero."""
+
+class _Extremes(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _MinMax(NamedTuple):
+    min: Tensor
+    max: Tensor
