@@ -1,9 +1,11 @@
 """Builds the compiled parts: the kernels once per instruction set, everything else once.
 
-`_kernels/*.pyx` is translated to C once and compiled for every level in `LEVELS`, into
-`_kernels/<level>/`; the table for this processor is picked at import. Only `build_ext` translates,
-and nothing generated is left in the source tree but what a build in place is for: C files and
-objects live in `build/`. A build repeats what has changed, and everything where the settings have.
+All that is built once is linked into one shared object, `tensorlib/_compiled`, in which
+`_compiled.pyx` finds the modules. `_kernels/*.pyx` is translated to C once and compiled for every
+level in `LEVELS`, into `_kernels/<level>`; the one for this processor is picked at import. Only
+`build_ext` translates, and nothing generated is left in the source tree but what a build in place
+is for: C files and objects live in `build/`. A build repeats what has changed, and everything where
+the settings have.
 
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
@@ -17,6 +19,7 @@ import os
 import platform
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import Cython
@@ -25,6 +28,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
@@ -50,6 +54,8 @@ if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _ker
     }
 if QUICK:
     LEVELS = {QUICK: LEVELS[QUICK]}
+TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
+COMPILED = "tensorlib._compiled"        # the shared object of what is built once
 ONCE = {"cpu"}  # kernel modules that do not depend on the level
 
 DIRECTIVES = {
@@ -78,39 +84,40 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
               if os.environ.get("TENSORLIB_ISA", level) == level}
 
 
-def extension(name, source, flags=()):
-    traced = COVERAGE and source.parent.name != "_kernels"
-    return Extension(
-        name,
-        [str(source)],
-        include_dirs=[numpy.get_include(), str(PACKAGE / "_core"), str(PACKAGE / "_kernels")],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
-                       ("CYTHON_USE_MODULE_STATE", "0"),
-                       *([("CYTHON_TRACE_NOGIL", "1")] if traced else [])],
-        extra_compile_args=[*FLAGS, *flags],
-        extra_link_args=["-pthread", *LINK_FLAGS],
-    )
-
-
 def dotted(source):
     return ".".join(source.with_suffix("").parts)
-
-
-def depends_on_level(source):
-    return source.parent.name == "_kernels" and source.stem not in ONCE
 
 
 def sources():
     return sorted(PACKAGE.rglob("*.pyx"))
 
 
+def depends_on_level(source):
+    return source.parent.name == "_kernels" and source.stem not in ONCE
+
+
+def extension(name, files):
+    return Extension(
+        name,
+        list(map(str, files)),
+        include_dirs=[numpy.get_include(), str(PACKAGE / "_core"), str(PACKAGE / "_kernels")],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+                       ("CYTHON_USE_MODULE_STATE", "0")] + TRACED * (name == COMPILED),
+        extra_compile_args=FLAGS,
+        extra_link_args=["-pthread", *LINK_FLAGS],
+    )
+
+
 def extensions():
+    """The shared objects: one of what is built once, and one for each level of the kernels."""
+    once, kernels = [], []
     for source in sources():
-        if depends_on_level(source):
-            for level, flags in LEVELS.items():
-                yield extension(f"{dotted(source.parent)}.{level}.{source.stem}", source, flags)
-        else:
-            yield extension(dotted(source), source)
+        (kernels if depends_on_level(source) else once).append(source)
+    yield extension(COMPILED, once)
+    for level, flags in LEVELS.items():
+        ext = extension(f"tensorlib._kernels.{level}", kernels)
+        ext.extra_compile_args = [*FLAGS, *flags]
+        yield ext
 
 
 def settings():
@@ -174,18 +181,22 @@ class BuildTranslated(build_ext):
         if not record.exists() or record.read_text() != settings():
             self.force = True
         translated = self.translate()
-        for ext in self.extensions:
-            source = Path(ext.sources[0])
-            c_file, ext.depends = translated[source]
-            ext.sources = [self.copy_for_level(c_file, ext) if depends_on_level(source) else c_file]
+        with ThreadPoolExecutor(self.parallel) as pool:
+            objects = [[pool.submit(self.compile, ext, *translated[source])
+                        for source in ext.sources] for ext in self.extensions]
+        for ext, compiled in zip(self.extensions, objects):      # only the linking is left
+            ext.extra_objects = ext.depends = [each.result() for each in compiled]
+            ext.sources = []
         super().build_extensions()
         record.write_text(settings())
 
     def translate(self):
         """The C file and the headers of each source."""
+        self.list_modules()
         translated = cythonize(
-            [extension(dotted(source), source) for source in sources()],
+            [extension(dotted(source), [source]) for source in sources()],
             build_dir=str(GENERATED),
+            include_path=[str(GENERATED)],
             compiler_directives=DIRECTIVES,
             nthreads=JOBS,
             force=self.force,
@@ -193,24 +204,33 @@ class BuildTranslated(build_ext):
         )
         for ext in translated:
             mend(Path(ext.sources[0]))
-        found = [(ext.sources[0], ext.depends) for ext in translated]
-        return dict(zip(sources(), found, strict=True))
+        return {str(source): (ext.sources[0], ext.depends)
+                for source, ext in zip(sources(), translated, strict=True)}
 
-    def copy_for_level(self, c_file, ext):
-        """A kernel's C file under another path for each level: objects are named after it."""
-        copy = GENERATED / ext.name.split(".")[-2] / Path(c_file).name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if self.force or not copy.exists() or os.path.getmtime(copy) < os.path.getmtime(c_file):
-            shutil.copyfile(c_file, copy)
-        return str(copy)
+    def list_modules(self):
+        """Writes the list of the modules that `_compiled.pyx` finds, where it has changed."""
+        names = [dotted(source) for source in sources() if not depends_on_level(source)]
+        text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
+        listed = GENERATED / "modules.pxi"
+        if not listed.exists() or listed.read_text() != text:
+            listed.parent.mkdir(parents=True, exist_ok=True)
+            listed.write_text(text)
 
     def copy_extensions_to_source(self):
         if COVERAGE:    # which looks for the C files beside the sources
             for source in sources():
                 shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
-        for level in LEVELS:
-            (PACKAGE / "_kernels" / level).mkdir(exist_ok=True)
         super().copy_extensions_to_source()
+
+    def compile(self, ext, c_file, headers):
+        """The object of a C file for one shared object, compiled where it is not up to date."""
+        folder = os.path.join(self.build_temp, ext.name)
+        (compiled,) = self.compiler.object_filenames([c_file], output_dir=folder)
+        if self.force or newer_group([c_file, *headers], compiled):
+            self.compiler.compile([c_file], output_dir=folder, macros=ext.define_macros,
+                                  include_dirs=ext.include_dirs, debug=self.debug,
+                                  extra_postargs=ext.extra_compile_args)
+        return compiled
 
 
 if __name__ == "__main__":    # the processes that translate may import this file

@@ -12,7 +12,6 @@ errs by 0.5 at most.
 
 import argparse
 import ctypes
-import importlib
 import math
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def loops(level):
     """{(name, dtype): ctypes function} of one instruction-set level"""
     found = {}
     for module in MODULES:
-        loaded = importlib.import_module(f"tensorlib._kernels.{level}.{module}")
+        loaded = _kernels.load(module, level)
         for name, inputs, _, address in loaded.table():
             kinds = [ctypes.c_void_p] * (len(inputs) + 1) + [ctypes.c_ssize_t]
             found[name, inputs[0]] = ctypes.CFUNCTYPE(None, *kinds)(address)

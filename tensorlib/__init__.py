@@ -9,10 +9,13 @@ tensor([2., 4.])
 
 from math import e, inf, nan, pi
 
-from tensorlib import ops
-from tensorlib import autograd, func
-from tensorlib import graph
-from tensorlib import io
+from tensorlib._importing import later as _later
+from tensorlib._importing import without_collections as _without_collections
+
+with _without_collections():
+    from tensorlib import ops
+    from tensorlib import autograd, func, graph, io
+
 from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core.base import dtypes as _dtypes
@@ -40,7 +43,6 @@ from tensorlib.autograd import (
     set_grad_enabled,
 )
 from tensorlib._config import show_config
-from tensorlib import _later
 from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
 
@@ -54,7 +56,7 @@ globals().update(
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
 
-testing = _later.later("tensorlib.testing")
+testing = _later("tensorlib.testing")
 
 
 def __dir__():

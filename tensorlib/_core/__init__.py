@@ -3,6 +3,7 @@
 Importing it completes the types: these modules attach methods to them.
 """
 
+from tensorlib import _compiled    # finds the compiled modules
 from tensorlib._core.arrays import pickling, printing
 from tensorlib._core.graph import node_properties
 from tensorlib._core.tensor import properties

@@ -1,8 +1,8 @@
 """Loops over raw memory, compiled once per instruction set.
 
 A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
-`_kernels/<level>/name` for each level of `setup.py`; `load(name)` imports the best one for this
-processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests.
+the shared object `_kernels/<level>` for each level of `setup.py`; `load(name)` gives the best one
+for this processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests.
 
 What a module offers is the function `table()`: one tuple for each loop,
 
@@ -22,9 +22,10 @@ bool is one byte, 0 or 1; float16 and bfloat16 are uint16 bit patterns. `y` eith
 inputs exactly or does not overlap any of them.
 """
 
-import importlib
 import os
+from importlib.machinery import EXTENSION_SUFFIXES
 
+from tensorlib._compiled import load_from
 from tensorlib._kernels.cpu import supported_levels
 
 
@@ -45,9 +46,10 @@ def _choose_level():
 level = _choose_level()
 
 
-def load(name):
-    """The kernel module `name`, compiled for the chosen level."""
-    return importlib.import_module(f"tensorlib._kernels.{level}.{name}")
+def load(name, level=level):
+    """The kernel module `name`, compiled for a level, by default the chosen one."""
+    path = os.path.join(os.path.dirname(__file__), level + EXTENSION_SUFFIXES[0])
+    return load_from(path, f"tensorlib._kernels.{level}.{name}")
 
 
 # the modules whose tables hold element-wise loops, casts and moves

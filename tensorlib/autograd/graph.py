@@ -1,7 +1,7 @@
 """The recorded graph from the user's side: its nodes, and hooks on the values they save."""
 
 import functools
-import threading
+from contextvars import ContextVar
 from typing import NamedTuple
 
 from tensorlib._core.create.overwrite import _count_write
@@ -122,7 +122,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 # ---- saved values --------------------------------------------------------------------------------
 
-_thread = threading.local()          # .refusal: why saved values may have no hooks now
+_refusal = ContextVar("refusal", default=None)    # why saved values may have no hooks now
 
 
 class saved_tensors_hooks:
@@ -152,9 +152,8 @@ class saved_tensors_hooks:
         self.before = []
 
     def __enter__(self):
-        refusal = getattr(_thread, "refusal", None)
-        if refusal is not None:
-            raise RuntimeError(refusal)
+        if _refusal.get() is not None:
+            raise RuntimeError(_refusal.get())
         self.before.append(_set_packing(self.hooks))
 
     def __exit__(self, *error):
@@ -176,11 +175,11 @@ class disable_saved_tensors_hooks:
         self.message = error_message
 
     def __enter__(self):
-        self.before = getattr(_thread, "refusal", None)
-        _thread.refusal = self.message
+        self.before = _refusal.get()
+        _refusal.set(self.message)
 
     def __exit__(self, *error):
-        _thread.refusal = self.before
+        _refusal.set(self.before)
 
 
 class save_on_cpu:

@@ -3,22 +3,28 @@
 They take functions of tensors and nested containers of tensors, and can be composed in any order.
 """
 
-from tensorlib.func.forward import hessian, hvp, jacfwd, jvp, linearize, vhp
+from typing import TYPE_CHECKING
+
+from tensorlib._importing import on_first_use
 from tensorlib.func.mapping import vmap
-from tensorlib.func.reverse import (
-    elementwise_grad,
-    grad,
-    grad_and_value,
-    jacrev,
-    value_and_grad,
-    vjp,
-)
+
+if TYPE_CHECKING:
+    from tensorlib.func.forward import hessian, hvp, jacfwd, jvp, linearize, vhp
+    from tensorlib.func.reverse import (
+        elementwise_grad,
+        grad,
+        grad_and_value,
+        jacrev,
+        value_and_grad,
+        vjp,
+    )
 
 __all__ = [
     "elementwise_grad", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacrev", "jvp",
     "linearize", "value_and_grad", "vhp", "vjp", "vmap",
 ]
 
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = on_first_use(__name__, {
+    **dict.fromkeys(("hessian", "hvp", "jacfwd", "jvp", "linearize", "vhp"), "forward"),
+    **dict.fromkeys(("elementwise_grad", "grad", "grad_and_value", "jacrev", "value_and_grad",
+                     "vjp"), "reverse")})

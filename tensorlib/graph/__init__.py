@@ -10,11 +10,15 @@ mul                  1           24
 sum                  1            0
 """
 
-from tensorlib.graph.figures import Summary, summary
-from tensorlib.graph.picture import dot, draw
+from typing import TYPE_CHECKING
+
+from tensorlib._importing import on_first_use
+
+if TYPE_CHECKING:
+    from tensorlib.graph.figures import Summary, summary
+    from tensorlib.graph.picture import dot, draw
 
 __all__ = ["Summary", "dot", "draw", "summary"]
 
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = on_first_use(__name__, {
+    "Summary": "figures", "summary": "figures", "dot": "picture", "draw": "picture"})

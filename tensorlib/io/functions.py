@@ -172,29 +172,6 @@ def linalg_norm(x, ord=None, axis=None, keepdims=False):
     return norm(x, 2 if ord in (None, "fro") else ord, axis, bool(keepdims))
 
 
-def dot_method(self, other, *, out=None):
-    """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is.
-
-    Raises: RuntimeError for inner dims or dtypes that differ.
-
-    >>> tensorlib.ones(2, 3).dot(tensorlib.ones(3))
-    tensor([3., 3.])
-    """
-    if out is not None or not isinstance(other, Tensor) or self.ndim == other.ndim == 1:
-        return vector_dot(self, other, out=out)
-    return dot(self, other)
-
-
-def to_numpy(self):
-    """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
-    return self.numpy()
-
-
-def flags(self):
-    """NumPy's flags of the array that shares the memory of this tensor."""
-    return as_arrays(self).flags
-
-
 # ---- choosing ------------------------------------------------------------------------------------
 
 @counterpart(np.where)

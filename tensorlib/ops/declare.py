@@ -13,14 +13,17 @@ the call of a tensor alone may be its attribute `alone`.
 """
 
 from functools import wraps
+from inspect import CO_VARARGS
 from types import FunctionType
 
 from tensorlib._core.apply.operators import (
+    OPTIONS,
     make_checked,
     make_converted,
     make_elementwise,
     make_general,
     make_inplace,
+    make_optioned,
     make_sized,
 )
 from tensorlib._core.graph.op import Op, find
@@ -32,6 +35,7 @@ from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.publish import (
     FUNCTIONS,
     alias,
+    all_parameters,
     check_tensors,
     defaults,
     names_signature,
@@ -43,7 +47,6 @@ from tensorlib.ops.publish import (
     with_out,
 )
 
-VARIADIC = 4                    # the flag of a function with `*args`: inspect.CO_VARARGS
 MANY = 2**31 - 1                # more arguments than any call has
 
 
@@ -94,8 +97,10 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             made.__signature__ = names_signature(record.arguments, "out")
             inplace_made.__signature__ = names_signature(record.arguments)
         else:
-            made = converted(name, made, convert, takes_out=True)
-            inplace_made = converted(name + "_", inplace_made, convert, in_place=True)
+            option = option_of(record, convert)
+            made = converted(name, made, convert, takes_out=True, option=option)
+            inplace_made = converted(name + "_", inplace_made, convert, in_place=True,
+                                     option=option)
         publish(name, made, function.__doc__, method, public)
         made.inplace = publish(name + "_", inplace_made, f"In-place form of `{name}`.",
                                method and inplace, public=False)
@@ -115,17 +120,29 @@ def loop_of(ufuncs, bools):
     return f"loops of {', '.join(f'{u} {id(u)}' for u in ufuncs)}{' with bools' if bools else ''}"
 
 
-def converted(name, call, convert, takes_out=False, in_place=False):
+def option_of(record, convert):
+    """The one option of a `convert` that has the arguments of a binary operation and no others."""
+    names, positional = parameters(convert), convert.__code__.co_argcount
+    if record.arguments == ("input", "other") == names[:positional] and len(names) == 3:
+        return names[2] if names[2] in OPTIONS else None
+    return None
+
+
+def converted(name, call, convert, takes_out=False, in_place=False, option=None):
     """The function `call` of an operation with the arguments of `convert`.
 
-    Its `canonical` is `call` itself.
+    Its `canonical` is `call` itself. option: the name of what `option_of` finds.
     """
     code, given = convert.__code__, convert.__defaults__ or ()
-    most = MANY if code.co_flags & VARIADIC else code.co_argcount
+    most = MANY if code.co_flags & CO_VARARGS else code.co_argcount
     places = tensor_places(convert, by_name=False)
-    made = make_converted(name, places, under_name(convert, name), call,
-                          code.co_argcount - len(given), most, in_place,
-                          getattr(convert, "alone", None))
+    if option is not None and not places:
+        made = make_optioned(find(name.removesuffix("_")), option, under_name(convert, name),
+                             in_place)
+    else:
+        made = make_converted(name, places, under_name(convert, name), call,
+                              code.co_argcount - len(given), most, in_place,
+                              getattr(convert, "alone", None))
     made.__wrapped__ = convert              # where `inspect.signature` looks
     made.canonical = call
     if takes_out:
@@ -286,14 +303,6 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             publish_in_place(name, made)
         return made
     return decorate
-
-
-def all_parameters(function):
-    """The names of a function's parameters, with that of `*args` in its place."""
-    code, names = function.__code__, list(parameters(function))
-    if code.co_flags & VARIADIC:
-        names.insert(code.co_argcount, code.co_varnames[len(names)])
-    return names
 
 
 def checked(name, function, out):

@@ -1,7 +1,7 @@
 """Public functions and methods: under which names, in which forms, behind which checks."""
 
 from functools import cache, wraps
-from inspect import Parameter, Signature, signature
+from inspect import CO_VARARGS, Parameter, Signature
 from types import FunctionType
 
 from tensorlib._core.apply.operators import make_checked
@@ -50,7 +50,8 @@ def publish_in_place(name, function):
     method = one_frame(method)
     function.inplace = method
     method.__signature__ = Signature(
-        [p for p in signature(function).parameters.values() if p.name != "out"])
+        [p for p in signature_parameters(function) if p.name != "out"],
+        __validate_parameters__=False)
     return publish(name + "_", method, f"In-place form of `{name}`.", public=False)
 
 
@@ -67,9 +68,25 @@ def names_signature(arguments, *by_keyword, variadic=None):
 
 
 def with_out(function):
-    """The signature of a function to which `out=` was added."""
-    own = signature(function)
-    return own.replace(parameters=[*own.parameters.values(), OUT])
+    """The signature of a function in Python to which `out=` was added."""
+    return Signature([*signature_parameters(function), OUT], __validate_parameters__=False,
+                     return_annotation=function.__annotations__.get("return", Parameter.empty))
+
+
+def signature_parameters(function):
+    """The parameters of `inspect.signature`, which takes 50 us: too long for each of many."""
+    while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if hasattr(function, "__signature__"):
+        return list(function.__signature__.parameters.values())
+    code, given, annotations = function.__code__, defaults(function), function.__annotations__
+    kinds = [Parameter.POSITIONAL_OR_KEYWORD] * code.co_argcount
+    if code.co_flags & CO_VARARGS:
+        kinds.append(Parameter.VAR_POSITIONAL)
+    kinds += [Parameter.KEYWORD_ONLY] * code.co_kwonlyargcount
+    return [Parameter(name, kind, default=given.get(name, Parameter.empty),
+                      annotation=annotations.get(name, Parameter.empty))
+            for name, kind in zip(all_parameters(function), kinds, strict=True)]
 
 
 def parameters(function):
@@ -77,6 +94,14 @@ def parameters(function):
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     return code.co_varnames[:count]
+
+
+def all_parameters(function):
+    """The names of a function's parameters, with that of `*args` in its place."""
+    code, names = function.__code__, list(parameters(function))
+    if code.co_flags & CO_VARARGS:
+        names.insert(code.co_argcount, code.co_varnames[len(names)])
+    return names
 
 
 def defaults(function):

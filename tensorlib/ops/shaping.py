@@ -20,7 +20,8 @@ from tensorlib.ops.samples import given, refusals
 RESHAPED = given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1)), ((0, 2), (2, 0)))
 
 
-@op(linear=True, view=True, maker=make_sized, public=False, reference=np.reshape,
+@op(linear=True, view=True, maker=make_sized, kernel=views.view, public=False,
+    reference=np.reshape,
     waive={"layouts": "a view needs strides that allow it"},
     samples=RESHAPED)
 def view(input: Tensor, shape):
@@ -29,10 +30,9 @@ def view(input: Tensor, shape):
     Shapes: (N, M) under (K, -1) -> (K, N M / K).
     Raises: RuntimeError if the number of elements differs, or if it can't be done without a copy.
     """
-    return views.reshape(input, shape, copy=False, name="view")
 
 
-@op(linear=True, maker=make_sized, reference=np.reshape,
+@op(linear=True, maker=make_sized, kernel=views.reshape, reference=np.reshape,
     samples=RESHAPED)
 def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
@@ -40,7 +40,6 @@ def reshape(input: Tensor, shape):
     One size may be -1. Shapes: (N, M) under (K, -1) -> (K, N M / K).
     Raises: RuntimeError if the number of elements differs, TypeError for sizes that are no ints.
     """
-    return views.reshape(input, shape)
 
 
 @view.jvp
@@ -54,7 +53,7 @@ def reshape_vjp(g, input_shape):
     return g.reshape(input_shape)
 
 
-@op(linear=True, view=True, maker=make_sized, public=False,
+@op(linear=True, view=True, maker=make_sized, kernel=views.expand, public=False,
     reference=lambda x, shape: np.broadcast_to(x, tuple(
         n if n != -1 else x.shape[i - len(shape)] for i, n in enumerate(shape))),
     samples=given(((3, 1), (3, 4)), ((3, 1), (2, -1, 4)), ((), (2, 2)), ((1,), (0,))))
@@ -64,7 +63,6 @@ def expand(input: Tensor, shape):
     Shapes: (1, M) to (B, N, -1) -> (B, N, M).
     Raises: RuntimeError for sizes that do not broadcast.
     """
-    return views.expand(input, shape)
 
 
 @expand.vjp("input")
@@ -103,14 +101,13 @@ def sum_to_size_vjp(g, input_shape):
 
 # ---- order of dims -------------------------------------------------------------------------------
 
-@op(linear=True, view=True, reference=np.swapaxes,
+@op(linear=True, view=True, kernel=views.transpose, reference=np.swapaxes,
     samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0), ((2, 3), 1, 1)))
 def transpose(input: Tensor, dim0, dim1):
     """`input` with two dims exchanged, as a view.
 
     Shapes: (A, B, C) with dims 0 and 2 -> (C, B, A). Raises: IndexError for a dim out of range.
     """
-    return views.transpose(input, dim0, dim1)
 
 
 @transpose.vjp("input")
@@ -118,7 +115,7 @@ def transpose_vjp(g, dim0, dim1):
     return g.transpose(dim0, dim1)
 
 
-@op(linear=True, view=True, maker=make_sized, reference=np.transpose,
+@op(linear=True, view=True, maker=make_sized, kernel=views.permute, reference=np.transpose,
     samples=given(((2, 3), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((), ())))
 def permute(input: Tensor, dims):
     """`input` with its dims in the order `dims`, as a view.
@@ -129,7 +126,6 @@ def permute(input: Tensor, dims):
     >>> tensorlib.zeros(2, 3, 5).permute(2, 0, 1).shape
     tensorlib.Size([5, 2, 3])
     """
-    return views.permute(input, dims)
 
 
 @permute.vjp("input")

@@ -3,11 +3,10 @@
 The strategies need hypothesis, which is imported when the first of them is asked for.
 """
 
-import importlib
-
+from tensorlib._importing import on_first_use as _on_first_use
+from tensorlib.autograd.checking import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.checks import check_op
 from tensorlib.testing.closeness import assert_close
-from tensorlib.autograd.checking import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.tolerances import tolerance
 
 _STRATEGIES = ("broadcastable_shapes", "dtypes", "shapes", "tensors")
@@ -22,12 +21,4 @@ __all__ = [
     *_STRATEGIES,
 ]
 
-
-def __getattr__(name):
-    if name in _STRATEGIES:
-        return getattr(importlib.import_module("tensorlib.testing.strategies"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = _on_first_use(__name__, dict.fromkeys(_STRATEGIES, "strategies"))

@@ -1,9 +1,12 @@
 """Names that PyTorch keeps under `utils`."""
 
-from tensorlib.utils import checkpoint
+from typing import TYPE_CHECKING
+
+from tensorlib._importing import on_first_use
+
+if TYPE_CHECKING:
+    from tensorlib.utils import checkpoint
 
 __all__ = ["checkpoint"]
 
-
-def __dir__():
-    return sorted(__all__)
+__getattr__, __dir__ = on_first_use(__name__, {"checkpoint": "checkpoint"})

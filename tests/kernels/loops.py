@@ -1,10 +1,10 @@
 """Raw loops as functions of NumPy arrays."""
 
 import ctypes
-import importlib
 import os
 
 import numpy as np
+from tensorlib import _kernels
 from tensorlib._kernels.cpu import supported_levels
 
 MODULES = ("binary", "bounds", "cast", "division", "exponential", "fused", "moves",
@@ -45,7 +45,7 @@ class Loop:
 
 def rows(level, modules=MODULES):
     for module in modules:
-        loaded = importlib.import_module(f"tensorlib._kernels.{level}.{module}")
+        loaded = _kernels.load(module, level)
         yield from loaded.table()
 
 

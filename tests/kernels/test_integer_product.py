@@ -1,10 +1,10 @@
 """Products of matrices of integers, on every level."""
 
 import ctypes
-import importlib
 
 import numpy as np
 import pytest
+from tensorlib import _kernels
 
 RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 SHAPES = ((1, 1, 1), (3, 5, 7), (4, 16, 256), (5, 17, 257), (2, 33, 600), (3, 0, 4), (0, 3, 2))
@@ -12,7 +12,7 @@ SHAPES = ((1, 1, 1), (3, 5, 7), (4, 16, 256), (5, 17, 257), (2, 33, 600), (3, 0,
 
 @pytest.fixture(scope="module", params=["uint8", "int8", "int16", "int32", "int64"])
 def product(request, level):
-    table = importlib.import_module(f"tensorlib._kernels.{level}.integer_product").table()
+    table = _kernels.load("integer_product", level).table()
     (address,) = [address for _, _, dtype, address in table if dtype == request.param]
 
     def run(a, b):

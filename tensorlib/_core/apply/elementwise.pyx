@@ -30,9 +30,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     cdef bint is_scalar[3]
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
-    cdef bint simple = (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-                        and (op.guard == NOTHING or KIND[dtype] == FLOAT_KIND)
-                        and (dtype == BOOL or not op.boolean_inputs))
+    cdef bint simple = is_whole(op, loop, dtype)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -43,8 +41,7 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
             simple = False
             break
         pointers[i] = x.data_pointer
-        is_scalar[i] = x.ndim_ == 0 and like.numel_ != 1 and not (
-            x.is_scalar and like.numel_ * ITEMSIZE[dtype] <= LINE)
+        is_scalar[i] = is_repeated(x, like.numel_)
     if simple:
         out = new_tensor(loop.result, like.ndim_, like.dims)
         run_loop(loop, pointers, is_scalar, out.data_pointer, out.numel_)
@@ -53,6 +50,18 @@ cdef Tensor apply_elementwise(Op op, PyObject** args):
     if mode().grad:
         record(op, args, n, out, None)
     return out
+
+
+cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
+    """Whether the loop is the whole operation where all operands have this dtype."""
+    return (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
+            and (op.guard == NOTHING or KIND[dtype] == FLOAT_KIND)
+            and (dtype == BOOL or not op.boolean_inputs))
+
+
+cdef inline bint is_repeated(Tensor x, Py_ssize_t n) noexcept:
+    """Whether a packed operand is one number for n elements that does not lie there n times."""
+    return x.ndim_ == 0 and n != 1 and not (x.is_scalar and n * ITEMSIZE[x.type] <= LINE)
 
 
 cdef int result_dtype(Op op, PyObject** args) except -1:
@@ -212,15 +221,21 @@ cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     """out := op(args), for `out=` and in-place forms; the caller has checked `out`."""
     cdef PyObject* safe[MAX_INPUTS]
-    cdef list copies = []
+    cdef list copies
     cdef Tensor x
-    cdef int i, promoted = result_dtype(op, args)
-    cdef const Program* program = program_for(op, args, promoted)
-    cdef int dtype = output_dtype(op, program, promoted)
+    cdef int i, promoted, dtype
+    cdef const Program* program
+    if run_in_runs(op, args, out):
+        out.storage.version += 1
+        return 0
+    promoted = result_dtype(op, args)
+    program = program_for(op, args, promoted)
+    dtype = output_dtype(op, program, promoted)
     if KIND[dtype] > KIND[out.type]:
         raise RuntimeError(
             f"{op.name}: result type {dtype_object(dtype)} can't be cast to the desired output "
             f"type {out.dtype}")
+    copies = []
     for i in range(op.n_args):
         x = <Tensor>args[i]
         if may_overlap(x, out):
@@ -230,6 +245,27 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     run_program(program, safe, out)
     out.storage.version += 1
     return 0
+
+
+cdef bint run_in_runs(Op op, PyObject** args, Tensor out) except -1:
+    """out := op(args) by one loop, where all are runs of one dtype; False where they are not."""
+    cdef Loop* loop = find_loop(op.loop, out.type)
+    cdef char* pointers[3]
+    cdef bint is_scalar[3]
+    cdef Tensor x
+    cdef int i
+    if not (out.packed and loop.result == out.type and is_whole(op, loop, out.type)):
+        return False
+    for i in range(op.n_args):
+        x = <Tensor>args[i]
+        if not (x.type == out.type and x.packed and (x.ndim_ == 0 or same_shape(x, out))):
+            return False
+        if may_overlap(x, out):
+            return False
+        pointers[i] = x.data_pointer
+        is_scalar[i] = is_repeated(x, out.numel_)
+    run_loop(loop, pointers, is_scalar, out.data_pointer, out.numel_)
+    return True
 
 
 cdef object apply_unary(Op op, object x):

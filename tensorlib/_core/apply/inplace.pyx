@@ -44,6 +44,13 @@ cdef int check_writable(str name, Tensor x, bint recorded) except -1:
     return check_may_change(name, x, recorded)
 
 
+cdef bint is_plainly_writable(Tensor x) noexcept:
+    """Whether nothing that `check_writable` looks for can be: most tensors are like this."""
+    return (x.packed and x.storage.writable and not untracked(x.storage)
+            and x.storage.born >= mode().epoch and not x.wants_grad and x.base_ is None
+            and x.origin == ALONE)
+
+
 cdef int check_may_change(str name, Tensor x, bint recorded) except -1:
     """Raises RuntimeError unless `x` may become another value, or the same under other sizes."""
     if untracked(x.storage) and first_version()[0] == 0:
@@ -103,30 +110,30 @@ cdef list copied_from(Tensor x, Tensor source):
     return new_histories(x, fresh)
 
 
-cdef object apply_inplace(Op op, Tensor x, tuple others):
-    """x := op(x, *others), recorded as a new value of `x` and of the tensor it is a view of."""
-    cdef PyObject* args[MAX_INPUTS]
+cdef object apply_inplace(Op op, PyObject** args):
+    """x := op(x, ...) of the tensors `args`, of which `x` is the first.
+
+    It is recorded as a new value of `x` and of the tensor it is a view of. `args` are changed.
+    """
     cdef PyObject* before[MAX_INPUTS]        # what the graph is told of: the old value of `x`
-    cdef list kept = [], histories
-    cdef Tensor old, fresh, other
+    cdef list kept, histories
+    cdef Tensor x = <Tensor>args[0], old, fresh, other
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
-    cdef bint wanted
-    if x is None:
-        raise TypeError(f"{op.name}_: input must be a Tensor, not NoneType")
-    wanted = requires_grad(x)
-    args[0] = <PyObject*>x
-    for i in range(op.n_args - 1):
-        other = <Tensor>others[i]
-        args[i + 1] = <PyObject*>other
+    cdef bint wanted = requires_grad(x)
+    for i in range(1, op.n_args):
+        other = <Tensor>args[i]
         wanted = wanted or requires_grad(other)
+        if other.ndim_ == 0 or same_shape(x, other):
+            continue
         ndim = broadcast(op.name, x.ndim_, x.dims, other.ndim_, other.dims, dims)
         if ndim != x.ndim_ or not fits(x, dims):
             raise RuntimeError(
                 f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
                 f"{tuple([dims[k] for k in range(ndim)])}")
     wanted = wanted and mode().grad
-    check_writable(op.name + "_", x, mode().grad)
+    if not is_plainly_writable(x):
+        check_writable(op.name + "_", x, mode().grad)
     if not wanted:
         apply_into(op, args, x)
         return x
@@ -137,6 +144,7 @@ cdef object apply_inplace(Op op, Tensor x, tuple others):
         return x
     old = packed_copy(x, x.type) if value_is_kept(op, args) else alias(x)
     old.grad_node, old.slot = x.grad_node, x.slot
+    kept = []
     for i in range(1, op.n_args):
         if args[i] != <PyObject*>x and meets(x, <Tensor>args[i]):
             other = as_it_was(<Tensor>args[i])

@@ -42,11 +42,13 @@ cdef object inplace_operator(OpSlot which, object a, object b):
     cdef Op op = <Op>upcalls.operations[<int>which]
     if not op.elementwise:
         return NotImplemented              # x @= y becomes x = x @ y
+    cdef PyObject* args[2]
     cdef Tensor x = operand(op, b, a)
     if x is None:
         refuse_shared_write(op.name, (b,))
         return NotImplemented
-    return apply_inplace(op, a, (x,))
+    args[0], args[1] = <PyObject*>a, <PyObject*>x
+    return apply_inplace(op, args)
 
 
 # ---- compiled functions --------------------------------------------------------------------------
@@ -143,24 +145,46 @@ def make_inplace(Op op):
     """The method `NAME_` of an element-wise operation."""
     if op.arguments == ("input",):
         def function(input=..., *more):
-            check_count(op.name + "_", 1, more, input)
-            return apply_inplace(op, input, ())
+            if more or input is ...:
+                check_count(op.name + "_", 1, more, input)
+            return write_in_place(op, (input,))
     elif op.arguments == ("input", "exponent"):
         def function(input=..., exponent=..., *more):
-            check_count(op.name + "_", 2, more, exponent)
-            return apply_inplace(op, input, tuple(as_tensors(op, (input, exponent))[1:]))
+            return call_inplace(op, input, exponent, more)
     elif op.arguments == ("input", "other"):
         def function(input=..., other=..., *more):
-            check_count(op.name + "_", 2, more, other)
-            return apply_inplace(op, input, tuple(as_tensors(op, (input, other))[1:]))
+            return call_inplace(op, input, other, more)
     else:
         def function(*args, **kwargs):
             if kwargs and len(args) < op.n_args:
                 args = by_position(op, args, kwargs)
             if len(args) != op.n_args or kwargs:
                 raise TypeError(wrong_arguments(op.name + "_", op, args, kwargs))
-            return apply_inplace(op, args[0], tuple(as_tensors(op, args)[1:]))
+            return write_in_place(op, args)
     return name_errors(function)
+
+
+cdef inline object call_inplace(Op op, object x, object other, tuple more):
+    cdef PyObject* args[2]
+    if more or other is ...:
+        check_count(op.name + "_", 2, more, other)
+    if not (isinstance(x, Tensor) and isinstance(other, Tensor)):
+        return write_in_place(op, (x, other))
+    args[0], args[1] = <PyObject*>x, <PyObject*>other
+    return apply_inplace(op, args)
+
+
+cdef object write_in_place(Op op, tuple given):
+    """The tensor that is first, after the operation on it and the other arguments is in it."""
+    cdef PyObject* args[MAX_INPUTS]
+    cdef list tensors
+    cdef int i
+    if not isinstance(given[0], Tensor):
+        raise TypeError(f"{op.name}_: input must be a Tensor, not {type(given[0]).__name__}")
+    tensors = as_tensors(op, given)
+    for i in range(op.n_args):
+        args[i] = <PyObject*><object>tensors[i]
+    return apply_inplace(op, args)
 
 
 cdef str wrong_arguments(str name, Op op, tuple args, dict kwargs):
@@ -367,6 +391,38 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
     return function
 
 
+OPTIONS = ("alpha", "rounding_mode")       # what `make_optioned` knows
+
+
+def make_optioned(Op op, str option, convert, bint in_place):
+    """A binary operation that has an option: `convert` is asked for a call that gives it."""
+    if option == "alpha":
+        def function(input=..., other=..., *more, alpha=..., out=None):
+            return call_optioned(op, convert, in_place, input, other, more, out, option, alpha)
+    else:
+        def function(input=..., other=..., *more, rounding_mode=..., out=None):
+            return call_optioned(op, convert, in_place, input, other, more, out, option,
+                                 rounding_mode)
+    return name_errors(function)
+
+
+cdef inline object call_optioned(Op op, object convert, bint in_place, object a, object b,
+                                 tuple more, object out, str option, object value):
+    cdef object given
+    if in_place and out is not None:
+        raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
+    if value is not ...:
+        if more or b is ...:
+            check_count(op.name + "_" * in_place, 2, more, b)
+        given = convert(a, b, **{option: value})
+        if type(given) is list:
+            return run_instead(<list>given, in_place, out)
+        a, b = <tuple>given
+    if in_place:
+        return call_inplace(op, a, b, more)
+    return call_binary(op, a, b, more, out)
+
+
 cdef object run_instead(list given, bint in_place, object out):
     """Runs another operation, in the form that was called: plain, in place or with `out`."""
     function = given[0].inplace if in_place else given[0]
@@ -384,7 +440,8 @@ def make_general(Op op):
         if len(args) < n:
             args = by_position(op, args, kwargs)
         if variadic:
-            args = (tuple_of(op, args[0]), *args[1:])
+            tensors = tuple_of(op, args[0])
+            args = (tensors,) if len(args) == 1 else (tensors,) + args[1:]
             if not all_tensors(<tuple>args[0]):
                 done = stand_in(op, args, kwargs)
                 if done is not NotImplemented:

@@ -1,6 +1,5 @@
 """Pickles and copies of tensors. A pickle holds the elements that the tensor shows, packed."""
 
-import copy
 import pickle
 
 import numpy as np
@@ -14,6 +13,9 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor, replace, r
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
 from tensorlib._core.tensor.tensor import attach
+from tensorlib._importing import deferred
+
+deepcopy = deferred("copy", "deepcopy")
 
 cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object name):
     """A leaf of type `cls` that shows the elements of `x`."""
@@ -81,10 +83,10 @@ def __deepcopy__(Tensor self, memo):
             "use x.detach().clone()")
     out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None, self.label)
     memo[id(self)] = out
-    out.gradient = copy.deepcopy(self.gradient, memo)
+    out.gradient = deepcopy(self.gradient, memo)
     attributes = getattr(self, "__dict__", None)
     if attributes:
-        vars(out).update(copy.deepcopy(attributes, memo))
+        vars(out).update(deepcopy(attributes, memo))
     return out
 
 

@@ -2,15 +2,18 @@
 
 import os
 import sys
-import traceback
 import warnings
 
+from tensorlib._importing import deferred
+
 HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+format_stack = deferred("traceback", "format_stack")
 
 
 def first_notes(running):
     """The notes of a new node: the line that made it, and the node whose gradient runs, or None."""
-    notes = {"traceback_": traceback.format_stack(sys._getframe(1))}
+    notes = {"traceback_": format_stack(sys._getframe(1))}
     return notes if running is None else {**notes, "parent_": running}
 
 

@@ -12,6 +12,7 @@ from tensorlib._core.base.dtypes cimport (
     UINT8, dtype_id, dtype_object,
 )
 from tensorlib._core.base.items cimport item, number
+from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
@@ -19,6 +20,7 @@ from tensorlib._core.tiles.copies cimport packed_copy, zero
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
+    GRAIN = 1 << 13          # elements that a thread picks at once: some 10 us
 
 cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
 
@@ -109,10 +111,18 @@ cdef struct Lines:
     Py_ssize_t y_steps[MAX_NDIM]         # bytes
 
 
-cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
+# The work of several threads, which take parts of one dim. What only reads `x` can be cut so.
+cdef struct Cut:
+    const Lines* lines
+    int dim
+    Py_ssize_t failed                # 1 once a position was not there
+
+
+cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
     """Runs along all lines of the positions; False, with part of it done, if one is not there."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_
     cdef Lines lines
+    cdef Cut cut
     cdef int d, era
     cdef bint inside
     require_places(x, dim, places, y)
@@ -132,13 +142,43 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y) except -1:
             if lines.dims[d] > lines.dims[lines.inner]:
                 lines.inner = d
     if n < RELEASE_GIL:
-        inside = walk_lines(&lines)
-    else:
-        era = work_begins()
+        return walk_lines(&lines)
+    era = work_begins()
+    if adds:
         with nogil:
             inside = walk_lines(&lines)
-        work_ends(era)
+    else:
+        cut.lines, cut.dim, cut.failed = &lines, longest(&lines), 0
+        with nogil:
+            parallel_for(walk_part, &cut, lines.dims[cut.dim],
+                         1 + GRAIN // (n // lines.dims[cut.dim]))
+        inside = not cut.failed
+    work_ends(era)
     return inside
+
+
+cdef int longest(const Lines* lines) noexcept:
+    """The dim that is cut for several threads: the first of half the greatest size and more."""
+    cdef Py_ssize_t most = 0
+    cdef int d
+    for d in range(lines.ndim):
+        most = max(most, lines.dims[d])
+    for d in range(lines.ndim):
+        if 2 * lines.dims[d] >= most:
+            return d
+    return 0
+
+
+cdef void walk_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Runs along the lines in places [begin, end) of the dim that is cut."""
+    cdef Cut* cut = <Cut*>context
+    cdef Lines part = cut.lines[0]
+    part.dims[cut.dim] = end - begin
+    part.places += begin * part.place_steps[cut.dim]
+    part.x += begin * part.x_steps[cut.dim]
+    part.y += begin * part.y_steps[cut.dim]
+    if not walk_lines(&part):
+        cut.failed = 1
 
 
 cdef int require_places(Tensor x, int dim, Tensor places, Tensor y) except -1:
@@ -269,11 +309,11 @@ cdef int walk_wrapped(line run, Tensor x, int dim, Tensor places, Tensor y, bint
     That they count from the front is seen on the way. If one does not, all are wrapped and the walk
     begins again; one that adds begins with zeros.
     """
-    if walk(run, x, dim, places, y):
+    if walk(run, x, dim, places, y, adds):
         return 0
     if adds:
         zero(x)
-    if not walk(run, x, dim, wrapped(places, x.dims[dim], dim, "gather"), y):
+    if not walk(run, x, dim, wrapped(places, x.dims[dim], dim, "gather"), y, adds):
         raise IndexError(WRITTEN)
     return 0
 

@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
 from tensorlib._core.base.items cimport item, number
+from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
@@ -17,6 +18,8 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_view
 cdef enum:
     CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
+    GRAIN = 1 << 16                  # bytes that a thread takes at once: 5 to 10 us
+    LEAST_RUN = 8                    # bytes that take as long as any shorter run
 
 # Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
 ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
@@ -130,11 +133,16 @@ cdef void add_dim(Walk* walk, Py_ssize_t size, Py_ssize_t x_step, Py_ssize_t y_s
     walk.ndim += 1
 
 
+cdef struct Job:
+    const Walk* walk
+    mover loop
+
+
 cdef int move(Walk* walk, Move kind, int dtype) except -1:
-    """Walks all positions and dims. Releases the GIL for large work."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n
+    """Walks all positions and dims. Large work releases the GIL; what only takes is shared."""
+    cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n, each
     cdef int d, last = walk.ndim - 1, era
-    cdef mover loop
+    cdef Job job
     for d in range(walk.ndim):
         total = times(total, walk.dims[d])
     if total == 0:
@@ -150,25 +158,33 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.x_step = walk.x_steps[last]
         walk.y_step = walk.y_steps[last]
         walk.ndim -= 1
-    loop = pick(kind, walk.run, dtype)
+    job.walk, job.loop = walk, pick(kind, walk.run, dtype)
     if times(total, itemsize) < RELEASE_GIL:
-        run(walk, loop)
+        run(&job, 0, walk.n)
         return 0
+    each = total * itemsize // walk.n
+    each = max(each, each // walk.run * LEAST_RUN)
     era = work_begins()
     with nogil:
-        run(walk, loop)
+        if kind == TAKE and walk.mask == NULL:
+            parallel_for(run, &job, walk.n, 1 + GRAIN // each)
+        else:
+            run(&job, 0, walk.n)
     return work_ends(era)
 
 
-cdef void run(Walk* walk, mover loop) noexcept nogil:
+cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Walks the positions [begin, end), with a mask all of them."""
+    cdef const Walk* walk = (<Job*>context).walk
+    cdef mover loop = (<Job*>context).loop
     cdef Py_ssize_t offsets[CHUNK]
     cdef Py_ssize_t counter[MAX_NDIM]
-    cdef Py_ssize_t done = 0, n, scanned = 0
+    cdef Py_ssize_t done = begin, n, scanned = 0
     cdef char* x
     cdef char* y
     cdef int d
-    while done < walk.n:
-        n = min(<Py_ssize_t>CHUNK, walk.n - done)
+    while done < end:
+        n = min(<Py_ssize_t>CHUNK, end - done)
         if walk.mask != NULL:
             scanned = true_offsets(walk.mask, scanned, walk.x_step, offsets, n)
         else:
@@ -195,7 +211,7 @@ cdef void run(Walk* walk, mover loop) noexcept nogil:
         done += n
 
 
-cdef void index_offsets(Walk* walk, Py_ssize_t begin, Py_ssize_t n,
+cdef void index_offsets(const Walk* walk, Py_ssize_t begin, Py_ssize_t n,
                         Py_ssize_t* offsets) noexcept nogil:
     """offsets := sum over k of indices[k] * index_steps[k], or positions in order"""
     cdef Py_ssize_t i, step

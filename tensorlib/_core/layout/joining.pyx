@@ -1,5 +1,7 @@
 """Tensors joined into one: raw, outside the graph."""
 
+from libc.stdlib cimport free, malloc
+
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.pool cimport parallel_for
@@ -10,6 +12,7 @@ from tensorlib._core.tiles.copies cimport copy_into
 
 cdef enum:
     GRAIN = 1 << 16                  # bytes of one parallel chunk; less keeps the GIL
+    MANY = 4                         # tensors, of which a thread copies several at once
 
 
 cdef bint is_nothing(Tensor x) noexcept:
@@ -93,6 +96,48 @@ cdef void copy_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                 blocks.step, end - begin, blocks.nbytes)
 
 
+cdef struct Several:
+    const Blocks* parts              # one for each tensor
+    Py_ssize_t outer                 # blocks of each
+
+
+cdef void copy_several(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The tensors [begin, end)."""
+    cdef Several* several = <Several*>context
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        copy_range(<void*>&several.parts[i], 0, several.outer)
+
+
+cdef bint join_several(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t step) except -1:
+    """Copies many small tensors with shared work; False where they are few, large or otherwise."""
+    cdef Py_ssize_t nbytes = out.numel_ * ITEMSIZE[out.type], start = 0, i, n = len(tensors)
+    cdef Several several
+    cdef Blocks* parts
+    cdef Tensor x
+    cdef int era
+    if n < MANY or nbytes < 2 * GRAIN or nbytes // n > GRAIN:
+        return False
+    for x in tensors:
+        if not (x.packed and x.type == out.type):
+            return False
+    parts = <Blocks*>malloc(n * sizeof(Blocks))
+    if parts == NULL:
+        raise MemoryError("cat: no memory for the list of tensors")
+    for i in range(n):
+        x = <Tensor>tensors[i]
+        parts[i].x, parts[i].y = x.data_pointer, out.data_pointer + start
+        parts[i].nbytes, parts[i].step = x.numel_ * ITEMSIZE[x.type] // outer, step
+        start += parts[i].nbytes
+    several.parts, several.outer = parts, outer
+    era = work_begins()
+    with nogil:
+        parallel_for(copy_several, &several, n, 1 + GRAIN // (nbytes // n))
+    free(parts)
+    work_ends(era)
+    return True
+
+
 cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, int along, int dtype):
     """A new tensor of these sizes, filled from the tensors one after the other along a dim.
 
@@ -110,6 +155,8 @@ cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, in
     for d in range(ndim):
         part[d] = dims[d]
         outer *= dims[d] if d < along else 1
+    if out.numel_ and join_several(tensors, out, outer, dims[along] * inner):
+        return out
     for x in tensors:
         if x.numel_ == 0:
             continue

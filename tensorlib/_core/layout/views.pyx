@@ -63,29 +63,34 @@ cdef int infer_size(str name, Tensor x, int ndim, Py_ssize_t* dims) except -1:
     """Replaces a size of -1, and checks that the number of elements stays."""
     cdef Py_ssize_t known = 1
     cdef int d, free = -1
-    cdef list given = [dims[d] for d in range(ndim)]
     for d in range(ndim):
         if dims[d] == -1 and free < 0:
             free = d
         elif dims[d] < 0:
             raise RuntimeError(
                 f"{name}: only one dimension can be inferred and the others must be 0 or more, got "
-                f"{given}")
+                f"{[dims[k] for k in range(ndim)]}")
     if free >= 0:
         dims[free] = 1
     known = count(name, ndim, dims)
     if free >= 0:
         if known == 0:
             raise RuntimeError(
-                f"{name}: cannot reshape tensor of {x.numel_} elements into shape {given} because "
-                "the unspecified dimension size -1 can be any value and is ambiguous")
+                f"{name}: cannot reshape tensor of {x.numel_} elements into shape "
+                f"{given_sizes(ndim, dims, free)} because the unspecified dimension size -1 can be "
+                "any value and is ambiguous")
         dims[free] = x.numel_ // known
         known *= dims[free]
     if known != x.numel_:
         raise RuntimeError(
-            f"{name}: shape {given} is invalid for input of size {x.numel_} "
-            f"(shape {tuple(x.shape)})")
+            f"{name}: shape {given_sizes(ndim, dims, free)} is invalid for input of size "
+            f"{x.numel_} (shape {tuple(x.shape)})")
     return 0
+
+
+cdef list given_sizes(int ndim, const Py_ssize_t* dims, int free):
+    """The sizes as they were given, with the -1 of the one that was inferred."""
+    return [-1 if d == free else dims[d] for d in range(ndim)]
 
 
 cdef bint split_steps(Tensor x, int ndim, const Py_ssize_t* dims, Py_ssize_t* steps) noexcept:
@@ -123,11 +128,18 @@ cdef bint split_steps(Tensor x, int ndim, const Py_ssize_t* dims, Py_ssize_t* st
     return True
 
 
-def reshape(Tensor x, shape, *, bint copy=True, str name="reshape"):
-    """`x` under other sizes: a view where that is possible, else a copy if `copy`."""
+def reshape(Tensor x, shape):
+    """`x` under other sizes: a view where that is possible, else a copy."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int ndim = parse_shape(name, shape, dims)
-    return reshaped(name, x, ndim, dims, copy)
+    cdef int ndim = parse_shape("reshape", shape, dims)
+    return reshaped("reshape", x, ndim, dims, True)
+
+
+def view(Tensor x, shape):
+    """`x` under other sizes, as a view."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int ndim = parse_shape("view", shape, dims)
+    return reshaped("view", x, ndim, dims, False)
 
 
 cdef Tensor expanded(str name, Tensor x, int ndim, const Py_ssize_t* dims):
@@ -159,11 +171,11 @@ cdef Tensor expanded(str name, Tensor x, int ndim, const Py_ssize_t* dims):
     return view_of(x, ndim, sizes, steps, x.data_pointer)
 
 
-def expand(Tensor x, shape, *, str name="expand"):
+def expand(Tensor x, shape):
     """`x` repeated along dims of size 1 and new leading dims, as a view."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int ndim = parse_shape(name, shape, dims)
-    return expanded(name, x, ndim, dims)
+    cdef int ndim = parse_shape("expand", shape, dims)
+    return expanded("expand", x, ndim, dims)
 
 
 # ---- order of dims -------------------------------------------------------------------------------
@@ -178,12 +190,12 @@ cdef Tensor permuted(Tensor x, const int* order):
     return view_of(x, x.ndim_, dims, steps, x.data_pointer)
 
 
-def transpose(Tensor x, dim0, dim1, *, str name="transpose"):
+def transpose(Tensor x, dim0, dim1):
     """`x` with two dims exchanged, as a view."""
     cdef int order[MAX_NDIM]
     cdef int a, b, d
     dim0, dim1 = settled(dim0), settled(dim1)
-    a, b = wrap_dim(name, dim0, x.ndim_), wrap_dim(name, dim1, x.ndim_)
+    a, b = wrap_dim("transpose", dim0, x.ndim_), wrap_dim("transpose", dim1, x.ndim_)
     for d in range(x.ndim_):
         order[d] = d
     if x.ndim_:
@@ -191,7 +203,7 @@ def transpose(Tensor x, dim0, dim1, *, str name="transpose"):
     return permuted(x, order)
 
 
-def permute(Tensor x, dims, *, str name="permute"):
+def permute(Tensor x, dims):
     """`x` with its dims in another order, as a view."""
     cdef int order[MAX_NDIM]
     cdef bint seen[MAX_NDIM]
@@ -199,14 +211,14 @@ def permute(Tensor x, dims, *, str name="permute"):
     dims = settled(items(dims, MAX_NDIM))
     if len(dims) != x.ndim_:
         raise RuntimeError(
-            f"{name}: number of dimensions in the tensor input does not match the length of the "
+            "permute: number of dimensions in the tensor input does not match the length of the "
             f"desired ordering of dimensions: {x.ndim_} is not equal to {len(dims)}")
     for d in range(x.ndim_):
         seen[d] = False
     for d in range(x.ndim_):
-        order[d] = wrap_dim(name, dims[d], x.ndim_)
+        order[d] = wrap_dim("permute", dims[d], x.ndim_)
         if seen[order[d]]:
-            raise RuntimeError(f"{name}: duplicate dims are not allowed, got {dims}")
+            raise RuntimeError(f"permute: duplicate dims are not allowed, got {dims}")
         seen[order[d]] = True
     return permuted(x, order)
 

@@ -59,11 +59,17 @@ cdef enum:
     BLOCK_COLS = 192
     BLOCK_ROWS = 768
     BLOCK_ROWS_ALONE = 256  # where blocks lie below each other only
+    # What gives fewer than FEW blocks so is cut into halves again while a block has this many
+    # products, some 20 us, and no side below SHORT_SIDE: 256 x 256 into 2 blocks, 512 x 512 into 4.
+    FEW = 4
+    BLOCK_PRODUCTS = 1 << 21
+    SHORT_SIDE = 128
     # Products in one chunk of a batch, and elements of the matrix in one chunk of a
-    # matrix-vector product: 10 to 20 us either way, which is worth waking a thread for.
-    BATCH_CHUNK = 1 << 20
+    # matrix-vector product: some 10 us either way.
+    BATCH_CHUNK = 1 << 18
+    CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
     OUTER_CHUNK = 1 << 15   # elements of outer products in one chunk
-    VECTOR_CHUNK = 1 << 18
+    VECTOR_CHUNK = 1 << 16
 
 ctypedef struct Outer:
     const MatmulArgs* args
@@ -103,7 +109,7 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
         return 0
     hold_one_thread()
     if args.batch > 1 and products < BATCH_CHUNK:
-        parallel_for(run_matrices, &blocks, args.batch, 1 + BATCH_CHUNK // max(1, products))
+        parallel_for(run_matrices, &blocks, args.batch, 1 + BATCH_CHUNK // (CALL + products))
     else:
         choose_blocks(&blocks)
         parallel_for(run_blocks, &blocks, args.batch * blocks.down * blocks.across, 1)
@@ -156,8 +162,21 @@ cdef void choose_blocks(Blocks* blocks) noexcept nogil:
         blocks.cols = even_part(args.n, BLOCK_COLS)
         blocks.rows = even_part(
             args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
+        halve(blocks)
     blocks.down = parts_of(args.m, blocks.rows)
     blocks.across = parts_of(args.n, blocks.cols)
+
+
+cdef void halve(Blocks* blocks) noexcept nogil:
+    """Cuts what gives too few blocks to share into halves, the longer side first."""
+    cdef const MatmulArgs* args = blocks.args
+    cdef Py_ssize_t* side
+    while (args.batch * parts_of(args.m, blocks.rows) * parts_of(args.n, blocks.cols) < FEW
+           and times(blocks.rows * blocks.cols, args.k) >= 2 * BLOCK_PRODUCTS):
+        side = &blocks.rows if blocks.rows > blocks.cols else &blocks.cols
+        if side[0] < 2 * SHORT_SIDE:
+            return
+        side[0] = even_part(side[0], side[0] // 2)
 
 
 cdef inline Py_ssize_t parts_of(Py_ssize_t side, Py_ssize_t part) noexcept nogil:

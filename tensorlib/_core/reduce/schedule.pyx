@@ -32,6 +32,8 @@ cdef enum:
     # Elements in a piece of work. A sum of so many takes 4 us and more: enough to be worth a
     # worker's while, which needs up to 5 us to wake.
     PIECE = 1 << 17
+    # The same where positions are looked for.
+    INDEX_PIECE = 1 << 14
     # The same for loops with an exp for each element.
     ROW_PIECE = 1 << 14
     ENOUGH = 32      # outer slices or column tiles that keep all threads busy
@@ -84,7 +86,7 @@ cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
 
 cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char* y, int64_t* at,
              Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    cdef Py_ssize_t slice_size = n * inner
+    cdef Py_ssize_t slice_size = n * inner, piece = PIECE if at == NULL else INDEX_PIECE
     work.loop = loops[kind][dtype]
     if work.loop == NULL:
         return NO_LOOP
@@ -97,15 +99,15 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.outer = outer
     work.n = n
     work.inner = inner
-    if outer * slice_size < 2 * PIECE:
+    if outer * slice_size < 2 * piece:
         run_outer(work, 0, outer)
     elif outer >= ENOUGH:
-        parallel_for(run_outer, work, outer, 1 + PIECE // slice_size)
+        parallel_for(run_outer, work, outer, 1 + piece // slice_size)
     elif outer * (inner // TILE) >= ENOUGH:
         work.pieces = inner // TILE
-        parallel_for(run_columns, work, outer * work.pieces, 1 + PIECE // (n * TILE))
+        parallel_for(run_columns, work, outer * work.pieces, 1 + piece // (n * TILE))
     else:
-        work.size = (PIECE // inner + LEAF) // LEAF * LEAF
+        work.size = (piece // inner + LEAF) // LEAF * LEAF
         work.pieces = (n + work.size - 1) // work.size
         if work.pieces == 1:
             parallel_for(run_outer, work, outer, 1)

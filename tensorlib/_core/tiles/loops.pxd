@@ -15,6 +15,7 @@ cdef struct Loop:
     int input_dtype
     int input_size                 # bytes of an element of the inputs
     int output_size
+    int cost                       # of an element, in times of an addition
 
 cdef Loop* find_loop(int loop, int dtype) noexcept nogil
 cdef int loop_id(str name) except -1

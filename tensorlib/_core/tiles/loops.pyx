@@ -116,6 +116,15 @@ cdef void call_numpy(const Loop* loop, char** inputs, char* output, Py_ssize_t n
 
 # ---- filling the table --------------------------------------------------------------------------
 
+# How long an element takes in these loops, in times of an addition: powers of two, up to 8, as
+# `python -m benchmarks.thresholds` prints them. Others count as 1.
+cdef dict COSTS = {}
+for _cost, _names in ((2, "exp exp2 expm1 log log2 log10 log1p sigmoid tanh sqrt remainder"),
+                      (4, "sinh cosh erf erfc asin acos atan floor_divide div_trunc"),
+                      (8, "sin cos tan atan2 pow lgamma digamma")):
+    COSTS.update(dict.fromkeys(_names.split(), _cost))
+
+
 cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int result,
                   bint strided) except -1:
     cdef Loop* loop = find_loop(loop_id(name), dtype)
@@ -125,6 +134,7 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     loop.input_dtype = dtype
     loop.result = result
     loop.strided = strided
+    loop.cost = COSTS.get(name, 1)
     loop.input_size = ITEMSIZE[dtype]
     loop.output_size = ITEMSIZE[result]
     return 0

@@ -28,7 +28,8 @@ cdef enum:
     TILE = 512               # elements; a slot of a tile takes at most 4 KiB
     WIDE_TILE = 16384        # bytes; three of them fit in the scratch memory of a tile
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
-    GRAIN = 32768            # elements of one parallel chunk
+    GRAIN = 32768            # elements of one parallel chunk, of the cheapest loop on runs
+    LEAST_GRAIN = 4096
     RELEASE_GIL = 16384      # elements from which on the GIL is released
     ROWS = 16                # of a transposition in one chunk, at least
 
@@ -65,7 +66,7 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
         return 0
     era = work_begins()
     with nogil:
-        parallel_for(run_flat, &flat, n, GRAIN)
+        parallel_for(run_flat, &flat, n, GRAIN // loop.cost)
     return work_ends(era)
 
 
@@ -120,8 +121,21 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
             parallel_for(transpose_rows, &plan, plan.dims[0], max(GRAIN // plan.dims[1], ROWS))
     else:
         with nogil:
-            parallel_for(run_range, &plan, numel, GRAIN)
+            parallel_for(run_range, &plan, numel, max(GRAIN // cost(&plan), LEAST_GRAIN))
     return work_ends(era)
+
+
+cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
+    """How long an element takes, in times of the cheapest loop on runs."""
+    cdef const Program* program = plan.program
+    cdef Py_ssize_t found = max(program.n_steps, 1)
+    cdef int i
+    for i in range(program.n_steps):
+        found += program.steps[i].loop.cost - 1
+    for i in range(program.n_inputs + 1):
+        if not (plan.operands[i].linear or plan.operands[i].scalar):
+            found += 1                       # it is gathered, or scattered
+    return found
 
 
 cdef bint is_transposition(const Plan* plan) noexcept:

@@ -1,0 +1,69 @@
+"""What an import of the package does: few files, nothing that is rarely used, no collections."""
+
+import importlib
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+from process import run_python
+
+from tensorlib import _kernels
+from tensorlib._compiled import MODULES, Finder
+
+FILES = """
+import sys, tensorlib
+print(*{module.__file__ for name, module in sys.modules.items()
+        if name.startswith("tensorlib.") and not module.__file__.endswith(".py")})
+"""
+LAZY = {
+    "tensorlib.autograd": ("Function", "checkpoint", "forward_ad", "function", "functional",
+                           "gradcheck", "gradgradcheck"),
+    "tensorlib.func": ("grad", "hessian", "jacrev", "jvp", "vjp"),
+    "tensorlib.graph": ("Summary", "dot", "draw", "summary"),
+    "tensorlib.utils": ("checkpoint",),
+}
+RARE = {"copy", "threading", "traceback", "tensorlib.batch", "tensorlib.autograd.run",
+        "tensorlib.autograd.function", "tensorlib.graph.picture", "tensorlib.io.functions"}
+
+
+def test_the_compiled_modules_lie_in_two_shared_objects():
+    """One for each level of the kernels, of which one is used, and one for all others."""
+    assert {Path(path).name for path in run_python(FILES).split()} == {
+        name + EXTENSION_SUFFIXES[0] for name in ("_compiled", _kernels.level)}
+    assert {"tensorlib._core.tensor.tensor", "tensorlib._kernels.cpu"} <= MODULES
+
+
+@pytest.mark.parametrize("name", ["os", "tensorlib", "tensorlib.ops", "tensorlib._core.none"])
+def test_the_finder_leaves_alone_what_is_not_in_there(name):
+    assert Finder.find_spec(name) is None
+
+
+def test_what_is_rarely_used_is_not_imported():
+    loaded = set(run_python("import tensorlib, sys; print(*sys.modules)").split())
+    assert not loaded & RARE
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_lazy_names_are_there_when_asked_for(module):
+    for name in LAZY[module]:
+        said = run_python(f"import {module} as m; print({name!r} in dir(m)); m.{name}")
+        assert said.split() == ["True"]
+    found = importlib.import_module(module)
+    assert all(getattr(found, name) is getattr(found, name) for name in found.__all__)
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'"):
+        found.nothing
+
+
+@pytest.mark.parametrize("statement, enabled", [("", "True"), ("gc.disable()", "False")])
+def test_the_garbage_collector_is_as_it_was(statement, enabled):
+    said = run_python(f"import gc\n{statement}\nimport tensorlib\nprint(gc.isenabled())")
+    assert said.split() == [enabled]
+
+
+def test_numpys_functions_are_there_from_the_first_call_on():
+    said = run_python("""
+import numpy as np, tensorlib as tl
+x = tl.ones(2)
+print(float(np.sum(x)), type(np.exp(x)).__name__, tl.Tensor.__array_function__.__name__)
+""")
+    assert said.split() == ["2.0", "Tensor", "array_function"]
