@@ -10,11 +10,14 @@ the settings have.
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
+    TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
+    TENSORLIB_COVERAGE=1   tells coverage.py of each line that runs, outside of the kernels
     TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
 """
 
 import os
 import platform
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,14 +33,16 @@ from setuptools.modified import newer_group
 PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
+QUICK = os.environ.get("TENSORLIB_QUICK")
+COVERAGE = os.environ.get("TENSORLIB_COVERAGE") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process. No built-in memset: to clear a new tensor or node of 250 bytes GCC 12
 # writes `rep stos`, which took 13.6 ns on an AMD EPYC, where a call of the C library's took 2.3.
-FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
-         "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
+FLAGS = ["-O1" if QUICK else "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math",
+         "-ffp-contract=fast", "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
          "-Wno-unused-function"]
 LINK_FLAGS = ["-s"] if LINUX and os.environ.get("TENSORLIB_SYMBOLS") != "1" else []
 LEVELS = {"base": []}
@@ -47,6 +52,10 @@ if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _ker
         "v3": ["-march=x86-64-v3"],
         "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
     }
+if QUICK:
+    LEVELS = {QUICK: LEVELS[QUICK]}
+TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
+COMPILED = "tensorlib._compiled"        # the shared object of what is built once
 ONCE = {"cpu"}  # kernel modules that do not depend on the level
 
 DIRECTIVES = {
@@ -63,11 +72,16 @@ DIRECTIVES = {
     "allow_none_for_extension_args": False,
     # what a class of C fields is made of can't be copied field by field: pointers would be shared
     "auto_pickle": False,
+    "linetrace": COVERAGE,
 }
-if DEBUG:
-    FLAGS = ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
-             "-fsanitize=address,undefined", "-ffp-contract=fast"]
-    LINK_FLAGS = ["-fsanitize=address,undefined"]
+if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow is reported
+    SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
+    FLAGS = ["-O1", "-g1", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
+             "-fno-wrapv", SANITIZERS, "-fno-sanitize-recover=all", "-ffp-contract=fast",
+             "-Wno-unused-function"]
+    LINK_FLAGS = [SANITIZERS]
+    LEVELS = {level: flags for level, flags in LEVELS.items()
+              if os.environ.get("TENSORLIB_ISA", level) == level}
 
 
 def dotted(source):
@@ -88,7 +102,7 @@ def extension(name, files):
         list(map(str, files)),
         include_dirs=[numpy.get_include(), str(PACKAGE / "_core"), str(PACKAGE / "_kernels")],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
-                       ("CYTHON_USE_MODULE_STATE", "0")],
+                       ("CYTHON_USE_MODULE_STATE", "0")] + TRACED * (name == COMPILED),
         extra_compile_args=FLAGS,
         extra_link_args=["-pthread", *LINK_FLAGS],
     )
@@ -99,7 +113,7 @@ def extensions():
     once, kernels = [], []
     for source in sources():
         (kernels if depends_on_level(source) else once).append(source)
-    yield extension("tensorlib._compiled", once)
+    yield extension(COMPILED, once)
     for level, flags in LEVELS.items():
         ext = extension(f"tensorlib._kernels.{level}", kernels)
         ext.extra_compile_args = [*FLAGS, *flags]
@@ -125,11 +139,30 @@ MENDED = """    if (PyList_Append(list, x)) return -1;
 """
 
 
+# Of compiled functions that called each other, the innermost alone stands in a traceback, unless
+# the environment asks for all: this is where Cython adds a frame. One there must be: Cython's code
+# takes for granted that an error that it catches has a traceback.
+WITH_FRAMES = """int py_line, const char *filename) {
+    PyCodeObject *py_code = 0;
+"""
+FRAMES_ASKED_FOR = """int py_line, const char *filename) {
+    PyObject *kind, *value, *trace;
+    const char *asked = getenv("TENSORLIB_TRACEBACK");
+    PyErr_Fetch(&kind, &value, &trace);
+    PyErr_Restore(kind, value, trace);
+    if (trace != NULL && (asked == NULL || strcmp(asked, "full") != 0)) return;
+    PyCodeObject *py_code = 0;
+"""
+
+
 def mend(c_file):
-    """Mends what the translator gets wrong."""
+    """Mends what the translator gets wrong, or has no setting for."""
     text = c_file.read_text()
-    if FLAWED in text:
-        c_file.write_text(text.replace(FLAWED, MENDED))
+    mended = text.replace(FLAWED, MENDED)
+    if not DEBUG:
+        mended = mended.replace(WITH_FRAMES, FRAMES_ASKED_FOR)
+    if mended != text:
+        c_file.write_text(mended)
 
 
 class BuildTranslated(build_ext):
@@ -182,6 +215,12 @@ class BuildTranslated(build_ext):
         if not listed.exists() or listed.read_text() != text:
             listed.parent.mkdir(parents=True, exist_ok=True)
             listed.write_text(text)
+
+    def copy_extensions_to_source(self):
+        if COVERAGE:    # which looks for the C files beside the sources
+            for source in sources():
+                shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
+        super().copy_extensions_to_source()
 
     def compile(self, ext, c_file, headers):
         """The object of a C file for one shared object, compiled where it is not up to date."""

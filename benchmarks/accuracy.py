@@ -17,6 +17,7 @@ from pathlib import Path
 
 import mpmath
 import numpy as np
+from hard_angles import hard_angles
 
 from tensorlib import _kernels
 
@@ -45,7 +46,12 @@ most 0.5.
 The page is written by `python benchmarks/accuracy.py`; the figures are of the kernels of level
 {level}. float32 was measured on {sample},
 against the float64 loop. float64 was measured on random and on hard numbers, against long double;
-`erf` and `erfc` against mpmath.
+`erf` and `erfc` against mpmath. The hard numbers of `sin`, `cos` and `tan` are those nearest to
+multiples of pi/2, three for each exponent; no argument is too large for these functions.
+
+Sums add in a tree, so that the error grows with the logarithm of their length; `cumsum` adds
+float32 and half types in float64, and float64 with the errors of its additions. Which bits are
+the same when is in [conventions.md](conventions.md#determinism).
 """
 
 
@@ -102,6 +108,7 @@ def doubles(rng, n):
     turns = np.rint(np.exp2(rng.uniform(0, 40, n))) * (np.pi / 2)
     yield turns * rng.choice([-1, 1], n)
     yield turns + rng.integers(-3, 4, n) * np.spacing(turns)
+    yield hard_angles("float64")
     for border in (709.78, -708.4, -745.13, 26.5, 0.5, 0.55, -1.0, 2.4375, 0.4375):
         yield border + rng.normal(0, 0.02, n // 8)
 

@@ -9,6 +9,7 @@ tensor([2., 4.])
 
 from math import e, inf, nan, pi
 
+from tensorlib._importing import later as _later
 from tensorlib._importing import without_collections as _without_collections
 
 with _without_collections():
@@ -22,7 +23,12 @@ from tensorlib._core.create.creation import contiguous_format, preserve_format, 
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import can_cast, dtype, get_default_dtype, promote_types
 from tensorlib._core.create.generator import Generator, default_generator
+from tensorlib._core.apply.elementwise import IntegerDivisionByZero, UnfitPower, UnsupportedDtype
 from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.sweep.rules import WrongGradient
+from tensorlib._core.tensor.numbers import OutOfRangeError
+from tensorlib.autograd.run import WrongArgument
+from tensorlib.batch.values import DataDependent
 from tensorlib._core.base.pool import get_num_threads, set_num_threads
 from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_printoptions
 from tensorlib._core.base.shape import Size
@@ -49,3 +55,10 @@ globals().update(
 
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
+
+testing = _later("tensorlib.testing")
+
+
+def __dir__():
+    """The public names, which completion offers."""
+    return sorted(name for name in globals() if name not in ("batch", "io") and name[0] != "_")

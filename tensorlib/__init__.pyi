@@ -2,17 +2,18 @@
 
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, TypeAlias
-from numpy import ndarray
+from typing import Any, Literal, TypeAlias, overload
+from numpy import dtype as _numpy_dtype, ndarray
 from tensorlib._core.create.creation import Format
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator as Generator
-from tensorlib._core.tensor.tensor import Tensor as Tensor
+from tensorlib._core.base.shape import Size as Size
+from tensorlib._core.tensor.tensor import Tensor as Tensor, _Extremes, _MinMax
 from tensorlib._core.base.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
-_DType: TypeAlias = _dtype | type
+_DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
@@ -20,6 +21,7 @@ from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import memory as memory
 from tensorlib import ops as ops
+from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib._config import show_config as show_config
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
@@ -128,7 +130,7 @@ def amin(
 ) -> Tensor:
     """The smallest element of all, or over `dim` (an int or several); NaN if one is."""
 
-def aminmax(input: Tensor, *, dim: _Sizes | None = None, keepdim: _bool = False) -> Any:
+def aminmax(input: Tensor, *, dim: _Sizes | None = None, keepdim: _bool = False) -> _MinMax:
     """`amin` and `amax` as a named tuple (min, max)."""
 
 def any(
@@ -551,13 +553,18 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 def matmul(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Matrix product over the last two dims: `input @ other`."""
 
-def max(
-    input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number |
-    None = None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None =
-    None
-) -> Any:
+@overload
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest element of all; along `dim` a named tuple of the largest `values` and the first
     places, `indices`; with another tensor, `maximum` of both."""
+@overload
+def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max(
+    input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
+) -> _Extremes: ...
+@overload
+def max(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
 
 def maximum(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -570,13 +577,18 @@ def mean(
 ) -> Tensor:
     """The mean over all elements, or over `dim` (an int or several); NaN for none."""
 
-def min(
-    input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, other: Tensor | _Number |
-    None = None, axis: _Sizes | None = None, keepdims: _bool | None = None, out: Tensor | None =
-    None
-) -> Any:
+@overload
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest element of all; along `dim` a named tuple of the smallest `values` and the first
     places, `indices`; with another tensor, `minimum` of both."""
+@overload
+def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def min(
+    input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
+) -> _Extremes: ...
+@overload
+def min(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
 
 def minimum(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -628,13 +640,16 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The negative of each element."""
 
-def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Tensor | tuple[Tensor, ...]:
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
     each dim."""
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 
 def norm(
-    input: Tensor, p: _Number | Tensor = 'fro', dim: _Sizes | None = None, keepdim: _bool = False,
-    *, dtype: _DType | None = None, out: Tensor | None = None
+    input: Tensor, p: _Number | _str = 'fro', dim: _Sizes | None = None, keepdim: _bool = False, *,
+    dtype: _DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     """The p-norm of all elements, or over `dim` (an int or several), as of vectors."""
 
@@ -944,11 +959,14 @@ def var_mean(
 def vdot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors."""
 
-def where(
-    condition: Tensor, input: Tensor | _Number | None = None, other: Tensor | _Number | None = None,
-    *, out: Tensor | None = None
-) -> Any:
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]:
     """`input` where the condition holds, else `other`, with broadcasting."""
+@overload
+def where(
+    condition: Tensor, input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
+    None
+) -> Tensor: ...
 
 def zeros(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =

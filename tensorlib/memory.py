@@ -14,3 +14,7 @@ from tensorlib._core.base.storage import (
 )
 
 __all__ = ["OutOfMemoryError", "empty_cache", "reset_peak", "set_cache_limit", "stats"]
+
+
+def __dir__():
+    return sorted(__all__)

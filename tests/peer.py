@@ -56,6 +56,9 @@ DIFFERENCES += [
     *[Difference(name, lambda dtype, _: dtype == "uint8",
                  "a bound that the dtype cannot hold is refused; in PyTorch -1 becomes 255")
       for name in ("clamp", "crossed clamp")],
+    *[Difference(name, lambda *dtypes: len(set(dtypes)) > 1,
+                 "products promote as all other operators; PyTorch's take one dtype")
+      for name in ("matmul", "@", "mm", "mv", "bmm", "dot", "addmm", "addmv", "baddbmm", "inner")],
     Difference(
         "writing a tensor",
         lambda dtype: dtype == "bool",

@@ -1,6 +1,7 @@
 """What the documents say holds: their examples run, their links lead somewhere."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     path for path in [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md")]
     if not path.relative_to(ROOT).parts[0].startswith((".", "build")))
-PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+PYTHON_BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 # In a process of its own, as an example may register an operation.
 RUN = """
@@ -28,7 +30,7 @@ sys.exit(failed and f"{failed} of {attempted} examples failed")
 
 def session(path):
     """The examples of a document that begin with >>>, as one session."""
-    blocks = (match[1] for match in PYTHON_BLOCK.finditer(path.read_text()))
+    blocks = (textwrap.dedent(match[2]) for match in PYTHON_BLOCK.finditer(path.read_text()))
     return "\n".join(block for block in blocks if ">>>" in block)
 
 
@@ -42,6 +44,21 @@ def test_the_examples_run(path):
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_links_lead_to_files(path):
-    missing = [link for link in LINK.findall(path.read_text()) if not (path.parent / link).exists()]
-    assert not missing
+def test_every_example_is_run(path):
+    shown = path.read_text().count(">>> ")
+    mentioned = path.read_text().count("`>>>`")
+    assert session(path).count(">>> ") == shown - mentioned
+
+
+def anchors(path):
+    """What links to the headings of a document end with, as GitHub makes it."""
+    return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+            for text in HEADING.findall(path.read_text())}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_to_files_and_headings(path):
+    for link, heading in LINK.findall(path.read_text()):
+        target = path.parent / link if link else path
+        assert target.exists(), link
+        assert not heading or heading in anchors(target), f"{link}#{heading}"

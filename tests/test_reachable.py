@@ -9,6 +9,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import ops
+from tensorlib._core.sweep.python_nodes import sweep_inside
 from tensorlib.ops import registry
 from tensorlib.testing import assert_close
 
@@ -56,7 +57,7 @@ def test_a_name_may_be_none():
 
 
 @pytest.mark.parametrize("kind", [k for k in TYPES if k.__name__ in (
-    "Node", "Storage", "Rule", "Index", "dtype", "Packed")], ids=lambda kind: kind.__name__)
+    "Node", "Storage", "Rule", "Index", "dtype")], ids=lambda kind: kind.__name__)
 def test_what_compiled_code_alone_fills_cannot_be_made(kind):
     for make in (kind, lambda: kind.__new__(kind)):
         with pytest.raises(TypeError, match="cannot create"):
@@ -163,6 +164,16 @@ def test_a_pickle_of_integers_that_require_a_gradient_is_refused():
     made[4] = True
     with pytest.raises(pickle.UnpicklingError, match="require"):
         tl.ones(2).__reduce_ex__(2)[0](*made)
+
+
+def test_a_sweep_to_what_is_no_tensor_does_not_begin():
+    x = tl.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    with pytest.raises(TypeError):
+        sweep_inside((y,), (tl.tensor(1.0),), (3,))
+    assert tl.is_grad_enabled()
+    y.backward()
+    assert x.grad.tolist() == [2, 2]
 
 
 def test_a_list_that_holds_itself():

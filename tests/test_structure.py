@@ -241,6 +241,48 @@ def test_importing_testing_leaves_hypothesis_for_later():
     assert "hypothesis" in modules_after("from tensorlib.testing import tensors")
 
 
+def test_testing_is_there_without_an_import_of_its_own():
+    """It is imported when it is first used; what was kept before goes on to work."""
+    run_python("""
+import sys
+import tensorlib as tl
+from tensorlib import testing
+assert not any(name.startswith("tensorlib.testing") for name in sys.modules)
+tl.testing.assert_close(tl.ones(2), tl.ones(2))
+import tensorlib.testing as imported
+assert imported is tl.testing and testing.gradcheck is imported.gradcheck
+assert dir(testing) == dir(imported) and testing.__doc__ == imported.__doc__
+assert "__getattr__" not in vars(tl)        # it would make each tl.zeros slower
+try:
+    tl.testing.nothing
+except AttributeError as error:
+    assert "tensorlib.testing" in str(error)
+else:
+    raise AssertionError
+""")
+
+
+@pytest.mark.parametrize("module", [
+    "tensorlib", "tensorlib.autograd", "tensorlib.func", "tensorlib.graph", "tensorlib.memory",
+    "tensorlib.ops", "tensorlib.testing", "tensorlib.utils"])
+def test_completion_shows_public_names_alone(module):
+    found = importlib.import_module(module)
+    names = dir(found)
+    assert len(names) == len(set(names)) and not [name for name in names if name.startswith("_")]
+    assert all(hasattr(found, name) for name in names)
+    if module == "tensorlib":
+        assert {"Tensor", "zeros", "float32", "func", "testing"} <= set(names)
+        assert not {"io", "batch"} & set(names)
+    else:
+        assert set(names) == set(found.__all__)
+
+
+def test_a_tensor_shows_public_names_alone():
+    names = [name for name in dir(tensorlib.Tensor) if not name.startswith("__")]
+    # two that PyTorch's tensors have, and what repr() calls
+    assert {name for name in names if name.startswith("_")} <= {"_base", "_version", "_text"}
+
+
 PUBLIC = [
     module_name(path).removesuffix(".__init__")
     for path in sorted([PACKAGE / "__init__.py", *PACKAGE.glob("*/__init__.py")])

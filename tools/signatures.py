@@ -13,18 +13,26 @@ IMPORTS = [
     ("builtins", "bool", "_bool"), ("builtins", "float", "_float"), ("builtins", "int", "_int"),
     ("builtins", "str", "_str"), ("collections.abc", "Callable", "Callable"),
     ("collections.abc", "Iterator", "Iterator"), ("collections.abc", "Sequence", "Sequence"),
-    ("typing", "Any", "Any"), ("typing", "TypeAlias", "TypeAlias"), ("numpy", "ndarray", "ndarray"),
+    ("typing", "Any", "Any"), ("typing", "Literal", "Literal"),
+    ("typing", "NamedTuple", "NamedTuple"), ("typing", "TypeAlias", "TypeAlias"),
+    ("typing", "overload", "overload"), ("numpy", "dtype", "_numpy_dtype"),
+    ("numpy", "generic", "_scalar"), ("numpy", "ndarray", "ndarray"),
     ("tensorlib._core.create.creation", "Format", "Format"),
     ("tensorlib._core.base.dtypes", "dtype", "_dtype"),
     ("tensorlib._core.create.generator", "Generator", "Generator"),
     ("tensorlib._core.base.shape", "Size", "Size"),
     ("tensorlib._core.tensor.tensor", "Tensor", "Tensor"),
+    ("tensorlib._core.tensor.tensor", "_Extremes", "_Extremes"),
+    ("tensorlib._core.tensor.tensor", "_MinMax", "_MinMax"),
+    ("tensorlib._core.graph.node", "Node", "Node"),
+    ("tensorlib._core.graph.node", "RemovableHandle", "RemovableHandle"),
     ("tensorlib._core.base.device", "device", "_device"),
 ]
 ALIASES = {
     "_Number": "_float | _bool",
     "_Sizes": "_int | Sequence[_int]",
-    "_DType": "_dtype | type",
+    "_Operand": "Tensor | _float | _bool | ndarray[Any, Any] | _scalar",
+    "_DType": "_dtype | _numpy_dtype[Any] | type[Any]",
     "_Device": "_device | _str",
 }
 
@@ -56,15 +64,14 @@ EXCEPTIONS = {
     ("narrow", "start"): "_int | Tensor", ("random_", "from_"): "_int", ("random_", "to"): "_int",
     ("uniform_", "from_"): "_float", ("uniform_", "to"): "_float",
     ("flatten", "start_dim"): "_int", ("manual_seed", "seed"): "_int",
-    ("where", "input"): "Tensor | _Number",
+    ("where", "input"): "Tensor | _Number", ("norm", "p"): "_Number | _str",
 }
 
 # Functions and methods that do not return one tensor.
 RETURNS = {
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
     "allclose": "_bool", "equal": "_bool", "is_tensor": "_bool",
-    "nonzero": "Tensor | tuple[Tensor, ...]", "where": "Any", "max": "Any", "min": "Any",
-    "aminmax": "Any", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
+    "aminmax": "_MinMax", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
     "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",
     "set_default_dtype": "None", "set_num_threads": "None", "get_num_threads": "_int",
     "get_default_dtype": "_dtype", "promote_types": "_dtype", "can_cast": "_bool",
@@ -72,12 +79,60 @@ RETURNS = {
     "reset_peak": "None", "set_cache_limit": "None", "stats": "dict[_str, _int]",
     "backward": "None", "data_ptr": "_int", "dim": "_int", "element_size": "_int",
     "is_complex": "_bool", "is_contiguous": "_bool", "is_floating_point": "_bool",
-    "item": "_Number", "nelement": "_int", "numel": "_int", "numpy": "ndarray[Any, Any]",
-    "register_hook": "Any", "retain_grad": "None", "size": "Any", "storage_offset": "_int",
-    "stride": "Any", "tolist": "Any", "get_state": "Tensor", "set_state": "Generator",
+    "item": "_Number", "name": "_str", "nelement": "_int", "numel": "_int",
+    "numpy": "ndarray[Any, Any]", "to_numpy": "ndarray[Any, Any]",
+    "register_hook": "RemovableHandle", "register_prehook": "RemovableHandle",
+    "register_post_accumulate_grad_hook": "RemovableHandle",
+    "retain_grad": "None", "storage_offset": "_int", "remove": "None",
+    "tolist": "Any", "is_inference": "_bool", "is_shared": "_bool",
+    "get_state": "Tensor", "set_state": "Generator",
     "clone_state": "Generator", "backward_all": "None", "add_rule": "None",
     "add_tangent": "Any", "grad": "tuple[Tensor, ...]",
 }
+
+# Functions whose result depends on what they are given: (parameters, result) of each form. A method
+# has `self` in the place of the first parameter.
+_EXTREME = [
+    ("input: Tensor, *, out: Tensor | None = None", "Tensor"),
+    ("input: Tensor, other: Tensor, *, out: Tensor | None = None", "Tensor"),
+    ("input: Tensor, dim: _int, keepdim: _bool = False, *,"
+     " out: tuple[Tensor, Tensor] | None = None", "_Extremes"),
+    ("input: Tensor, *, axis: _int, keepdims: _bool = False", "_Extremes"),
+]
+OVERLOADS = {
+    "max": _EXTREME, "min": _EXTREME,
+    "nonzero": [("input: Tensor, *, as_tuple: Literal[False] = False", "Tensor"),
+                ("input: Tensor, *, as_tuple: Literal[True]", "tuple[Tensor, ...]")],
+    "where": [("condition: Tensor", "tuple[Tensor, ...]"),
+              ("condition: Tensor, input: Tensor | _Number, other: Tensor | _Number, *,"
+               " out: Tensor | None = None", "Tensor")],
+    "Node.register_hook": [("self, hook: Callable[..., Any]", "RemovableHandle")],
+    "Node.register_prehook": [("self, hook: Callable[..., Any]", "RemovableHandle")],
+    "size": [("self, dim: None = None", "Size"), ("self, dim: _int", "_int")],
+    "stride": [("self, dim: None = None", "tuple[_int, ...]"), ("self, dim: _int", "_int")],
+}
+
+
+def forms(name, function, owner=""):
+    """The forms of a function with their types: pairs of the parameters' text and the result's."""
+    known = OVERLOADS.get(f"{owner}.{name}", OVERLOADS.get(name))
+    if known is None or owner not in ("", "Tensor", "Node"):
+        return [typed(name, function, owner)]
+    if owner and name == "where":           # x.where(condition, other) is the form with both
+        return [("self, condition: Tensor, other: Tensor | _Number", "Tensor")]
+    check_names(name, function, [text for text, _ in known])
+    if owner and not known[0][0].startswith("self"):
+        return [("self" + text.removeprefix("input: Tensor"), result) for text, result in known]
+    return known
+
+
+def check_names(name, function, texts):
+    """Raises ValueError where a form names a parameter that the function does not have."""
+    own = {p.name for p in parameters(name, function)} | {"self"}
+    for text in texts:
+        strange = set(re.findall(r"(\w+):", text)) - own
+        if strange and not {"args", "kwargs"} & own:
+            raise ValueError(f"{name}: no parameter {', '.join(sorted(strange))} in {sorted(own)}")
 
 
 def parameters(name, function):
@@ -154,4 +209,5 @@ def _stars(parameter):
 def _default(parameter, equals):
     if parameter.default is Parameter.empty:
         return ""
-    return f"{equals}{parameter.default!r}"
+    default = parameter.default
+    return f"{equals}{default.__name__ if callable(default) else repr(default)}"

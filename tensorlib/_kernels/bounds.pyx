@@ -1,9 +1,11 @@
-"""Loops that bound: clamp and relu.
+"""Loops that bound, clamp and relu, and one that goes from one bound to another, lerp.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+
+from tensorlib._kernels.vecmath cimport floating, magnitude
 
 ctypedef fused real:
     uint8_t
@@ -38,6 +40,16 @@ cdef void relu_run(const real* x, real* y, Py_ssize_t n) noexcept nogil:
         y[i] = zero if x[i] < 0 else x[i]
 
 
+cdef void lerp_run(const floating* a, const floating* b, const floating* w, floating* y,
+                   Py_ssize_t n) noexcept nogil:
+    """y := a + w * (b - a), from the nearer end, so that a and b come out exactly"""
+    cdef Py_ssize_t i
+    cdef floating one = 1, half = 0.5, way
+    for i in range(n):
+        way = b[i] - a[i]
+        y[i] = a[i] + w[i] * way if magnitude(w[i]) < half else b[i] - way * (one - w[i])
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     dtypes = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64")
@@ -50,4 +62,6 @@ def table():
         <size_t>&relu_run[int32_t], <size_t>&relu_run[int64_t], <size_t>&relu_run[float],
         <size_t>&relu_run[double])
     return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
-        ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)]
+        ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)] + [
+        ("lerp", ("float32",) * 3, "float32", <size_t>&lerp_run[float]),
+        ("lerp", ("float64",) * 3, "float64", <size_t>&lerp_run[double])]

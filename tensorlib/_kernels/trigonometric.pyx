@@ -1,7 +1,7 @@
 """Trigonometric loops: y := f(x), float32 and float64.
 
-Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). What
-needs libm is looked for in blocks of 1024 elements, which stay in the first-level cache.
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). What is far
+is looked for in blocks of 1024 elements, which stay in the first-level cache.
 """
 
 from tensorlib._kernels.vecmath cimport floating

@@ -2,16 +2,26 @@
 
 The argument is reduced by a multiple n of pi/2 in as many parts as leave the remainder exact to
 more than its own digits (Cody & Waite). Float reduces in double. Beyond the bound a loop calls
-`sin_far` and its like, element by element: libm with the reduction of Payne & Hanek.
-"""
+`sin_far` and its like, element by element, which reduce by the digits of 2/pi (Payne & Hanek).
+The C library is not asked there: glibc 2.36 is off by 136,921 ulp in cos(0x1.69eab0985179bp+246).
 
-from libc.math cimport (
-    cos as libm_cos, cosf as libm_cosf, sin as libm_sin, sinf as libm_sinf, tan as libm_tan,
-    tanf as libm_tanf)
+Sources: Payne and Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM Newsletter 18(1),
+1983; Muller et al., Handbook of Floating-Point Arithmetic, for how near a double comes to a
+multiple of pi/2.
+"""
 
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, magnitude, poly3, poly4, poly5, poly6,
     product_error, uint32_t, uint64_t)
+
+
+cdef extern from "two_over_pi.h" nogil:
+    const uint64_t TWO_OVER_PI[20]
+
+
+cdef extern from *:
+    ctypedef uint64_t uint128 "unsigned __int128"    # Cython needs no more than its name
+    int __builtin_clzll(uint64_t x) noexcept nogil
 
 
 cdef inline bint is_far(floating x) noexcept nogil:
@@ -56,6 +66,49 @@ cdef inline double reduce_double(double x, uint64_t* quadrant, double* tail) noe
     return a
 
 
+cdef inline double reduce_far(double x, uint64_t* quadrant, double* tail) noexcept nogil:
+    """As `reduce_double`, for any finite |x| >= 2**-10."""
+    cdef uint64_t bits = bits64(x), sign = bits & 0x8000000000000000u
+    cdef uint64_t digits = (bits & 0xFFFFFFFFFFFFFu) | 0x10000000000000u
+    # x = digits * 2**e. The digits of 2/pi are read from the one of weight 2**(1 - e) on: those
+    # before it make multiples of 4. No double but 0 is nearer than 2**-62 to a multiple of pi/2, so
+    # 192 of them leave a remainder of 75 and more.
+    cdef uint64_t first = (bits >> 52 & 0x7FF) - 1013    # e + 62
+    cdef const uint64_t* word = TWO_OVER_PI + (first >> 6)
+    cdef int shift = first & 63
+    cdef uint64_t top, middle, bottom, negative
+    cdef uint128 product
+    cdef double high, low, unit, a
+    product = <uint128>(word[2] << shift | (word[3] >> 1) >> (63 - shift)) * digits
+    bottom = <uint64_t>product
+    product = (<uint128>(word[1] << shift | (word[2] >> 1) >> (63 - shift)) * digits
+               + <uint64_t>(product >> 64))
+    middle = <uint64_t>product
+    top = ((word[0] << shift | (word[1] >> 1) >> (63 - shift)) * digits
+           + <uint64_t>(product >> 64))
+    # Two digits before the point, 190 behind it; the first of these rounds the quadrant.
+    negative = -(top >> 61 & 1)
+    quadrant[0] = (top >> 62) - negative
+    top = (top << 2 | middle >> 62) ^ negative
+    middle = (middle << 2 | bottom >> 62) ^ negative
+    bottom = (bottom << 2) ^ negative
+    shift = __builtin_clzll(top | 1)
+    top = top << shift | (middle >> 1) >> (63 - shift)
+    middle = middle << shift | (bottom >> 1) >> (63 - shift)
+    unit = from_bits64((<uint64_t>(970 - shift) << 52) | (negative & 0x8000000000000000u) ^ sign)
+    high = <double>(top >> 11) * unit
+    low = <double>(top << 53 | middle >> 11) * 5.421010862427522e-20 * unit    # 2**-64
+    if sign:
+        quadrant[0] = -quadrant[0]
+    # times pi/2, in two parts
+    a = high * 1.5707963267948966
+    tail[0] = (product_error(high, <double>1.5707963267948966, a)
+               + (high * 6.123233995736766e-17 + low * 1.5707963267948966))
+    high = a + tail[0]
+    tail[0] = (a - high) + tail[0]
+    return high
+
+
 cdef inline double sin_series(double z) noexcept nogil:
     """(sin(r) / r - 1 + r**2 / 6) / r**4 for z = r**2, |r| <= pi/4; error 2**-58"""
     return poly5(z, 1.5896503221436504e-10, -2.5050753228755377e-08, 2.755731366178656e-06,
@@ -86,10 +139,19 @@ cdef inline double cos_parts(double r, double tail, double* low) noexcept nogil:
     return high
 
 
+cdef inline double sin_reduced(double r, double tail, uint64_t quadrant) noexcept nogil:
+    """sin(r + tail + quadrant * pi/2) for |r| <= pi/4"""
+    cdef double low
+    cdef double sine = sin_parts(r, tail, &low)
+    cdef double cosine = cos_parts(r, tail, &low)
+    sine = cosine if quadrant & 1 else sine
+    return from_bits64(bits64(sine) ^ ((quadrant & 2) << 62))
+
+
 cdef inline floating sin_shifted(floating x, uint64_t quarters) noexcept nogil:
     """sin(x + quarters * pi/2), for x not far"""
     cdef uint64_t quadrant
-    cdef double tail, low, sine, cosine
+    cdef double tail
     cdef float r, z, s, c
     if floating is float:
         r = <float>reduce_float(x, &quadrant)
@@ -103,11 +165,7 @@ cdef inline floating sin_shifted(floating x, uint64_t quarters) noexcept nogil:
         return from_bits32(bits32(s) ^ (<uint32_t>(quadrant & 2) << 30))
     else:
         x = reduce_double(x, &quadrant, &tail)
-        quadrant += quarters
-        sine = sin_parts(x, tail, &low)
-        cosine = cos_parts(x, tail, &low)
-        sine = cosine if quadrant & 1 else sine
-        return from_bits64(bits64(sine) ^ ((quadrant & 2) << 62))
+        return sin_reduced(x, tail, quadrant + quarters)
 
 
 cdef inline floating sin(floating x) noexcept nogil:
@@ -120,10 +178,28 @@ cdef inline floating cos(floating x) noexcept nogil:
     return sin_shifted(x, 1)
 
 
+cdef inline double tan_reduced(double r, double tail, uint64_t quadrant) noexcept nogil:
+    """tan(r + tail + quadrant * pi/2) for |r| <= pi/4: sin / cos, divided with their low parts"""
+    cdef double sine_low, cosine_low, quotient, product, swap
+    cdef double sine = sin_parts(r, tail, &sine_low)
+    cdef double cosine = cos_parts(r, tail, &cosine_low)
+    cdef bint odd = quadrant & 1
+    swap = -cosine if odd else sine
+    cosine = sine if odd else cosine
+    sine = swap
+    swap = -cosine_low if odd else sine_low
+    cosine_low = sine_low if odd else cosine_low
+    sine_low = swap
+    quotient = sine / cosine
+    product = quotient * cosine
+    tail = ((sine - product) - product_error(quotient, cosine, product)) + sine_low
+    return quotient + (tail - quotient * cosine_low) / cosine
+
+
 cdef inline floating tan(floating x) noexcept nogil:
-    """sin / cos, for x not far; double divides them with their low parts"""
+    """for x not far"""
     cdef uint64_t quadrant
-    cdef double r, z, tail, sine, cosine, sine_low, cosine_low, quotient, product, swap
+    cdef double r, z, tail, sine, cosine
     cdef bint odd
     if floating is float:
         r = reduce_float(x, &quadrant)
@@ -137,38 +213,26 @@ cdef inline floating tan(floating x) noexcept nogil:
         return x if x == 0 else <float>((-cosine if odd else sine) / (sine if odd else cosine))
     else:
         r = reduce_double(x, &quadrant, &tail)
-        sine = sin_parts(r, tail, &sine_low)
-        cosine = cos_parts(r, tail, &cosine_low)
-        odd = quadrant & 1
-        swap = -cosine if odd else sine
-        cosine = sine if odd else cosine
-        sine = swap
-        swap = -cosine_low if odd else sine_low
-        cosine_low = sine_low if odd else cosine_low
-        sine_low = swap
-        quotient = sine / cosine
-        product = quotient * cosine
-        tail = ((sine - product) - product_error(quotient, cosine, product)) + sine_low
-        quotient = quotient + (tail - quotient * cosine_low) / cosine
-        return x if magnitude(x) < 1e-150 else quotient  # the error of the product underflows
+        r = tan_reduced(r, tail, quadrant)
+        return x if magnitude(x) < 1e-150 else r    # the error of the product underflows
 
 
 cdef inline floating sin_far(floating x) noexcept nogil:
-    if floating is float:
-        return libm_sinf(x)
-    else:
-        return libm_sin(x)
+    cdef uint64_t quadrant
+    cdef double tail
+    cdef double r = reduce_far(x, &quadrant, &tail)
+    return <floating>sin_reduced(r, tail, quadrant)
 
 
 cdef inline floating cos_far(floating x) noexcept nogil:
-    if floating is float:
-        return libm_cosf(x)
-    else:
-        return libm_cos(x)
+    cdef uint64_t quadrant
+    cdef double tail
+    cdef double r = reduce_far(x, &quadrant, &tail)
+    return <floating>sin_reduced(r, tail, quadrant + 1)
 
 
 cdef inline floating tan_far(floating x) noexcept nogil:
-    if floating is float:
-        return libm_tanf(x)
-    else:
-        return libm_tan(x)
+    cdef uint64_t quadrant
+    cdef double tail
+    cdef double r = reduce_far(x, &quadrant, &tail)
+    return <floating>tan_reduced(r, tail, quadrant)

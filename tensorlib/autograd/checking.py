@@ -58,6 +58,9 @@ def gradcheck(
     Raises: GradcheckError for a wrong gradient, unless raise_exception=False, which returns False.
     ValueError for inputs that cannot be checked.
 
+    Source: Nocedal and Wright, Numerical Optimization, second edition (Springer, 2006), section
+    8.1, for the finite differences.
+
     >>> import tensorlib
     >>> x = tensorlib.tensor([0.5, -2.0], dtype=tensorlib.float64, requires_grad=True)
     >>> gradcheck(lambda x: x.sin() * x, x)

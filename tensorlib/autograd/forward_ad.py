@@ -108,6 +108,9 @@ def make_dual(tensor, tangent, *, level=None):
 
     Raises: TypeError for what is no Tensor, ValueError for one that is not floating, RuntimeError
     for another shape or dtype, for a tensor that has a tangent, and outside of a level.
+
+    Source: Baydin, Pearlmutter, Radul and Siskind, "Automatic differentiation in machine learning:
+    a survey", Journal of Machine Learning Research 18(153), 2018.
     """
     for name, x in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(x, Tensor):

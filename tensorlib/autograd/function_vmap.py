@@ -4,17 +4,10 @@ A Function with a `vmap` of its own says how. One with `generate_vmap_rule = Tru
 backward and jvp run on what stands for all examples. Any other runs example by example.
 """
 
-from typing import NamedTuple
-
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch import Batched, Level, innermost, is_at, one_by_one, seen, batch_of
-
-
-class VmapInfo(NamedTuple):
-    """What the `vmap` of a Function is told of the batch."""
-
-    batch_size: int
-    randomness: str
+from tensorlib.batch import (
+    Batched, Level, VmapInfo, innermost, is_at, one_by_one, seen, batch_of,
+)
 
 
 def run_forward(function, ctx, args):

@@ -120,7 +120,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
     Shapes: `v` and the product have those of the inputs.
     Raises: as `jvp`, and RuntimeError for an output of more than one element.
-    Source: "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
+    Source: Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
 
     >>> x = tensorlib.tensor([1.0, 2.0])
     >>> hvp(lambda x: (x * x * x).sum(), x, tensorlib.ones(2))

@@ -2,6 +2,7 @@
 
 from tensorlib._core.arrays.operands cimport scalar_tensor
 from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.sweep.sweep cimport run_backward
@@ -15,7 +16,9 @@ from tensorlib.autograd.graph import GradientEdge
 cdef int check_root(Tensor x, int i) except -1:
     if not requires_grad(x):
         raise RuntimeError(
-            f"backward: element {i} of tensors does not require grad and does not have a grad_fn")
+            f"backward: element {i} of tensors does not require grad and does not have a grad_fn: "
+            "call requires_grad_() on the leaves whose gradients are wanted before computing it "
+            "from them, outside of no_grad and by operations that have a gradient")
     return 0
 
 
@@ -55,13 +58,17 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     Raises: RuntimeError for a tensor without a graph, a missing gradient or one of another shape, a
     second sweep through released values, a saved value that was overwritten; TypeError for a
     gradient that is no Tensor.
+    Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
     >>> x = tensorlib.tensor([1., 2.], requires_grad=True)
     >>> (x * x).backward(tensorlib.tensor([1., 10.]))
     >>> x.grad
     tensor([ 2., 40.])
     """
-    cdef Tensor x = self
+    cdef Tensor x
+    if not isinstance(self, Tensor):
+        raise TypeError(f"backward: self must be a Tensor, not {type(self).__name__}")
+    x = <Tensor>self
     check_root(x, 0)
     run_backward((x,), (first_gradient(x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
@@ -70,7 +77,7 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
 
 
 cdef tuple as_tensors(str name, object given):
-    cdef tuple tensors = (given,) if isinstance(given, Tensor) else tuple(given)
+    cdef tuple tensors = (given,) if isinstance(given, Tensor) else items(given, LARGEST)
     for x in tensors:
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected Tensors, got {type(x).__name__}")
@@ -79,18 +86,23 @@ cdef tuple as_tensors(str name, object given):
 
 cdef Tensor at_edge(str name, object edge):
     """What stands for the input whose gradient is computed at `edge`: the leaf, or a mere mark."""
-    cdef Node node = edge.node
+    cdef Node node
     cdef Tensor x
-    if not 0 <= edge.output_nr < node.n_outputs:
-        raise RuntimeError(f"{name}: the GradientEdge names output {edge.output_nr} of "
-                           f"{node.name()}, which has {node.n_outputs}")
+    cdef Py_ssize_t slot = edge.output_nr
+    if not isinstance(edge.node, Node):
+        raise TypeError(f"{name}: the node of a GradientEdge must be a node of the graph, not "
+                        f"{type(edge.node).__name__}")
+    node = <Node>edge.node
+    if not 0 <= slot < node.n_outputs:
+        raise RuntimeError(f"{name}: the GradientEdge names output {slot} of {node.name()}, which "
+                           f"has {node.n_outputs}")
     if node.is_leaf:
         return node.variable
     if name == "backward":
         raise RuntimeError("backward: inputs has a GradientEdge of a result, which has no .grad to "
                            "accumulate into; use autograd.grad")
     x = new_scalar(FLOAT32)
-    x.grad_node, x.slot = node, edge.output_nr
+    x.grad_node, x.slot = node, <int>slot
     return x
 
 
@@ -99,7 +111,8 @@ cdef tuple as_inputs(str name, object given):
     if isinstance(given, GradientEdge):
         given = (given,)
     if not isinstance(given, Tensor):
-        given = [at_edge(name, x) if isinstance(x, GradientEdge) else x for x in given]
+        given = [at_edge(name, x) if isinstance(x, GradientEdge) else x
+                 for x in items(given, LARGEST)]
     tensors = as_tensors(name, given)
     if not tensors:
         raise RuntimeError(f"{name}: inputs argument cannot be empty")
@@ -125,7 +138,7 @@ cdef set as_no_grad_set(str name, object given, tuple roots):
     cdef Node node
     if given is None:
         return None
-    cdef tuple values = (given,) if isinstance(given, (Tensor, str)) else tuple(given)
+    cdef tuple values = (given,) if isinstance(given, (Tensor, str)) else items(given, LARGEST)
     for x in values:
         if not isinstance(x, (Tensor, str)):
             raise TypeError(f"{name}: no_grad_set takes Tensors and names of leaves, got "
@@ -148,7 +161,7 @@ cdef tuple as_gradients(str name, tuple roots, object given):
     if given is None:
         gradients = (None,) * len(roots)
     else:
-        gradients = (given,) if isinstance(given, Tensor) else tuple(given)
+        gradients = (given,) if isinstance(given, Tensor) else items(given, LARGEST)
     if len(gradients) != len(roots):
         raise RuntimeError(f"{name}: got {len(roots)} tensors and {len(gradients)} gradients")
     for i in range(len(roots)):
@@ -213,7 +226,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False")
-    inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
+    inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else items(inputs, LARGEST)
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
     gradients = as_gradients("grad", roots, grad_outputs)
     zero = as_no_grad_set("grad", no_grad_set, roots)

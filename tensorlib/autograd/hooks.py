@@ -2,8 +2,10 @@
 
 import weakref
 
-from tensorlib._core.sweep.hooks import add_accumulated_hook, add_hook, add_retaining_hook
-from tensorlib._core.tensor.tensor import attach
+from tensorlib._core.graph.attached import (
+    add_accumulated_hook, add_hook, add_retaining_hook,
+)
+from tensorlib.ops.publish import attach_checked
 
 
 def register_hook(self, hook):
@@ -83,6 +85,5 @@ class Keep:
             x.grad = g if x.grad is None else x.grad + g
 
 
-attach("register_hook", register_hook)
-attach("register_post_accumulate_grad_hook", register_post_accumulate_grad_hook)
-attach("retain_grad", retain_grad)
+for _function in (register_hook, register_post_accumulate_grad_hook, retain_grad):
+    attach_checked(_function.__name__, _function)

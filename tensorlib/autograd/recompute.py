@@ -132,7 +132,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
 
     Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values;
     RuntimeError if an argument was overwritten since, by the function itself too.
-    Source: "Training deep nets with sublinear memory cost", arXiv:1604.06174.
+    Source: Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory cost" (2016).
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> y = checkpoint(lambda x: x.exp().sin(), x)

@@ -7,7 +7,7 @@ They say which arguments are differentiated, check what they are given and choos
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batching import recording_of
 from tensorlib.autograd.jacobians import columns_of, rows_of
-from tensorlib.autograd.tree import flatten, flatten_tensors, unflatten
+from tensorlib.autograd.tree import as_leaf, flatten, flatten_tensors, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 
 ones_like = FUNCTIONS["ones_like"]
@@ -16,17 +16,22 @@ ones_like = FUNCTIONS["ones_like"]
 class WrongArgument(ValueError, TypeError):
     """A leaf that is no Tensor: ValueError is PyTorch's error for it, TypeError what it is."""
 
+    __module__ = "tensorlib"
+
 
 def checked_inputs(name, container):
     """The tensors in a container that is differentiated, and its structure.
 
+    Numbers and arrays in it become tensors.
     Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
     """
     leaves, structure = flatten(container, f"{name}: the container of arguments")
+    leaves = [as_leaf(leaf) for leaf in leaves]
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors or "
-                                f"containers of Tensors; got {type(leaf).__name__}")
+            raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors, "
+                                "numbers, arrays or containers of these; got "
+                                f"{type(leaf).__name__}")
         if not leaf.is_floating_point():
             raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
                                f"gradients; got {leaf.dtype}")

@@ -10,6 +10,7 @@ What a rule knows of the run of its operation it has from a source: a node, whic
 
 from tensorlib._core.layout.views import zeros
 from tensorlib._core.sweep import graph_reader, rules
+from tensorlib.ops.primitive import NoForwardRule, Primitive
 
 
 def tangent_of(op, source, tangents):
@@ -26,9 +27,9 @@ def check_derivative(op):
     if not op.differentiable:
         raise RuntimeError(f"jvp: {op.name} has no derivative")
     if op.linearity not in RULES:
-        raise RuntimeError(
-            f"jvp: {op.name} has no forward-mode rule; declare it linear or multilinear, or add "
-            f"@{op.name}.jvp")
+        remedy = "give it one by ops.defjvp" if isinstance(op.function, Primitive) else (
+            f"declare it linear or multilinear, or add @{op.name}.jvp")
+        raise NoForwardRule(f"jvp: {op.name} has no forward-mode rule; {remedy}")
 
 
 def linear_tangent(op, source, tangents):

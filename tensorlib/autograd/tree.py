@@ -4,6 +4,9 @@
 again with other leaves. A dict's leaves are in the order of its keys as they were put in.
 """
 
+import numpy as np
+
+from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.tensor.tensor import Tensor
 
 
@@ -124,9 +127,20 @@ def _arranged(places, structure):
     return places
 
 
+def as_leaf(value, dtype=None):
+    """A number or an array of NumPy's as a new tensor; anything else as it is.
+
+    Nothing is shared with an array, which its owner may write while a graph needs the values.
+    """
+    if isinstance(value, Tensor) or not isinstance(value, (int, float, np.generic, np.ndarray)):
+        return value
+    return tensor(value, dtype=dtype)
+
+
 def flatten_tensors(name, what, container):
     """The leaves of a container of tensors, and its structure. Raises: RuntimeError for others."""
     leaves, structure = flatten(container, f"{name}: {what}")
+    leaves = [as_leaf(leaf) for leaf in leaves]
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"{name}: {what} must be Tensors or containers of Tensors; got "

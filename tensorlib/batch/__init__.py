@@ -5,6 +5,7 @@ from tensorlib.batch.rules import one_by_one, warn_of_loop
 from tensorlib.batch.values import (
     Batched,
     Level,
+    VmapInfo,
     as_example,
     has_rule,
     innermost,
@@ -14,6 +15,6 @@ from tensorlib.batch.values import (
     batch_of,
 )
 
-__all__ = ["Batched", "Level", "adjoints", "as_example", "batch_of", "has_rule", "indexing",
-           "innermost", "is_at", "one_by_one", "running_levels", "scattering", "seen",
+__all__ = ["Batched", "Level", "VmapInfo", "adjoints", "as_example", "batch_of", "has_rule",
+           "indexing", "innermost", "is_at", "one_by_one", "running_levels", "scattering", "seen",
            "warn_of_loop"]

@@ -18,6 +18,7 @@ from tensorlib.batch.values import (
     ELEMENTWISE,
     OTHERS,
     Batched,
+    VmapInfo,
     aligned,
     is_at,
     rule,
@@ -313,8 +314,24 @@ def outside():
 
 @rule(OTHERS)
 def looped(op, level, tensors, attributes):
-    """Example by example, with one warning for each operation."""
+    """By the rule of a primitive, else example by example, with one warning for each operation."""
+    batching = getattr(op.function, "batching", None)
+    if batching is not None:
+        return by_rule(op, batching, level, tensors[0] if op.variadic else tensors, attributes)
     return one_by_one(op.name, op.function, level, tensors, attributes)
+
+
+def by_rule(op, batching, level, tensors, attributes):
+    """The batch that the batching rule of a primitive gives. Raises: RuntimeError."""
+    dims = tuple(0 if is_at(x, level) else None for x in tensors)
+    values = [x.value if d == 0 else x for x, d in zip(tensors, dims)]
+    result = batching(VmapInfo(level.size, level.randomness), dims, *values, **attributes)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(f"{op.name}: its batching rule must return (output, out_dim)")
+    output, place = result
+    if place is None:
+        return output.expand((level.size, *output.shape))
+    return output.movedim(place, 0)
 
 
 def one_by_one(name, function, level, args, options):

@@ -9,6 +9,7 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 import threading
 from functools import partial
 from itertools import repeat
+from typing import NamedTuple
 
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
@@ -90,6 +91,13 @@ def seen(result, level):
     return type(result)(*wrapped) if hasattr(result, "_fields") else tuple(wrapped)
 
 
+class VmapInfo(NamedTuple):
+    """What a batching rule from outside is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
 RULES = {}           # what does an operation, by its name
 ELEMENTWISE, OTHERS = "(element-wise)", "(others)"   # the rules of those without one of their own
 
@@ -104,7 +112,7 @@ def rule(*names):
 
 def has_rule(op):
     """Whether an operation runs on a batch at once."""
-    return op.elementwise or op.name in RULES
+    return op.elementwise or op.name in RULES or hasattr(op.function, "batching")
 
 
 def tensor_argument(op, place, x):
@@ -118,6 +126,8 @@ def tensor_argument(op, place, x):
 
 class DataDependent(RuntimeError, TypeError):
     """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
+
+    __module__ = "tensorlib"
 
 
 class Batched:
@@ -241,7 +251,12 @@ class Batched:
         raise RuntimeError("vmap: an example of a batch can't be pickled or copied as an object; "
                            "clone() it")
 
-    __float__ = __int__ = __index__ = tolist = numpy = __array__ = item
+    __float__ = __int__ = __index__ = tolist = numpy = to_numpy = item
+
+    def __array__(self, dtype=None, copy=None):
+        """Raises: RuntimeError, since the examples have different elements."""
+        raise DataDependent("vmap: a Tensor that differs between the examples of the batch can't "
+                            "become an array; numpy.stack([...]) puts Tensors together")
 
     def __getattr__(self, name):
         if hasattr(Tensor, name):
@@ -372,7 +387,10 @@ def batch_of(x, level):
 def _inplace(function):
     """The method that writes what a function gives into the value itself."""
     def method(self, *args, **kwargs):
-        result = function(self, *args, **kwargs)
+        old = self
+        if any(getattr(x, "requires_grad", False) for x in (self, *args, *kwargs.values())):
+            old = FUNCTIONS["clone"](self)      # the graph may keep it, and it is written over
+        result = function(*(old if x is self else x for x in (self, *args)), **kwargs)
         if result.level is not self.level:
             raise RuntimeError("vmap: a tensor of an outer batch can't be written in place with "
                                "values that differ between the examples of an inner one")

@@ -1,6 +1,14 @@
 """Which arguments a transform differentiates, and in which directions."""
 
-from tensorlib.autograd.tree import flatten_as, flatten_tensors
+import functools
+
+from tensorlib._core.base.error_names import one_frame
+from tensorlib.autograd.tree import as_leaf, flatten_as, flatten_tensors
+
+
+def entry(function):
+    """A function that users call, whose errors show one frame of the library above theirs."""
+    return functools.wraps(function)(one_frame(function))
 
 
 def places_of(name, argnums, count):
@@ -35,6 +43,7 @@ def directions_of(name, what, container, structure, like, tensors):
     `tensors`. Raises: RuntimeError for another structure or shape, and for what is no Tensor.
     """
     given = flatten_as(name, f"{what}s", container, structure, like)
+    given = [as_leaf(x, own.dtype) for x, own in zip(given, tensors)]
     flatten_tensors(name, f"{what}s", given)
     for i, (x, own) in enumerate(zip(given, tensors)):
         if x.shape != own.shape:

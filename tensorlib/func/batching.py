@@ -1,9 +1,11 @@
 """A call of what `vmap` made: the arguments become batches, and the results what they hold."""
 
+from numpy import ndarray
+
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tree import flatten, unflatten
+from tensorlib.autograd.tree import as_leaf, flatten, unflatten
 from tensorlib.batch import Batched, Level, batch_of, is_at
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -13,6 +15,7 @@ cat = FUNCTIONS["cat"]
 def vectorized_call(func, args, kwargs, in_dims, out_dims, randomness, chunk_size):
     """What `vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)` gives for a call."""
     leaves, structure = flatten(args, "vmap: the container of arguments")
+    leaves = [as_leaf(x) if isinstance(x, ndarray) else x for x in leaves]
     dims = placed_dims(in_dims, leaves, structure)
     size = batch_size(leaves, dims)
     batches = [x.movedim(d, 0) if d else x for x, d in zip(leaves, dims)]
@@ -53,6 +56,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
         given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
         result = func(*unflatten(structure, given), **kwargs)
         outputs, shape = flatten(result, "vmap: the container of results")
+        outputs = [as_leaf(x) for x in outputs]
         for x in outputs:
             if not isinstance(x, Tensor):
                 raise ValueError("vmap: the function must only return Tensors, got "

@@ -6,10 +6,12 @@ The function is recorded once; tangents go through its graph by the operations' 
 import functools
 
 from tensorlib.autograd.run import Run
-from tensorlib.func.arguments import directions_of, places_of
+from tensorlib.func.arguments import directions_of, entry, places_of
 from tensorlib.func.reverse import grad, jacrev, vjp
+from tensorlib.ops.primitive import NoForwardRule
 
 
+@entry
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(output, tangent), or (output, tangent, aux), of `func` at `primals` towards `tangents`.
 
@@ -19,6 +21,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     Shapes: tangents have those of the primals, the tangent those of the output.
     Raises: RuntimeError for tangents that are not like the primals, for an operation without a
     forward-mode rule, and under `strict`.
+
+    Source: Wengert, "A simple automatic derivative evaluation program", Communications of the ACM
+    7(8), 1964.
 
     >>> x = tensorlib.tensor([0.0, 1.0])
     >>> jvp(tensorlib.square, (x,), (tensorlib.ones(2),))
@@ -34,6 +39,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return run.with_aux(run.value(), tangent)
 
 
+@entry
 def linearize(func, *primals):
     """(output, jvp_fn) of `func` at `primals`.
 
@@ -47,6 +53,7 @@ def linearize(func, *primals):
     run = Run("linearize", func, primals, {}, range(len(primals)), forward_mode=True)
     path = run.path()
 
+    @entry
     def jvp_fn(*tangents):
         return pushed("linearize", run, path, tangents)
 
@@ -67,6 +74,7 @@ def pushed(name, run, path, tangents):
     return run.by_output(run.push(path, given))
 
 
+@entry
 def jacfwd(func, argnums=0, has_aux=False):
     """A function that returns the Jacobian of `func`, computed by forward mode, column by column.
 
@@ -77,6 +85,7 @@ def jacfwd(func, argnums=0, has_aux=False):
     tensor([[2., 0.],
             [0., 4.]])
     """
+    @entry
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
         places, single = places_of("jacfwd", argnums, len(args))
@@ -85,41 +94,56 @@ def jacfwd(func, argnums=0, has_aux=False):
     return jacobian
 
 
+@entry
 def hessian(func, argnums=0):
     """A function that returns the second derivatives of `func`: forward mode over reverse mode.
 
-    The result is that of `jacfwd(jacrev(func, argnums), argnums)`.
+    The result is that of `jacfwd(jacrev(func, argnums), argnums)`. Where an operation from outside
+    has no rule for forward mode, reverse mode runs twice.
 
     Shapes: the output's, then the input's twice.
     Raises: as `jacrev` and `jvp`.
+
+    Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
     >>> hessian(lambda x: (x * x * x).sum())(tensorlib.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    return jacfwd(jacrev(func, argnums), argnums)
+    gradients = jacrev(func, argnums)
+
+    @entry
+    @functools.wraps(func)
+    def second(*args, **kwargs):
+        try:
+            return jacfwd(gradients, argnums)(*args, **kwargs)
+        except NoForwardRule:
+            return jacrev(gradients, argnums)(*args, **kwargs)
+    return second
 
 
+@entry
 def hvp(func, primals, tangents):
     """(output, product) of `func`, which returns a scalar, at `primals`.
 
     The product is the Hessian times `tangents`, one for each primal, not in a tuple where there is
-    only one. It is a directional derivative of the gradient: forward mode over reverse mode.
+    only one. `primals` and `tangents` may be single tensors too. It is a directional derivative of
+    the gradient: forward mode over reverse mode.
 
     Shapes: tangents and product have those of the primals.
     Raises: RuntimeError for an output that is no scalar, and as `jvp`.
-    Source: "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
+    Source: Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
 
     >>> x = tensorlib.tensor([1.0, 2.0])
-    >>> hvp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))
+    >>> hvp(lambda x: (x * x * x).sum(), x, tensorlib.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    check_tuple("hvp", "primals", primals)
-    check_tuple("hvp", "tangents", tangents)
+    primals, tangents = as_tuples("hvp", primals, "tangents", tangents)
     _, product, value = jvp(gradient_with_value(func, primals), primals, tangents, has_aux=True)
     return value, product
 
 
+@entry
 def vhp(func, primals, cotangents):
     """(output, product) of `func`, which returns a scalar, at `primals`.
 
@@ -130,11 +154,19 @@ def vhp(func, primals, cotangents):
     >>> vhp(lambda x: (x * x * x).sum(), (x,), (tensorlib.ones(2),))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    check_tuple("vhp", "primals", primals)
-    check_tuple("vhp", "cotangents", cotangents)
+    primals, cotangents = as_tuples("vhp", primals, "cotangents", cotangents)
     _, vjp_fn, value = vjp(gradient_with_value(func, primals), *primals, has_aux=True)
     products = vjp_fn(*cotangents)
     return value, products[0] if len(primals) == 1 else products
+
+
+def as_tuples(name, primals, what, directions):
+    """Both as tuples, where single ones were given."""
+    if not isinstance(primals, (tuple, list)):
+        primals, directions = (primals,), (directions,)
+    check_tuple(name, "primals", primals)
+    check_tuple(name, what, directions)
+    return tuple(primals), tuple(directions)
 
 
 def gradient_with_value(func, primals):

@@ -3,10 +3,12 @@
 import functools
 
 from tensorlib._importing import deferred
+from tensorlib.func.arguments import entry
 
 vectorized_call = deferred("tensorlib.func.batching", "vectorized_call")
 
 
+@entry
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """A function that does `func` for every example of a batch, by operations on the whole batch.
 
@@ -37,6 +39,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0, got {chunk_size}")
 
+    @entry
     @functools.wraps(func)
     def vectorized(*args, **kwargs):
         return vectorized_call(func, args, kwargs, in_dims, out_dims, randomness, chunk_size)

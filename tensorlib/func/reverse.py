@@ -4,9 +4,10 @@ import functools
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.run import Run
-from tensorlib.func.arguments import directions_of, places_of
+from tensorlib.func.arguments import directions_of, entry, places_of
 
 
+@entry
 def grad(func, argnums=0, has_aux=False):
     """A function that returns the gradient of `func`, which returns a tensor of one element.
 
@@ -19,11 +20,14 @@ def grad(func, argnums=0, has_aux=False):
     `func` writes in place to an argument or to a tensor that it captured; ValueError for an
     argument that is no tensor.
 
+    Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
+
     >>> x = tensorlib.tensor(2.0)
     >>> cube = lambda x: x * x * x
     >>> grad(cube)(x), grad(grad(cube))(x)
     (tensor(12.), tensor(12.))
     """
+    @entry
     @functools.wraps(func)
     def gradient(*args, **kwargs):
         run, found = _differentiated("grad", func, argnums, has_aux, args, kwargs)
@@ -31,6 +35,7 @@ def grad(func, argnums=0, has_aux=False):
     return gradient
 
 
+@entry
 def value_and_grad(func, argnums=0, has_aux=False):
     """A function that returns (value, gradient) of `func`, or ((value, aux), gradient).
 
@@ -39,6 +44,7 @@ def value_and_grad(func, argnums=0, has_aux=False):
     >>> value_and_grad(tensorlib.square)(tensorlib.tensor(3.0))
     (tensor(9.), tensor(6.))
     """
+    @entry
     @functools.wraps(func)
     def both(*args, **kwargs):
         run, found = _differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
@@ -46,6 +52,7 @@ def value_and_grad(func, argnums=0, has_aux=False):
     return both
 
 
+@entry
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that returns (gradient, value) of `func`, or (gradient, (value, aux)).
 
@@ -54,6 +61,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     >>> grad_and_value(tensorlib.square)(tensorlib.tensor(3.0))
     (tensor(6.), tensor(9.))
     """
+    @entry
     @functools.wraps(func)
     def both(*args, **kwargs):
         run, found = _differentiated("grad_and_value", func, argnums, has_aux, args, kwargs)
@@ -78,6 +86,7 @@ def _differentiated(name, func, argnums, has_aux, args, kwargs):
     return run, run.by_argument(run.gradients(), single)
 
 
+@entry
 def elementwise_grad(func, argnums=0):
     """A function that returns the derivative of `func`, a function of each element, at each.
 
@@ -89,6 +98,7 @@ def elementwise_grad(func, argnums=0):
     >>> elementwise_grad(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([2., 4.])
     """
+    @entry
     @functools.wraps(func)
     def derivative(*args, **kwargs):
         name = "elementwise_grad"
@@ -99,6 +109,7 @@ def elementwise_grad(func, argnums=0):
     return derivative
 
 
+@entry
 def vjp(func, *primals, has_aux=False):
     """(output, vjp_fn), or (output, vjp_fn, aux), of `func` at `primals`.
 
@@ -116,6 +127,7 @@ def vjp(func, *primals, has_aux=False):
     run = Run("vjp", func, primals, {}, range(len(primals)), has_aux)
     check_floating("vjp", run.outputs)
 
+    @entry
     def vjp_fn(*cotangents, retain_graph=True):
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         given = directions_of(
@@ -125,6 +137,7 @@ def vjp(func, *primals, has_aux=False):
     return run.with_aux(run.value(), vjp_fn)
 
 
+@entry
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
     """A function that returns the Jacobian of `func`, computed by reverse mode.
 
@@ -139,6 +152,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
     tensor([[2., 0.],
             [0., 4.]])
     """
+    @entry
     @functools.wraps(func)
     def jacobian(*args, **kwargs):
         if chunk_size is not None and chunk_size < 1:

@@ -2,9 +2,12 @@
 
 from tensorlib._core.tensor.tensor import attach
 from tensorlib._importing import deferred
-from tensorlib.io.methods import dot_method
+from tensorlib.io.methods import dot_method, flags, to_numpy
+from tensorlib.ops.publish import attach_checked
 
 # the first call imports `protocol`, which puts the functions themselves in the place of these
 attach("__array_ufunc__", deferred("tensorlib.io.protocol", "array_ufunc"))
 attach("__array_function__", deferred("tensorlib.io.protocol", "array_function"))
-attach("dot", dot_method)
+attach_checked("dot", dot_method)
+attach("flags", property(flags, doc=flags.__doc__))
+attach("to_numpy", to_numpy)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.arrays.operands import stands_in
 from tensorlib.io.operands import alike, dtype_of, tensor_of
 from tensorlib.io.table import counterpart
 from tensorlib.ops.declare import FUNCTIONS
@@ -74,38 +75,31 @@ def broadcast_arrays(*args):
 
 @counterpart(np.atleast_1d)
 def atleast_1d(*arys):
-    return each(arys, lambda x: x.reshape(1) if x.ndim == 0 else x)
+    return as_asked(FUNCTIONS["atleast_1d"]([tensor_of(x) for x in arys]))
 
 
 @counterpart(np.atleast_2d)
 def atleast_2d(*arys):
-    return each(arys, lambda x: x.reshape(1, -1) if x.ndim < 2 else x)
+    return as_asked(FUNCTIONS["atleast_2d"]([tensor_of(x) for x in arys]))
 
 
 @counterpart(np.atleast_3d)
 def atleast_3d(*arys):
-    return each(arys, lambda x: x.reshape(1, -1, 1) if x.ndim < 2 else
-                x.unsqueeze(2) if x.ndim == 2 else x)
+    return as_asked(FUNCTIONS["atleast_3d"]([tensor_of(x) for x in arys]))
 
 
-def each(values, change):
-    """`change` of the only value, or the tuple of those of all."""
-    changed = tuple(change(tensor_of(value)) for value in values)
-    return changed[0] if len(changed) == 1 else changed
+def as_asked(found):
+    """Arrays where nothing is in a graph: by these functions SciPy asks for that of a gradient."""
+    tensors = found if isinstance(found, tuple) else (found,)
+    if any(x.requires_grad or stands_in(x) for x in tensors):
+        return found
+    arrays = tuple(x.numpy() for x in tensors)
+    return arrays if isinstance(found, tuple) else arrays[0]
 
 
 @counterpart(np.meshgrid)
 def meshgrid(*xi, indexing="xy"):
-    vectors = [tensor_of(x).ravel() for x in xi]
-    swap = indexing == "xy" and len(vectors) > 1
-    if swap:
-        vectors[:2] = vectors[1], vectors[0]
-    sizes = [x.numel() for x in vectors]
-    grids = [x.reshape([-1 if d == i else 1 for d in range(len(sizes))]).expand(sizes)
-             for i, x in enumerate(vectors)]
-    if swap:
-        grids[:2] = grids[1], grids[0]
-    return tuple(grids)
+    return FUNCTIONS["meshgrid"]([tensor_of(x).ravel() for x in xi], indexing=indexing)
 
 
 # ---- joining -------------------------------------------------------------------------------------
@@ -131,18 +125,18 @@ def stack(arrays, axis=0, out=None, *, dtype=None):
 
 @counterpart(np.vstack)
 def vstack(tup, *, dtype=None):
-    return concatenate([atleast_2d(x) for x in tup], 0, dtype=dtype)
+    return concatenate([FUNCTIONS["atleast_2d"](tensor_of(x)) for x in tup], 0, dtype=dtype)
 
 
 @counterpart(np.hstack)
 def hstack(tup, *, dtype=None):
-    tensors = [atleast_1d(x) for x in tup]
+    tensors = [FUNCTIONS["atleast_1d"](tensor_of(x)) for x in tup]
     return concatenate(tensors, 0 if tensors[0].ndim == 1 else 1, dtype=dtype)
 
 
 @counterpart(np.dstack)
 def dstack(tup):
-    return concatenate([atleast_3d(x) for x in tup], 2)
+    return concatenate([FUNCTIONS["atleast_3d"](tensor_of(x)) for x in tup], 2)
 
 
 @counterpart(np.column_stack)
@@ -269,9 +263,15 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 @counterpart(np.tril)
 def tril(m, k=0):
-    return tensor_of(m).tril(k)
+    return rows_of(m).tril(k)
 
 
 @counterpart(np.triu)
 def triu(m, k=0):
-    return tensor_of(m).triu(k)
+    return rows_of(m).triu(k)
+
+
+def rows_of(m):
+    """A matrix, or the one whose rows are all the vector `m`."""
+    x = tensor_of(m)
+    return x.expand(x.numel(), x.numel()) if x.ndim == 1 else x

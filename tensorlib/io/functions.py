@@ -3,9 +3,12 @@
 One function for each of NumPy's, with the arguments of NumPy's that it takes, under their names.
 """
 
+import inspect
+
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.io.arrays import CONVERSIONS, NotTaken, as_arrays, loses_gradient, on_arrays
 from tensorlib.io.operands import alike, dtype_of, floating, missing, name_of, operand, tensor_of
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.io.ufuncs import reduced
@@ -113,13 +116,7 @@ def cumsum(a, axis=None, dtype=None):
 
 @counterpart(np.diff)
 def diff(a, n=1, axis=-1):
-    x = tensor_of(a)
-    for _ in range(n):
-        size = x.size(axis)
-        if size < 2:
-            return x.narrow(axis, 0, 0)
-        x = x.narrow(axis, 1, size - 1) - x.narrow(axis, 0, size - 1)
-    return x
+    return FUNCTIONS["diff"](tensor_of(a), n, axis)
 
 
 @counterpart(np.trace)
@@ -156,43 +153,22 @@ def outer(a, b):
 
 @counterpart(np.kron)
 def kron(a, b):
-    a, b = tensor_of(a), tensor_of(b)
-    ndim = max(a.ndim, b.ndim)
-    rows, columns = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
-    spread = [size for n in rows for size in (n, 1)]
-    within = [size for n in columns for size in (1, n)]
-    return (a.reshape(spread) * b.reshape(within)).reshape(
-        [m * n for m, n in zip(rows, columns)])
+    return FUNCTIONS["kron"](tensor_of(a), tensor_of(b))
 
 
 @counterpart(np.tensordot)
 def tensordot(a, b, axes=2):
-    """One matrix product, of the axes that stay with those that are summed over."""
-    a, b = alike((a, b))
-    if isinstance(axes, int):
-        axes = range(a.ndim - axes, a.ndim), range(axes)
-    over_a, over_b = ([d % x.ndim for d in ((given,) if isinstance(given, int) else given)]
-                      for x, given in zip((a, b), axes))
-    if [a.size(d) for d in over_a] != [b.size(d) for d in over_b]:
-        raise RuntimeError(f"numpy.tensordot: axes {over_a} of shape {tuple(a.shape)} and {over_b} "
-                           f"of {tuple(b.shape)} differ in size")
-    rows = [d for d in range(a.ndim) if d not in over_a]
-    columns = [d for d in range(b.ndim) if d not in over_b]
-    inner_size = int(np.prod([a.size(d) for d in over_a], dtype=np.int64))
-    row_sizes, column_sizes = [a.size(d) for d in rows], [b.size(d) for d in columns]
-    left = a.permute(rows + over_a).reshape(int(np.prod(row_sizes, dtype=np.int64)), inner_size)
-    right = b.permute(over_b + columns).reshape(
-        inner_size, int(np.prod(column_sizes, dtype=np.int64)))
-    return (left @ right).reshape(row_sizes + column_sizes)
+    return FUNCTIONS["tensordot"](*alike((a, b)), axes)
 
 
 @counterpart(np.linalg.norm)
 def linalg_norm(x, ord=None, axis=None, keepdims=False):
+    """Any norm of vectors, but of matrices the Frobenius norm alone."""
     x = floating(x)
     over = x.ndim if axis is None else len(axis) if isinstance(axis, tuple) else 1
     if isinstance(ord, str) and ord != "fro" or over > 1 and ord not in (None, "fro"):
-        raise TypeError(f"numpy.linalg.norm: ord={ord!r} is not supported for Tensors of matrices; "
-                        "leave it out, or call it on x.detach().numpy()")
+        raise NotTaken(f"numpy.linalg.norm: ord={ord!r} is not supported for matrices in a graph; "
+                       "leave it out, or call it on x.detach().numpy()")
     return norm(x, 2 if ord in (None, "fro") else ord, axis, bool(keepdims))
 
 
@@ -200,6 +176,7 @@ def linalg_norm(x, ord=None, axis=None, keepdims=False):
 
 @counterpart(np.where)
 def where_(condition, x=None, y=None):
+    """With the condition alone, where it holds: an array of positions for each dim."""
     condition = tensor_of(condition).bool()
     if x is None and y is None:
         return condition.nonzero(as_tuple=True)
@@ -227,11 +204,9 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):
 
 @counterpart(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    x = tensor_of(x)
-    largest = float(np.finfo(x.detach().numpy().dtype).max) if x.is_floating_point() else 0.0
-    x = where(x == float("inf"), largest if posinf is None else posinf, x)
-    x = where(x == -float("inf"), -largest if neginf is None else neginf, x)
-    return where(isnan(x), nan, x)
+    if not copy:
+        raise NotTaken("numpy.nan_to_num: copy=False is not supported for Tensors in a graph")
+    return FUNCTIONS["nan_to_num"](tensor_of(x), nan, posinf, neginf)
 
 
 @counterpart(np.take)
@@ -356,20 +331,36 @@ def array_str(a):
 # ---- the protocol --------------------------------------------------------------------------------
 
 def array_function(self, function, types, args, kwargs):
-    """What NumPy calls for a function with a Tensor among its arguments; a Tensor in the graph.
+    """What NumPy calls for a function with a Tensor among its arguments.
 
-    Raises: TypeError for a function or argument without a counterpart.
+    The function's counterpart gives Tensors in the graph. Where there is none, or it does not take
+    an argument, NumPy's own function runs on the memory of the Tensors, and gives arrays.
+    Raises: TypeError where a gradient would be lost by that.
     """
     if not all(issubclass(t, (Tensor, np.ndarray)) or hasattr(t, "__tensor_call__") for t in types):
         return NotImplemented
     ours = COUNTERPARTS.get(function)
     if ours is None:
-        raise missing(name_of(function))
-    if isinstance(kwargs.get("out"), np.ndarray):
-        raise TypeError(f"{name_of(function)}: out must be a Tensor where an argument is one")
+        return on_arrays(function, args, kwargs, missing(name_of(function)))
+    if function in CONVERSIONS and not loses_gradient((args, kwargs)):
+        return function(*as_arrays(args), **as_arrays(kwargs))
+    try:
+        check_arguments(function, ours, args, kwargs)
+        return ours(*args, **kwargs)
+    except TypeError as error:
+        refusal = error
+    return on_arrays(function, args, kwargs, refusal)
+
+
+def check_arguments(function, ours, args, kwargs):
+    """Raises NotTaken for arguments of NumPy's function that its counterpart does not have."""
     code = ours.__code__
+    if isinstance(kwargs.get("out"), np.ndarray):
+        raise NotTaken(f"{name_of(function)}: out must be a Tensor where an argument is one")
     unknown = set(kwargs) - set(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
+    if len(args) > code.co_argcount and not code.co_flags & inspect.CO_VARARGS:
+        places = list(inspect.signature(function).parameters)
+        unknown.update(places[code.co_argcount:len(args)])
     if unknown:
-        raise TypeError(f"{name_of(function)}: {', '.join(sorted(unknown))} not supported for "
-                        "Tensors; leave it out, or call it on x.detach().numpy()")
-    return ours(*args, **kwargs)
+        raise NotTaken(f"{name_of(function)}: {', '.join(sorted(unknown))} not supported for "
+                       "Tensors in a graph; leave it out, or call it on x.detach().numpy()")

@@ -6,6 +6,7 @@ from tensorlib.ops.declare import FUNCTIONS
 
 vector_dot = FUNCTIONS["dot"]
 dot = deferred("tensorlib.io.functions", "dot")
+as_arrays = deferred("tensorlib.io.arrays", "as_arrays")
 
 
 def dot_method(self, other, *, out=None):
@@ -19,6 +20,16 @@ def dot_method(self, other, *, out=None):
     if out is not None or not isinstance(other, Tensor) or self.ndim == other.ndim == 1:
         return vector_dot(self, other, out=out)
     return dot(self, other)
+
+
+def to_numpy(self):
+    """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
+    return self.numpy()
+
+
+def flags(self):
+    """NumPy's flags of the array that shares the memory of this tensor."""
+    return as_arrays(self).flags
 
 
 dot_method.__module__ = "tensorlib"      # as of every published method: examples of `vmap` have it

@@ -1,12 +1,14 @@
 """What NumPy's functions are given, as tensorlib's functions take it, and what is refused."""
 
 import functools
+import sys
 
 import numpy as np
 
 from tensorlib._core.base.dtypes import dtype as Dtype
 from tensorlib._core.base.dtypes import get_default_dtype, promote_types
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.io.arrays import NotTaken
 from tensorlib.ops.declare import FUNCTIONS
 
 asarray, stack = FUNCTIONS["asarray"], FUNCTIONS["stack"]
@@ -18,6 +20,8 @@ def tensor_of(value):
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(x, Tensor) for x in flat(value)):
         return stack(alike(value))
+    if value is None:
+        raise NotTaken("None stands where a Tensor or an array goes")
     return asarray(value)
 
 
@@ -60,24 +64,34 @@ def dtype_of(value):
 
 
 def name_of(function):
-    """A NumPy function as a user writes it: numpy.linalg.norm."""
-    return f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
+    """A function as a user writes it: numpy.linalg.norm, scipy.special.gammaln."""
+    name = function.__name__
+    if not isinstance(function, np.ufunc):
+        return f"{getattr(function, '__module__', None) or 'numpy'}.{name}"
+    if getattr(np, name, None) is function:
+        return f"numpy.{name}"
+    # a ufunc does not know its module: it is a public one that has it, the shortest name of them
+    homes = [home for home, module in list(sys.modules.items())
+             if getattr(module, "__dict__", {}).get(name) is function
+             and not any(part.startswith("_") for part in home.split("."))]
+    return f"{min(homes, key=len)}.{name}" if homes else name
 
 
 def missing(name):
-    """The error of a NumPy function that has no counterpart here."""
-    return TypeError(
-        f"{name}: has no counterpart for Tensors, and would leave the graph; "
-        "call it on x.detach().numpy()")
+    """The error of a function that has no counterpart here, where a gradient would be lost."""
+    return NotTaken(
+        f"{name}: works on arrays alone, which would lose the gradient (or the batch of a vmap); "
+        "call it on x.detach().numpy(), or make it an operation with tensorlib.ops.primitive")
 
 
 def refuse(name, options, neutral):
     """Raises TypeError for options that are set to something else than what changes nothing."""
     for option, value in options.items():
         if option not in neutral or not same(value, neutral[option]):
-            raise TypeError(f"{name}: {option}={value!r} is not supported for Tensors; "
-                            "leave it out, or call it on x.detach().numpy()")
+            raise NotTaken(f"{name}: {option}={value!r} is not supported for Tensors in a graph; "
+                           "leave it out, or call it on x.detach().numpy()")
 
 
 def same(value, neutral):
+    """Whether an argument has the value that changes nothing: itself, or an equal text."""
     return value is neutral or (isinstance(value, str) and value == neutral)

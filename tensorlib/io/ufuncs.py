@@ -1,14 +1,13 @@
 """NumPy's element-wise functions on Tensors: `np.tanh(x)`, `array + x`, `np.add.reduce(x)`."""
 
-import math
-
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import registry
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.io.operands import alike, dtype_of, missing, operand, refuse, tensor_of
+from tensorlib.io.arrays import on_arrays
+from tensorlib.io.operands import alike, dtype_of, missing, name_of, operand, refuse, tensor_of
 from tensorlib.io.table import COUNTERPARTS, counterpart
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -20,6 +19,7 @@ for _name, _op in registry.items():
         COUNTERPARTS.setdefault(_op.testing["reference"], FUNCTIONS[_name])
 for _ufunc, _name in {
     np.fabs: "abs", np.reciprocal: "reciprocal", np.rint: "round", np.sign: "sign",
+    np.deg2rad: "deg2rad", np.radians: "deg2rad", np.rad2deg: "rad2deg", np.degrees: "rad2deg",
 }.items():
     counterpart(_ufunc)(FUNCTIONS[_name])
 
@@ -30,10 +30,6 @@ REDUCTIONS = {
 
 # what the keyword arguments of a ufunc may be, as they then change nothing
 NEUTRAL = {"where": True, "casting": "same_kind", "order": "K", "subok": True}
-
-exp, isnan, log1p, maximum, minimum, where = (
-    FUNCTIONS[name] for name in ("exp", "isnan", "log1p", "maximum", "minimum", "where"))
-
 
 # ---- those that are made of several --------------------------------------------------------------
 
@@ -57,42 +53,6 @@ def conjugate(x):
     return x.clone()
 
 
-@counterpart(np.deg2rad)
-@counterpart(np.radians)
-def radians(x):
-    return x * (math.pi / 180)
-
-
-@counterpart(np.rad2deg)
-@counterpart(np.degrees)
-def degrees(x):
-    return x * (180 / math.pi)
-
-
-@counterpart(np.hypot)
-def hypot(x, y):
-    return (tensor_of(x).square() + tensor_of(y).square()).sqrt()
-
-
-@counterpart(np.logaddexp)
-def logaddexp(x, y):
-    top = maximum(x, y).detach()
-    top = where(top.isfinite(), top, 0.0)       # infinities need no shift, and inf - inf is NaN
-    return top + (exp(x - top) + exp(y - top)).log()
-
-
-@counterpart(np.fmax)
-def fmax(x, y):
-    x, y = tensor_of(x), tensor_of(y)
-    return where(isnan(y), x, where(isnan(x), y, maximum(x, y)))
-
-
-@counterpart(np.fmin)
-def fmin(x, y):
-    x, y = tensor_of(x), tensor_of(y)
-    return where(isnan(y), x, where(isnan(x), y, minimum(x, y)))
-
-
 @counterpart(np.divmod)
 def divmod_(x, y):
     return FUNCTIONS["floor_divide"](x, y), FUNCTIONS["remainder"](x, y)
@@ -101,27 +61,36 @@ def divmod_(x, y):
 # ---- the protocol --------------------------------------------------------------------------------
 
 def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
-    """What NumPy calls for a ufunc with a Tensor among its operands; a Tensor in the graph.
+    """What NumPy calls for a ufunc with a Tensor among its operands, as `array_function`.
 
-    Raises: TypeError for a ufunc, method or argument without a counterpart, RuntimeError for an
-    `out` array that would leave the graph.
+    Raises: TypeError for a ufunc, method or argument without a counterpart and RuntimeError for an
+    `out` array, where a gradient would be lost.
     """
     # what operators between arrays and Tensors come to: the functions take these types themselves
     if method == "__call__" and out is None and not options and PLAIN.issuperset(map(type, inputs)):
         function = COUNTERPARTS.get(ufunc)
         if function is not None:
-            return function(*inputs)
+            try:
+                return function(*inputs)
+            except TypeError as error:
+                refusal = error
+            return on_arrays(ufunc, inputs, {}, refusal)
     if not all(known(x) for x in inputs):
         return NotImplemented
-    name = f"numpy.{ufunc.__name__}"
-    if out is not None and any(isinstance(x, np.ndarray) for x in out):
-        return into_array(name, getattr(ufunc, method), inputs, out, options)
-    run = METHODS.get(method)
+    run, numpys = METHODS.get(method), ufunc if method == "__call__" else getattr(ufunc, method)
+    name = name_of(ufunc) if run else f"{name_of(ufunc)}.{method}"
+    given = options if out is None else {**options, "out": out}
     if run is None or ufunc not in COUNTERPARTS:
-        raise missing(name if run else f"{name}.{method}")
+        return on_arrays(numpys, inputs, given, missing(name))
     if out is not None:
-        options["out"] = out[0]
-    return run(name, ufunc, inputs, options)
+        if len(out) > 1 or any(isinstance(x, np.ndarray) for x in out):
+            return on_arrays(numpys, inputs, given, would_leave_graph(name))
+        options = {**options, "out": out[0]}
+    try:
+        return run(name, ufunc, inputs, dict(options))
+    except TypeError as error:
+        refusal = error
+    return on_arrays(numpys, inputs, given, refusal)
 
 
 PLAIN = {Tensor, np.ndarray, float, int, bool}
@@ -132,15 +101,11 @@ def known(x):
     return isinstance(x, (Tensor, np.ndarray, np.generic)) or not hasattr(x, "__array_ufunc__")
 
 
-def into_array(name, function, inputs, out, options):
-    """What `array += tensor` and `out=array` do: NumPy's own work, into memory of NumPy's."""
-    if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        raise RuntimeError(
-            f"{name}: the result would be put into an array and leave the graph; write "
-            "`array = array + tensor` instead of `array += tensor`, or use tensor.detach()")
-    arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
-    places = tuple(x.numpy() if isinstance(x, Tensor) else x for x in out)
-    return function(*arrays, out=places, **options)
+def would_leave_graph(name):
+    """The error of `array += tensor` and `out=array`, whose result would not be in the graph."""
+    return RuntimeError(
+        f"{name}: the result would be put into an array and leave the graph; write "
+        "`array = array + tensor` instead of `array += tensor`, or use tensor.detach()")
 
 
 def call(name, ufunc, inputs, options):

@@ -19,12 +19,14 @@ from tensorlib.ops import (
     indexing,
     scattering,
     repeating,
+    stacking,
+    derived,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.complete import check_registry
 from tensorlib.ops.compose import compose
 from tensorlib.ops.declare import FUNCTIONS, Tensors, check_tensors, composite, elementwise, op
-from tensorlib.ops.primitive import defjvp, defvjp, primitive
+from tensorlib.ops.primitive import defjvp, defvjp, defvmap, primitive
 
 check_registry()
 check_tensors()
@@ -40,8 +42,13 @@ __all__ = [
     "composite",
     "defjvp",
     "defvjp",
+    "defvmap",
     "elementwise",
     "op",
     "primitive",
     "registry",
 ]
+
+
+def __dir__():
+    return sorted(__all__)

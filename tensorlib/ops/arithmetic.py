@@ -14,7 +14,18 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 def scaled(input, other, *, alpha=1):
     """The `convert` of `add` and `sub`: `other` times `alpha`."""
+    if not isinstance(alpha, int):
+        check_factors("add", (input, other), alpha=alpha)
     return input, other if alpha == 1 else mul(other, alpha)
+
+
+def check_factors(name, terms, **factors):
+    """Raises RuntimeError for a factor that is a float where all that is added are integers."""
+    for argument, factor in factors.items():
+        if isinstance(factor, float) and not any(
+                isinstance(x, float) or getattr(x, "is_floating_point", bool)() for x in terms):
+            raise RuntimeError(f"{name}: for integral input tensors, argument {argument} must not "
+                               f"be a floating point number, got {factor}")
 
 
 @elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled)
@@ -87,6 +98,9 @@ def div(input, other):
     rounding_mode: None for the true quotient, "floor" or "trunc" to round it down or towards zero.
 
     Raises: RuntimeError for another mode, ZeroDivisionError for a rounded integer division by zero.
+
+    >>> tensorlib.div(tensorlib.tensor([-7., 7.]), 2, rounding_mode="floor")
+    tensor([-4.,  3.])
     """
 
 
@@ -97,6 +111,7 @@ def div_deriv_input(other):
 
 @div.deriv("other")
 def div_deriv_other(input, other):
+    """-input / other**2, in two quotients: the square might overflow."""
     return -(input / other) / other
 
 
@@ -108,6 +123,9 @@ def floor_divide(input, other):
     Gradient: zero.
 
     Raises: ZeroDivisionError for an integer division by zero.
+
+    >>> tensorlib.floor_divide(tensorlib.tensor([-7, 7]), 2)
+    tensor([-4,  3])
     """
 
 
@@ -128,7 +146,13 @@ def rounded_division_deriv():
 @elementwise(reference=np.remainder, samples=pairs(other_low=0.5), edges=EDGES,
              signed_zeros=False, refuses="zero", takes="integer floating")
 def remainder(input, other):
-    """input - other * floor(input / other): the remainder with the sign of `other`."""
+    """input - other * floor(input / other): the remainder with the sign of `other`.
+
+    >>> tensorlib.remainder(tensorlib.tensor([-3, 3]), 2)
+    tensor([1, 1])
+    >>> tensorlib.remainder(tensorlib.tensor([-3, 3]), -2)
+    tensor([-1, -1])
+    """
 
 
 @remainder.deriv("input")
@@ -138,13 +162,18 @@ def remainder_deriv_input():
 
 @remainder.deriv("other")
 def remainder_deriv_other(input, other):
+    """The quotient is constant almost everywhere."""
     return -(input / other).floor()
 
 
 @elementwise(reference=np.fmod, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
              takes="integer floating")
 def fmod(input, other):
-    """input - other * trunc(input / other): the remainder with the sign of `input`."""
+    """input - other * trunc(input / other): the remainder with the sign of `input`.
+
+    >>> tensorlib.fmod(tensorlib.tensor([-3, 3]), 2)
+    tensor([-1,  1])
+    """
 
 
 @fmod.deriv("input")
@@ -154,6 +183,7 @@ def fmod_deriv_input():
 
 @fmod.deriv("other")
 def fmod_deriv_other(input, other):
+    """The quotient is constant almost everywhere."""
     return -(input / other).trunc()
 
 
@@ -166,16 +196,20 @@ def pow(input, exponent):
     the base is 0 and the exponent is not negative.
 
     Raises: RuntimeError for integers to negative integer powers.
+
+    Source: fdlibm (Sun Microsystems, 1993), e_pow.c, for float64.
     """
 
 
 @pow.deriv("input")
 def pow_deriv_input(input, exponent):
+    """exponent * input**(exponent - 1), and 0 where the exponent is 0, even at 0 and inf."""
     return (exponent * input ** (exponent - 1)).where(exponent != 0, exponent)
 
 
 @pow.deriv("exponent")
 def pow_deriv_exponent(input, exponent, out):
+    """out * log(input), and 0 where 0 is raised to a power that is not negative."""
     return (out * input.log()).where((input != 0).logical_or(exponent < 0), out * 0)
 
 
@@ -184,22 +218,60 @@ def atan2(input, other):
     """The angle of the point (x = other, y = input), in (-pi, pi].
 
     Units: radians. Gradient: 0 at the origin.
+
+    >>> tensorlib.atan2(tensorlib.tensor([1., 1.]), tensorlib.tensor([1., -1.]))
+    tensor([0.7854, 2.3562])
     """
 
 
 @atan2.deriv("input")
 def atan2_deriv_input(input, other):
+    """other / (input**2 + other**2), and 0 at the origin."""
     square = input * input + other * other
     return other / square.where(square != 0, 1.0)
 
 
 @atan2.deriv("other")
 def atan2_deriv_other(input, other):
+    """-input / (input**2 + other**2), and 0 at the origin."""
     square = input * input + other * other
     return -input / square.where(square != 0, 1.0)
 
 
 # ---- the larger and the smaller ------------------------------------------------------------------
+
+@elementwise(reference=np.hypot, samples=pairs(low=0.3), edges=EDGES, to_float=True)
+def hypot(input, other):
+    """sqrt(input**2 + other**2) without overflow between, with broadcasting.
+
+    Gradient: 0 at the origin.
+    """
+
+
+@hypot.deriv("input")
+def hypot_deriv_input(input, out):
+    return input / out.where(out != 0, 1.0)
+
+
+@hypot.deriv("other")
+def hypot_deriv_other(other, out):
+    return other / out.where(out != 0, 1.0)
+
+
+@elementwise(reference=np.logaddexp, samples=pairs(), edges=EDGES, to_float=True)
+def logaddexp(input, other):
+    """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
+
+
+@logaddexp.deriv("input")
+def logaddexp_deriv_input(input, other):
+    return (1 / (1 + (other - input).exp())).where(input != other, 0.5)
+
+
+@logaddexp.deriv("other")
+def logaddexp_deriv_other(input, other):
+    return (1 / (1 + (input - other).exp())).where(input != other, 0.5)
+
 
 @elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,
              signed_zeros=False)
@@ -221,6 +293,7 @@ def minimum(input, other):
 
 @maximum.deriv("input")
 def maximum_deriv_input(input, other):
+    """1 where `input` is larger, one half where both are equal, else 0."""
     return 0.5 + 0.5 * (input - other).sign()
 
 
@@ -231,12 +304,49 @@ def maximum_deriv_other(input, other):
 
 @minimum.deriv("input")
 def minimum_deriv_input(input, other):
+    """1 where `input` is smaller, one half where both are equal, else 0."""
     return 0.5 - 0.5 * (input - other).sign()
 
 
 @minimum.deriv("other")
 def minimum_deriv_other(input, other):
     return 0.5 + 0.5 * (input - other).sign()
+
+
+@elementwise(reference=np.fmax, samples=pairs(apart=0.1), edges=EDGES)
+def fmax(input, other):
+    """The larger element of both, with broadcasting; beside a NaN the other one.
+
+    Gradient: to `input` where they are equal.
+    """
+
+
+@fmax.deriv("input")
+def fmax_deriv_input(g, input, other):
+    return g.where((input >= other).logical_or(other != other), 0)
+
+
+@fmax.deriv("other")
+def fmax_deriv_other(g, input, other):
+    return g.where((input < other).logical_or((input != input).logical_and(other == other)), 0)
+
+
+@elementwise(reference=np.fmin, samples=pairs(apart=0.1), edges=EDGES)
+def fmin(input, other):
+    """The smaller element of both, with broadcasting; beside a NaN the other one.
+
+    Gradient: to `input` where they are equal.
+    """
+
+
+@fmin.deriv("input")
+def fmin_deriv_input(g, input, other):
+    return g.where((input <= other).logical_or(other != other), 0)
+
+
+@fmin.deriv("other")
+def fmin_deriv_other(g, input, other):
+    return g.where((input > other).logical_or((input != input).logical_and(other == other)), 0)
 
 
 @elementwise(reference=lambda x, other: np.where(x == 0, x, x * other), samples=pairs(low=0.3),
@@ -267,14 +377,19 @@ def with_alpha(rng):
 @composite(reference=lambda x, y, alpha=1: y - alpha * x, takes="integer floating",
            tolerance="product", samples=with_alpha)
 def rsub(input, other, *, alpha=1):
-    """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
+    """other - alpha * input, with broadcasting: `sub` with its tensors exchanged.
+
+    >>> tensorlib.rsub(tensorlib.tensor([1., 2.]), 10, alpha=3)
+    tensor([7., 4.])
+    """
     return sub(other, input, alpha=alpha)
 
 
 def triples(low=-3.0, **keywords):
     """Samples of three real tensors that broadcast, without and with keywords."""
     def generate(rng):
-        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,))):
+        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,)),
+                       ((2,), (), (2,))):
             yield tuple(rng.uniform(low, 3, shape) for shape in shapes), {}
             yield tuple(rng.uniform(low, 3, shape) for shape in shapes), keywords
     return generate
@@ -286,19 +401,23 @@ def no_integers(name, input):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
-@composite(reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
+@composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
            tolerance="product", inplace=True, samples=triples(value=2))
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
 
     Raises: RuntimeError for integers and for shapes that do not broadcast.
+
+    >>> one = tensorlib.ones(2)
+    >>> tensorlib.addcmul(one, tensorlib.tensor([1., 2.]), one, value=10)
+    tensor([11., 21.])
     """
     no_integers("addcmul", input)
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, value))
 
 
-@composite(reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
+@composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
            tolerance="product", inplace=True, samples=triples(low=0.5, value=2))
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
@@ -310,17 +429,49 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     return add(input, quotient if value == 1 else mul(quotient, value))
 
 
-@composite(reference=lambda x, end, weight: x + weight * (end - x), takes="floating",
-           tolerance="product", inplace=True, samples=triples())
-def lerp(input, end: Tensor, weight):
-    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
-
-    Raises: RuntimeError for integers or tensors of different dtypes.
-    """
+def between(input: Tensor, end: Tensor, weight):
+    """The `convert` of `lerp`: three of one dtype, but for a weight without dimensions."""
     no_integers("lerp", input)
     if end.dtype != input.dtype:
         raise RuntimeError(f"lerp: expected dtype {input.dtype} for end, got {end.dtype}")
-    return add(input, mul(sub(end, input), weight))
+    if isinstance(weight, Tensor) and weight.ndim and weight.dtype != input.dtype:
+        raise RuntimeError(f"lerp: expected dtype {input.dtype} for weight, got {weight.dtype}")
+    return input, end, weight
+
+
+def nearer_end(input, end, weight):
+    """The reference of `lerp`."""
+    way = end - input
+    return np.where(np.abs(weight) < 0.5, input + weight * way, end - way * (1 - weight))
+
+
+@elementwise(reference=nearer_end, samples=triples(), edges=EDGES, takes="floating",
+             signed_zeros=False, tolerance="product", convert=between)
+def lerp(input, end, weight):
+    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
+
+    It is computed from the nearer end, so that weights of 0 and 1 give `input` and `end` exactly.
+
+    Raises: RuntimeError for integers or tensors of different dtypes.
+
+    >>> tensorlib.lerp(tensorlib.tensor([1e8, 0.]), tensorlib.tensor([1., 8.]), 1)
+    tensor([1., 8.])
+    """
+
+
+@lerp.deriv("input")
+def lerp_deriv_input(weight):
+    return 1 - weight
+
+
+@lerp.deriv("end")
+def lerp_deriv_end(weight):
+    return weight
+
+
+@lerp.deriv("weight")
+def lerp_deriv_weight(input, end):
+    return end - input
 
 
 for _name, _function in {

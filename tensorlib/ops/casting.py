@@ -2,15 +2,20 @@
 
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.create.creation import contiguous_format, preserve_format
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op, publish
 from tensorlib.ops.samples import given
 
 
-def target_dtype(self, *args, dtype=None, device=None, copy=False, non_blocking=False,
-                 memory_format=None):
+def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_blocking=False,
+                 memory_format=None, other=None):
     """The `convert` of `to`, which takes a dtype, another tensor, the device and `copy`."""
+    if memory_format is not None:
+        return [to_format, self, args, memory_format, dtype, device, copy, other]
+    if other is not None:
+        dtype = other.dtype
     for arg in args:
         if isinstance(arg, Tensor):
             dtype = arg.dtype
@@ -25,6 +30,19 @@ def target_dtype(self, *args, dtype=None, device=None, copy=False, non_blocking=
     return self, self.dtype if dtype is None else dtype, copy
 
 
+def in_format(name, x, memory_format):
+    """A result in the memory format that was asked for. Raises: RuntimeError for another."""
+    check_format(name, memory_format)
+    return x.contiguous() if memory_format is contiguous_format else x
+
+
+def check_format(name, memory_format):
+    """Raises RuntimeError for what is no memory format."""
+    if memory_format not in (None, preserve_format, contiguous_format):
+        raise RuntimeError(f"{name}: memory_format must be preserve_format or contiguous_format, "
+                           f"got {memory_format!r}")
+
+
 def check_device(name):
     """Raises RuntimeError unless `name` is the CPU."""
     try:
@@ -32,6 +50,12 @@ def check_device(name):
     except RuntimeError:
         raise RuntimeError(
             f"to: expected a dtype, a Tensor or the device 'cpu', got {name!r}") from None
+
+
+def to_format(self, args, memory_format, dtype, device, copy, other):
+    """What `to` gives for a memory format."""
+    return in_format("to", self.to(*args, dtype=dtype, device=device, copy=copy, other=other),
+                     memory_format)
 
 
 @op(linear=True, public=False, convert=target_dtype,
@@ -57,8 +81,9 @@ def to_vjp(g, input_dtype):
 
 def type_method(name, target, doc):
     """Publishes the method that converts to one dtype."""
-    def method(self):
-        return cast(self, target)
+    def method(self, memory_format=None):
+        return in_format(name, cast(self, target), memory_format)
+    method.checks = True                     # `cast` does
     publish(name, method, doc, public=False)
 
 

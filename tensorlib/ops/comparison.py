@@ -146,6 +146,7 @@ def where_deriv_other(g, condition):
 
 
 def where_method(self, condition, other):
+    """`condition` comes first in the function, but `self` in the method."""
     return where.canonical(condition, self, other)
 
 
@@ -215,11 +216,13 @@ def clamp_deriv_input(g, input, min, max):
 
 @clamp.deriv("min")
 def clamp_deriv_min(g, input, min, max):
+    """Nothing where the bounds cross: the result is `max` there."""
     return g.where((input < min).logical_and(min < max), 0)
 
 
 @clamp.deriv("max")
 def clamp_deriv_max(g, input, min, max):
+    """All that is above `max`, and everything where the bounds cross."""
     return g.where((input > max).logical_or(max < min), 0)
 
 
@@ -286,6 +289,9 @@ def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
     Infinities are close to themselves alone, NaN to NaN only with `equal_nan`.
 
     Raises: RuntimeError for different dtypes or tolerances below zero.
+
+    >>> tensorlib.isclose(tensorlib.tensor([1., 2.]), tensorlib.tensor([1. + 1e-9, 2.1]))
+    tensor([ True, False])
     """
     if input.dtype != other.dtype:
         raise RuntimeError(f"isclose: {input.dtype} did not match {other.dtype}")

@@ -1,11 +1,14 @@
 """What a declaration must have: checked when it is made, and when the registry is complete."""
 
-from tensorlib._core.graph.op import nearest, registry
+from tensorlib._core.base.error_names import nearest
+from tensorlib._core.graph.op import registry
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import loop_arity, loop_names
 
 # What a declaration may say beside its own keywords, for `tensorlib.testing.check_op`.
 TESTING = ("reference", "samples", "edges", "dtypes", "errors", "prepare", "takes", "refuses",
            "result_dtype", "signed_zeros", "tolerance", "waive")
+FROM_OUTSIDE = set()    # names of methods that declarations outside of the library may replace
 # What rules use themselves.
 RESERVED = ("g", "node")
 
@@ -18,11 +21,34 @@ def check_keywords(what, name, testing):
                             f"has{hint(keyword, TESTING)}")
 
 
-def check_names(what, name, parameters, outputs, named=()):
-    """Raises ValueError for a name that is taken, for parameters that rules could not name, and
-    where `named` has names that are no parameters."""
+def own_name(name, function, method=False):
+    """The name under which the operation that `function` declares is registered.
+
+    Outside of the library it begins with that of the module. There a declaration replaces an
+    earlier one: a notebook's cell may be run again. Nodes of the earlier one keep it.
+    method: it is to be a method of Tensors, too.
+
+    Raises: ValueError for a name that the library has.
+    """
     if name in registry:
         raise ValueError(f"ops: an operation named {name!r} exists already")
+    if is_ours(function):
+        return name
+    if method and name in vars(Tensor) and name not in FROM_OUTSIDE:
+        raise ValueError(f"ops: Tensors have {name!r} already")
+    if method:
+        FROM_OUTSIDE.update((name, name + "_"))
+    return f"{getattr(function, '__module__', None) or '__main__'}.{name}"
+
+
+def is_ours(function):
+    """Whether a function is the library's own."""
+    return (getattr(function, "__module__", None) or "").startswith("tensorlib.")
+
+
+def check_names(what, name, parameters, outputs, named=()):
+    """Raises ValueError for parameters that rules could not name, and where `named` has names that
+    are no parameters."""
     for taken in {*RESERVED, *outputs}.intersection(parameters):
         raise ValueError(f"{what}: {name} has a parameter {taken!r}, which rules use themselves; "
                          "call it something else")

@@ -20,6 +20,7 @@ from tensorlib._core.sweep.python_nodes import (
     without_values,
 )
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.complete import own_name
 from tensorlib.ops.primitive import signature_of, starred
 
 # What links the arguments inside to those outside.
@@ -51,8 +52,9 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
     keyword only, its attributes. It returns a Tensor or a tuple of Tensors. Tensors that it takes
     from around it get gradients too, and may be shared. Composed operations may be parts of others.
 
-    Raises: ValueError for a name that is taken; RuntimeError, when run, where `fun` writes into one
-    of its tensors; TypeError where it returns something else than Tensors.
+    The name belongs to the module of `fun`; composed again it is replaced.
+    Raises: ValueError for a name that the library has; RuntimeError, when run, where `fun` writes
+    into one of its tensors; TypeError where it returns something else than Tensors.
 
     >>> from tensorlib import ops
     >>> layer = ops.compose("tanh_layer", lambda x, w, b: (x @ w + b).tanh())
@@ -64,8 +66,8 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
     if not callable(fun):
         raise TypeError(f"compose: fun must be a function, not {type(fun).__name__}")
     arguments, attributes, defaults, variadic = signature_of("compose", name, fun)
-    record = Op(name, fun.__doc__ or "", arguments, attributes, defaults, forward=fun,
-                variadic=variadic, linearity="composite")
+    record = Op(own_name(name, fun), fun.__doc__ or "", arguments, attributes, defaults,
+                forward=fun, variadic=variadic, linearity="composite")
     record.add_rule(None, inner_gradients, names=("node", "g"))
     function = functools.partial(run, record)
     record.function = starred(

@@ -170,6 +170,10 @@ def tril(input: Tensor, diagonal=0):
     """The lower triangles of matrices, with zeros above `diagonal`.
 
     Shapes: (*, N, M) -> (*, N, M). Raises: RuntimeError for less than 2 dims.
+
+    >>> tensorlib.ones(2, 3).tril()
+    tensor([[1., 0., 0.],
+            [1., 1., 0.]])
     """
     return ranges.triangle(input, diagonal, False)
 
@@ -202,7 +206,7 @@ NO_TRIANGLES = refused_calls((RuntimeError, -1, 3), (RuntimeError, 3, -1), (Type
 @composite(tensors=(), method=False, differentiable=False, samples=TRIANGLES, errors=NO_TRIANGLES,
            reference=lambda row, col, offset=0, dtype=None: np.stack(
                np.tril_indices(row, offset, col)).astype(as_numpy(dtype, np.int64)))
-def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
     """Rows and columns of the elements of a lower triangle, as two rows of int64.
 
     Shapes: (2, number of elements). Raises: RuntimeError for negative sizes, TypeError.
@@ -217,7 +221,7 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
 @composite(tensors=(), method=False, differentiable=False, samples=TRIANGLES, errors=NO_TRIANGLES,
            reference=lambda row, col, offset=0, dtype=None: np.stack(
                np.triu_indices(row, offset, col)).astype(as_numpy(dtype, np.int64)))
-def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
     """Rows and columns of the elements of an upper triangle, as two rows of int64.
 
     Shapes: (2, number of elements). Raises: RuntimeError for negative sizes, TypeError.

@@ -29,7 +29,7 @@ from tensorlib._core.apply.operators import (
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs
-from tensorlib.ops.complete import check_keywords, check_loop, check_names
+from tensorlib.ops.complete import check_keywords, check_loop, check_names, is_ours, own_name
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.outside import outside_graph
 from tensorlib.ops.publish import (
@@ -70,19 +70,22 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
-    Raises: ValueError for a name that is taken, a loop that is not there or takes others, and where
-    `boolean` names no argument; TypeError for a keyword that no declaration has.
+    Raises: ValueError for a name that the library has, a loop that is not there or takes others,
+    and where `boolean` names no argument; TypeError for a keyword that no declaration has.
     """
     def decorate(function):
         name, arguments = function.__name__, parameters(function)
         check_keywords("elementwise", name, testing)
         check_names("elementwise", name, arguments, ("out",), boolean)
+        registered = own_name(name, function, method)
+        loop = kernel
         if kernel is None:
-            fill_from_ufuncs(name, len(arguments), (reference, *ufuncs),
-                             "bool" in testing.get("takes", "bool"))
-        check_loop(name, kernel or name, arguments)
+            bools = "bool" in testing.get("takes", "bool")
+            loop = name if is_ours(function) else loop_of((reference, *ufuncs), bools)
+            fill_from_ufuncs(loop, len(arguments), (reference, *ufuncs), bools)
+        check_loop(name, loop, arguments)
         record = Op(
-            name, function.__doc__, arguments, loop=kernel or name, to_float=to_float,
+            registered, function.__doc__, arguments, loop=loop, to_float=to_float,
             refuses=refuses,
             boolean_inputs=tuple(arguments.index(a) for a in boolean),
             differentiable=differentiable, linearity="deriv" if differentiable else "",
@@ -106,6 +109,15 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
         made.deriv = _deriv_of(record)
         return made
     return decorate
+
+
+KEPT_UFUNCS = []         # of loops that were declared outside of the library
+
+
+def loop_of(ufuncs, bools):
+    """The name of the loops that these ufuncs give, which is their own: they may be replaced."""
+    KEPT_UFUNCS.extend(u for u in ufuncs if u not in KEPT_UFUNCS)
+    return f"loops of {', '.join(f'{u} {id(u)}' for u in ufuncs)}{' with bools' if bools else ''}"
 
 
 def option_of(record, convert):
@@ -171,9 +183,9 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
     where an argument has none) and whatever a gradient rule may name.
 
-    Raises: ValueError for a name that is taken, a differentiable operation without tensors, tensors
-    after attributes, and parameters with names that rules use themselves; TypeError for a keyword
-    that no declaration has.
+    Raises: ValueError for a name that the library has, a differentiable operation without tensors,
+    tensors after attributes, and parameters with names that rules use themselves; TypeError for a
+    keyword that no declaration has.
     """
     def decorate(forward):
         called = name or forward.__name__
@@ -187,11 +199,12 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
             raise ValueError(f"op: {called} is declared linear and multilinear; a map that is "
                              "linear in each of several arguments is multilinear alone")
         run = kernel or forward
-        if kernel is None and not forward.__module__.startswith("tensorlib."):
+        if kernel is None and not is_ours(forward):
             run = outside_graph(called, forward)
         own = defaults(forward)
         record = Op(
-            called, forward.__doc__, arguments, attributes, [own.get(a) for a in attributes],
+            own_name(called, forward, method), forward.__doc__, arguments, attributes,
+            [own.get(a) for a in attributes],
             outputs, forward=run, variadic=Tensors in annotations.values(), is_view=view,
             differentiable=differentiable, takes_out=out, convert=convert,
             returns=annotations.get("return", Tensor),
@@ -272,7 +285,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         check_names("composite", name, names, (), arguments)
         attributes = [p for p in names if p not in arguments]
         record = Op(
-            name, function.__doc__, arguments, attributes, [own.get(a) for a in attributes],
+            own_name(name, function, method), function.__doc__, arguments, attributes,
+            [own.get(a) for a in attributes],
             outputs, forward=function, variadic=Tensors in annotations.values(),
             differentiable=differentiable and not random, linearity="composite",
             takes_out=out or "out" in names, random=random,
@@ -282,8 +296,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         made = checked(name, function, out)
         publish(name, made, function.__doc__, False, public)
         if method:
-            publish(name, made if out or len(arguments) > 1 else function, function.__doc__, True,
-                    public=False)
+            publish(name, made, function.__doc__, True, public=False)
         made.op = function.op = record
         record.function = made
         if inplace:

@@ -37,6 +37,9 @@ def amax(input: Tensor, dim=None, keepdim=False):
     Gradient: evenly among equal largest elements.
 
     Raises: RuntimeError for no elements at all, IndexError if a dim is empty or not there.
+
+    >>> tensorlib.tensor([[1., 5.], [7., 3.]]).amax(dim=(0, 1))
+    tensor(7.)
     """
 
 
@@ -64,12 +67,14 @@ def share(input, out, dim, keepdim):
 @amax.vjp("input")
 @amin.vjp("input")
 def extreme_vjp(g, input, out, dim, keepdim):
+    """The gradient is shared by all elements that are extreme."""
     return expand_reduced(g, input.shape, dim, keepdim) * share(input, out, dim, keepdim)
 
 
 @amax.jvp
 @amin.jvp
 def extreme_jvp(d_input, input, out, dim, keepdim):
+    """The mean of the tangents of all elements that are extreme."""
     return (d_input * share(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
@@ -169,6 +174,7 @@ def min(input: Tensor, dim, keepdim=False):
 @max.vjp("input")
 @min.vjp("input")
 def along_vjp(g, indices, input_shape, dim, keepdim):
+    """The gradient goes to the element that was chosen, one for each result."""
     g = g[0]                                 # the indices have none
     if not input_shape:
         return g
@@ -180,6 +186,7 @@ def along_vjp(g, indices, input_shape, dim, keepdim):
 @max.jvp
 @min.jvp
 def along_jvp(d_input, indices, dim, keepdim):
+    """The tangents of the elements that were chosen."""
     if keepdim or d_input.ndim == 0:
         return d_input.gather(dim, indices), None
     return d_input.gather(dim, indices.unsqueeze(dim)).squeeze(dim), None
@@ -203,7 +210,7 @@ def put_along_vjp(g, places, dim):
     return g.gather(dim, places)
 
 
-@composite(outputs=("min", "max"), reference=lambda x, dim=None, keepdim=False: (
+@composite(outputs=("min", "max"), out=True, reference=lambda x, dim=None, keepdim=False: (
     np.min(x, axis=dim, keepdims=keepdim), np.max(x, axis=dim, keepdims=keepdim)),
     samples=lambda rng: (((rng.normal(size=(3, 4)),), keywords)
                          for keywords in ({}, {"dim": 0}, {"dim": 1, "keepdim": True})))
@@ -213,5 +220,8 @@ def aminmax(input, *, dim=None, keepdim=False):
     Shapes: as `sum`.
 
     Raises: RuntimeError for no elements at all, IndexError if a dim is empty or not there.
+
+    >>> tensorlib.aminmax(tensorlib.tensor([3., 1., 2.]))
+    aminmax(min=tensor(1.), max=tensor(3.))
     """
     return Extremes(amin(input, dim, keepdim), amax(input, dim, keepdim))

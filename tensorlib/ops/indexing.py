@@ -79,11 +79,13 @@ def index_put(input: Tensor, values: Tensor, index):
 
 @index_put.vjp("input")
 def index_put_vjp_input(g, values_shape, index):
+    """What was written over has no part in the result."""
     return index_put(g, g.new_zeros(()), index)
 
 
 @index_put.vjp("values")
 def index_put_vjp_values(g, index):
+    """Each value's gradient is that of its place; of several at one place the last has it."""
     picked = getitem(g, index)
     if not picks_twice(index):
         return picked
@@ -119,7 +121,7 @@ def check_mask(name, mask):
         raise RuntimeError(f"{name}: mask must be bool, got {mask.dtype}")
 
 
-@composite(differentiable=False, reference=np.argwhere,
+@composite(differentiable=False, out=True, reference=np.argwhere,
            samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)))
 def nonzero(input: Tensor, *, as_tuple=False):
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
@@ -145,7 +147,7 @@ def selected(x, mask):
     return np.broadcast_to(x, shape)[np.broadcast_to(mask, shape)]
 
 
-@composite(reference=selected,
+@composite(reference=selected, out=True,
            samples=masks(((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 1)), ((), ()),
                          ((0, 2), (2,))),
            errors=refusals((RuntimeError, (2, 3), np.ones((2, 3), np.int64)),
@@ -188,8 +190,13 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     Gradient: to a tensor `value` the sum.
     Raises: RuntimeError for a mask that is not bool, a value with dims, or shapes that do not
     broadcast; OutOfRangeError for a value that the dtype can't hold; TypeError.
+
+    >>> x = tensorlib.tensor([1., -2., 3.])
+    >>> x.masked_fill(x < 0, 0)
+    tensor([1., 0., 3.])
     """
     check_mask("masked_fill", mask)
+    broadcast_shapes("masked_fill", input.shape, mask.shape)
     return where(mask, fill_value("masked_fill", value, input), input)
 
 
@@ -208,7 +215,7 @@ def fill_value(name, value, input):
 
 # ---- by position ---------------------------------------------------------------------------------
 
-@composite(tensors=("input", "index"),
+@composite(tensors=("input", "index"), out=True,
            reference=lambda x, dim, index: np.take(x, np.atleast_1d(index), dim) if x.ndim else x,
            samples=given(((2, 3), 1, np.array([2, 0, 2])), ((2, 3), -2, np.array(1)),
                          ((4,), 0, np.zeros(0, np.int64)), ((), 0, np.array([0])),
@@ -224,6 +231,10 @@ def index_select(input: Tensor, dim, index: Tensor):
 
     Shapes: (*, N, *), (K,) -> (*, K, *). A 0-d index counts as one position, and a 0-d `input`,
     which has one, stays 0-d. Raises: RuntimeError for an index that is not of integers, IndexError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).index_select(1, tensorlib.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
     """
     ndim = input.ndim
     dim, index = wrap("index_select", dim, ndim), vector("index_select", index)
@@ -233,7 +244,7 @@ def index_select(input: Tensor, dim, index: Tensor):
         return (input[(WHOLE,) * dim + (index,)] if ndim else
                 input.reshape(1)[index].reshape(()))
     except IndexError as error:
-        raise IndexError(f"index_select: {error}") from None
+        raise IndexError(f"index_select: {str(error).removeprefix('getitem: ')}") from None
 
 
 def vector(name, index):
@@ -307,8 +318,10 @@ def gathered(x, dim, index):
     return vector[key].reshape(index.shape)
 
 
-def gather_arguments(input: Tensor, dim, index: Tensor):
+def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
     """The dim counted from the front, and the positions too, checked."""
+    if sparse_grad:
+        raise RuntimeError("gather: gradients are dense; leave sparse_grad out")
     dim = wrap("gather", dim, input.ndim)
     if stands_in(index):                         # who knows how to index knows how to gather
         return [picked_along, input, dim, index]
@@ -325,7 +338,7 @@ def picked_along(input, dim, index):
     return input[along("gather", dim, index, input.shape)]
 
 
-@op(linear=True, convert=gather_arguments, reference=gathered,
+@op(linear=True, convert=gather_arguments, out=True, reference=gathered,
     samples=given(*(((3, 4), dim, places) for dim, places in PLACES),
                   ((2, 3), -1, np.array([[-1, 0, 0, 1]])), ((), 0, np.array([0, 0])),
                   ((4,), 0, np.array(2)), ((2, 3), 0, np.zeros((0, 3), np.int64))),
@@ -362,7 +375,7 @@ def taken_along(x, indices, dim=None):
     return np.take_along_axis(x, indices, dim)
 
 
-@composite(reference=taken_along,
+@composite(reference=taken_along, out=True,
            samples=given(((3, 4), PLACES[1][1], 1), ((3, 4), PLACES[0][1][:1], -2),
                          ((1, 3), np.array([[0], [2]]), 1), ((2, 3), np.array([[5, 0]])),
                          ((4,), np.array(-1))),

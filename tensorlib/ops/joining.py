@@ -9,6 +9,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite, op
+from tensorlib.ops.outside import within_memory
 from tensorlib.ops.samples import given, given_sequences, refusals
 
 # ---- one part ------------------------------------------------------------------------------------
@@ -24,6 +25,9 @@ def narrow(input: Tensor, dim, start, length):
 
     Shapes: (*, N, *) -> (*, length, *).
     Raises: RuntimeError for a range outside the dim, IndexError, TypeError.
+
+    >>> tensorlib.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
     """
     try:
         start, length = as_int(start), as_int(length)
@@ -43,6 +47,7 @@ def narrow(input: Tensor, dim, start, length):
 
 @narrow.vjp("input")
 def narrow_vjp(g, input_shape, dim, start, length):
+    """The gradient between zeros."""
     size, start, length = input_shape[dim], as_int(start), as_int(length)
     start = start + size if start < 0 else start
     before, after = list(input_shape), list(input_shape)
@@ -71,11 +76,17 @@ def cat(tensors: Tensors, dim=0):
     Vectors without elements join with anything. Shapes: (*, N, *), (*, M, *), ... along the dim of
     N and M -> (*, N + M + ..., *).
     Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
+
+    >>> tensorlib.cat((tensorlib.zeros(1, 2), tensorlib.ones(2, 2)))
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
     """
 
 
 @cat.vjp
 def cat_vjp(g, tensors_shape, dim):
+    """Each tensor's part of the gradient."""
     grads, start = [], 0
     for shape in tensors_shape:
         if shape == (0,):                    # an empty vector joins with anything
@@ -96,11 +107,16 @@ def stack(tensors: Tensors, dim=0):
 
     Shapes: K times (N, M) along dim 0 -> (K, N, M).
     Raises: RuntimeError for no tensors or shapes that differ, IndexError.
+
+    >>> tensorlib.stack((tensorlib.zeros(2), tensorlib.ones(2)), dim=1)
+    tensor([[0., 1.],
+            [0., 1.]])
     """
 
 
 @stack.vjp
 def stack_vjp(g, tensors_shape, dim):
+    """Each tensor's slice of the gradient."""
     before = (slice(None),) * (dim % g.ndim)
     return [g[(*before, i)] for i in range(len(tensors_shape))]
 
@@ -128,9 +144,9 @@ def pieces(x, size_or_sizes, dim=0):
                            (RuntimeError, (4, 3), [1, 2]), (RuntimeError, (4,), [5, -1]),
                            (RuntimeError, (), 1), (IndexError, (4, 3), 1, 2),
                            (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)))
-def split(tensor: Tensor, split_size_or_sections, dim=0):
+def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
-    the sizes given, which must add up.
+    the sizes given, which must add up. `split_size` is what PyTorch's method calls them.
 
     Shapes: (*, N, *) -> (*, size, *) for each.
     Raises: RuntimeError for sizes that are negative or do not add up, IndexError, TypeError.
@@ -141,11 +157,17 @@ def split(tensor: Tensor, split_size_or_sections, dim=0):
     dim = wrap("split", dim, tensor.ndim)
     if tensor.ndim == 0:
         raise RuntimeError("split: expects at least a 1-dimensional tensor")
-    size = tensor.size(dim)
+    wanted = split_size_or_sections if split_size is None else split_size
+    return within_memory(
+        "split", lambda: cut(tensor, dim, sizes_of_pieces(wanted, tensor.size(dim), dim)))
+
+
+def cut(x, dim, sizes):
+    """Views of `x` of these sizes along a dim, one after the other."""
     parts, start = [], 0
-    for length in sizes_of_pieces(split_size_or_sections, size, dim):
-        parts.append(narrow(tensor, dim, start, length))
-        start += length
+    for size in sizes:
+        parts.append(narrow(x, dim, start, size))
+        start += size
     return views.among_others(tuple(parts))
 
 
@@ -218,5 +240,5 @@ def unbind(input: Tensor, dim=0):
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
     check_room("unbind", input.size(dim), Tensor.__basicsize__)
-    return views.among_others(
-        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim))))
+    return within_memory("unbind", lambda: views.among_others(
+        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim)))))

@@ -3,9 +3,10 @@
 import numpy as np
 
 from tensorlib._core.apply.operators import make_product
+from tensorlib._core.create.creation import zeros_like
 from tensorlib._core.products import product
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arithmetic import mul
+from tensorlib.ops.arithmetic import check_factors, mul
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.samples import products
 
@@ -36,7 +37,7 @@ def matmul(input: Tensor, other: Tensor):
 
     Shapes: (*, M, K) @ (*, K, N) -> (*, M, N), with * broadcast. A vector on the left stands for a
     row, on the right for a column, and its dim is dropped from the result.
-    Raises: RuntimeError for inner dims or dtypes that differ.
+    Raises: RuntimeError for inner dims that differ.
 
     >>> tensorlib.matmul(tensorlib.ones(2, 3), tensorlib.ones(3))
     tensor([3., 3.])
@@ -51,7 +52,7 @@ def mm(input: Tensor, other: Tensor):
 
     Shapes: (M, K) @ (K, N) -> (M, N).
 
-    Raises: RuntimeError for other numbers of dims, and for inner dims or dtypes that differ.
+    Raises: RuntimeError for other numbers of dims, and for inner dims that differ.
     """
 
 
@@ -63,7 +64,7 @@ def mv(input: Tensor, other: Tensor):
 
     Shapes: (M, K) @ (K,) -> (M,).
 
-    Raises: RuntimeError for other numbers of dims, and for inner dims or dtypes that differ.
+    Raises: RuntimeError for other numbers of dims, and for inner dims that differ.
     """
 
 
@@ -75,7 +76,7 @@ def dot(input: Tensor, other: Tensor):
 
     Shapes: (K,), (K,) -> ().
 
-    Raises: RuntimeError for other numbers of dims, and for sizes or dtypes that differ.
+    Raises: RuntimeError for other numbers of dims, and for sizes that differ.
     """
 
 
@@ -87,8 +88,10 @@ def bmm(input: Tensor, other: Tensor):
 
     Shapes: (B, M, K) @ (B, K, N) -> (B, M, N).
 
-    Raises: RuntimeError for other numbers of dims, and for batch sizes, inner dims or dtypes that
-    differ.
+    Raises: RuntimeError for other numbers of dims, and for batch sizes or inner dims that differ.
+
+    >>> tensorlib.bmm(tensorlib.ones(2, 1, 3), tensorlib.ones(2, 3, 1)).shape
+    tensorlib.Size([2, 1, 1])
     """
 
 
@@ -109,6 +112,10 @@ def outer(input, vec2: Tensor, *, out=None):
     Shapes: (M,), (N,) -> (M, N).
 
     Raises: RuntimeError for other than vectors.
+
+    >>> tensorlib.outer(tensorlib.tensor([1., 2.]), tensorlib.tensor([1., 10.]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
     """
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: expects two vectors, got shapes {tuple(input.shape)} and "
@@ -125,6 +132,9 @@ def inner(input, other: Tensor):
     Shapes: (*a, K), (*b, K) -> (*a, *b).
 
     Raises: RuntimeError for last dims that differ.
+
+    >>> tensorlib.inner(tensorlib.ones(2, 3), tensorlib.ones(4, 3)).shape
+    tensorlib.Size([2, 4])
     """
     if input.ndim == 0 or other.ndim == 0:
         return mul(input, other)
@@ -151,12 +161,12 @@ def added_product(name, product_of):
     """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
     def function(input, a, b, beta, alpha):
         made = product_of(a, b)
-        if input.dtype != made.dtype:
-            raise RuntimeError(f"{name}: all tensors must have one dtype, got {input.dtype} and "
-                               f"{made.dtype}")
+        check_factors(name, (input, made), beta=beta, alpha=alpha)
         result = made if alpha == 1 else made * alpha
-        if beta != 0:
-            result = result + (input if beta == 1 else input * beta)
+        if isinstance(beta, (int, float)) and beta == 0:
+            result = result if input.dtype == made.dtype else result + zeros_like(input)
+        else:
+            result = result + (input if isinstance(beta, int) and beta == 1 else input * beta)
         if result.shape != made.shape:
             raise RuntimeError(f"{name}: input of shape {tuple(input.shape)} does not expand to "
                                f"the product's {tuple(made.shape)}")
@@ -182,7 +192,12 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
 
     Shapes: (M, N), (M, K), (K, N) -> (M, N).
 
-    Raises: RuntimeError as `mm`, and for an input that does not expand or has another dtype.
+    Raises: RuntimeError as `mm`, for an input that does not expand, and for a float as a factor
+    of integers.
+
+    >>> x, w = tensorlib.ones(1, 3), tensorlib.ones(3, 2)
+    >>> tensorlib.addmm(tensorlib.tensor([10., 20.]), x, w)
+    tensor([[13., 23.]])
     """
     return _addmm(input, mat1, mat2, beta, alpha)
 
@@ -195,7 +210,8 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
 
     Shapes: (M,), (M, K), (K,) -> (M,).
 
-    Raises: RuntimeError as `mv`, and for an input that does not expand or has another dtype.
+    Raises: RuntimeError as `mv`, for an input that does not expand, and for a float as a factor
+    of integers.
     """
     return _addmv(input, mat, vec, beta, alpha)
 
@@ -208,7 +224,8 @@ def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
 
     Shapes: (B, M, N), (B, M, K), (B, K, N) -> (B, M, N).
 
-    Raises: RuntimeError as `bmm`, and for an input that does not expand or has another dtype.
+    Raises: RuntimeError as `bmm`, for an input that does not expand, and for a float as a factor
+    of integers.
     """
     return _baddbmm(input, batch1, batch2, beta, alpha)
 

@@ -101,7 +101,11 @@ def reciprocal_deriv(out):
 
 @elementwise(reference=np.exp, samples=reals(-3, 3), edges=EDGES + (89.0, -104.0), to_float=True)
 def exp(input):
-    """e to the power of each element."""
+    """e to the power of each element.
+
+    Source: Cody and Waite, Software Manual for the Elementary Functions (1980), for the reduction
+    by multiples of log(2).
+    """
 
 
 @exp.deriv
@@ -111,7 +115,11 @@ def exp_deriv(out):
 
 @elementwise(reference=np.expm1, samples=reals(-3, 3), edges=EDGES + (1e-9,), to_float=True)
 def expm1(input):
-    """e to the power of each element, minus 1; exact for small elements."""
+    """e to the power of each element, minus 1; exact for small elements.
+
+    >>> tensorlib.expm1(tensorlib.tensor(1e-10)), tensorlib.exp(tensorlib.tensor(1e-10)) - 1
+    (tensor(1.0000e-10), tensor(0.))
+    """
 
 
 @expm1.deriv
@@ -131,7 +139,10 @@ def exp2_deriv(out):
 
 @elementwise(reference=np.log, samples=reals(0.1, 4), edges=EDGES, to_float=True)
 def log(input):
-    """The natural logarithm of each element; -inf at 0, NaN below."""
+    """The natural logarithm of each element; -inf at 0, NaN below.
+
+    Source: fdlibm (Sun Microsystems, 1993), e_log.c.
+    """
 
 
 @log.deriv
@@ -151,7 +162,10 @@ def log1p_deriv(input):
 
 @elementwise(reference=np.log2, samples=reals(0.1, 4), edges=EDGES, to_float=True)
 def log2(input):
-    """The base-2 logarithm of each element."""
+    """The base-2 logarithm of each element.
+
+    Source: as `log`.
+    """
 
 
 @log2.deriv
@@ -176,6 +190,9 @@ def sin(input):
     """The sine of each element.
 
     Units: radians.
+
+    Source: Cody and Waite, Software Manual for the Elementary Functions (1980); for large elements
+    Payne and Hanek, "Radian Reduction for Trigonometric Functions", SIGNUM Newsletter 18(1), 1983.
     """
 
 
@@ -189,6 +206,8 @@ def cos(input):
     """The cosine of each element.
 
     Units: radians.
+
+    Source: as `sin`.
     """
 
 
@@ -202,6 +221,8 @@ def tan(input):
     """The tangent of each element.
 
     Units: radians.
+
+    Source: as `sin`.
     """
 
 
@@ -220,6 +241,7 @@ def asin(input):
 
 @asin.deriv
 def asin_deriv(input):
+    """1 / sqrt(1 - input**2), as a product that keeps its digits near 1."""
     return ((1 - input) * (1 + input)).rsqrt()
 
 
@@ -233,6 +255,7 @@ def acos(input):
 
 @acos.deriv
 def acos_deriv(input):
+    """-1 / sqrt(1 - input**2), as a product that keeps its digits near 1."""
     return -((1 - input) * (1 + input)).rsqrt()
 
 
@@ -241,6 +264,8 @@ def atan(input):
     """The arctangent of each element, in [-pi/2, pi/2].
 
     Units: radians.
+
+    Source: fdlibm (Sun Microsystems, 1993), s_atan.c.
     """
 
 
@@ -298,6 +323,9 @@ def relu(input):
     """The larger of each element and 0.
 
     Gradient: 1 above 0 and 0 elsewhere, at 0 too.
+
+    Source: Nair and Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines", ICML
+    2010.
     """
 
 
@@ -309,7 +337,10 @@ def relu_deriv(out):
 @elementwise(reference=np.vectorize(math.erf, otypes=[float]), samples=reals(-3, 3),
              edges=EDGES, to_float=True)
 def erf(input):
-    """The error function of each element."""
+    """The error function of each element.
+
+    Source: as `erfc`, in float64.
+    """
 
 
 @erf.deriv
@@ -320,7 +351,11 @@ def erf_deriv(input):
 @elementwise(reference=np.vectorize(math.erfc, otypes=[float]), samples=reals(-3, 3),
              edges=EDGES, to_float=True)
 def erfc(input):
-    """One minus the error function of each element, exact where that is small."""
+    """One minus the error function of each element, exact where that is small.
+
+    Source: Shepherd and Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x in 0 <=
+    x < inf", Mathematics of Computation 36, 1981.
+    """
 
 
 @erfc.deriv
@@ -348,12 +383,32 @@ def ceil(input):
     """
 
 
+def to_decimals(input, *, decimals=0):
+    """The `convert` of `round`."""
+    return (input,) if decimals == 0 else [rounded_to, input, decimals]
+
+
+def rounded_to(input, decimals):
+    """What `round` gives for a number of decimals, which may be negative."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"round: takes decimals for floating-point dtypes, got {input.dtype}")
+    power = 10.0 ** math.fabs(decimals)
+    return (input * power).round() / power if decimals > 0 else (input / power).round() * power
+
+
+rounded_to.inplace = lambda input, decimals: input.copy_(rounded_to(input, decimals))
+
+
 @elementwise(reference=lambda x: np.rint(x).astype(x.dtype), ufuncs=[np.trunc],
-             samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating")
+             samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating",
+             convert=to_decimals)
 def round(input):
-    """The nearest whole number to each element, halves to even.
+    """The nearest whole number to each element, halves to even; or to so many `decimals`.
 
     Gradient: zero.
+
+    >>> tensorlib.round(tensorlib.tensor([0.5, 1.5, 2.5, -2.6]))
+    tensor([ 0.,  2.,  2., -3.])
     """
 
 

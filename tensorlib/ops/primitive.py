@@ -9,6 +9,7 @@ from tensorlib._core.apply.operators import make_general
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.rules import WrongGradient
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.complete import own_name
 from tensorlib.ops.outside import outside_graph
 
 Rule = Callable[..., Any]
@@ -54,8 +55,10 @@ def primitive(fun: Rule) -> Rule:
     """`fun` as an operation of its own, whose gradient `defvjp` gives.
 
     It runs outside the graph, on Tensors for its parameters without a default, or for `*args`;
-    parameters with a default or by keyword only are attributes. It may compute with NumPy. A name
-    that an operation has is refused.
+    parameters with a default or by keyword only are attributes. It may compute with NumPy.
+
+    Its name belongs to the module that defines it; defined again it replaces what was there, and
+    what was recorded keeps the old one. Raises: ValueError for a name that the library has.
 
     >>> from tensorlib import ops
     >>> @ops.primitive
@@ -75,10 +78,10 @@ def primitive(fun: Rule) -> Rule:
         raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
                          "themselves; call it something else")
     run = outside_graph(name, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
-    record = Op(name, fun.__doc__ or "", arguments, attributes, defaults, forward=run,
-                variadic=variadic, testing={"takes": "floating"})
+    record = Op(own_name(name, fun), fun.__doc__ or "", arguments, attributes, defaults,
+                forward=run, variadic=variadic, testing={"takes": "floating"})
     called = make_general(record)
-    made = functools.wraps(fun)(functools.partial(starred(called) if variadic else called))
+    made = functools.wraps(fun)(Primitive(starred(called) if variadic else called))
     made.op = record
     record.function = made
     return made
@@ -128,6 +131,40 @@ def defjvp(
         *tangents, record.outputs[0], *record.arguments, *record.attributes))
 
 
+def defvmap(op: Rule | Op | str, rule: Rule) -> None:
+    """Gives the batching rule of a `primitive`: what it does for all examples of a `vmap` at once.
+
+    The rule takes `(info, in_dims, *args, **attributes)` as PyTorch's `register_vmap` has it:
+    `info.batch_size`, for each tensor the dim that counts the examples, or None for one that all
+    share, the tensors and the attributes. It returns the result and the dim there.
+
+    >>> from tensorlib import ops
+    >>> @ops.primitive
+    ... def doubled(x):
+    ...     return x.numpy() * 2
+    >>> ops.defvmap(doubled, lambda info, in_dims, x: (doubled(x), in_dims[0]))
+    >>> tensorlib.func.vmap(doubled)(tensorlib.tensor([1., 2.]))
+    tensor([2., 4.])
+    """
+    record = primitive_record("defvmap", op)
+    if not callable(rule):
+        raise TypeError(f"defvmap: the rule of {record.name} is {type(rule).__name__}, not a "
+                        "function")
+    record.function.batching = rule
+
+
+class NoForwardRule(RuntimeError):
+    """Forward mode came to an operation that has no rule for it."""
+
+
+class Primitive(functools.partial):
+    """What `primitive` returns: the compiled function of the operation `op`."""
+
+    def __repr__(self):
+        parameters = ", ".join((*self.op.arguments, *self.op.attributes))
+        return f"<primitive {self.op.name}({parameters})>"
+
+
 class TangentRule:
     """The forward-mode rule of a primitive: the sum of the rules of its arguments."""
 
@@ -142,8 +179,8 @@ class TangentRule:
         total = ans.detach() * 0
         for name, tangent in zip(self.record.arguments, tangents):
             if name not in self.rules and bool((tangent != 0).any()):
-                raise RuntimeError(f"jvp: {self.record.name} has no forward-mode rule for its "
-                                   f"argument {name!r}")
+                raise NoForwardRule(f"jvp: {self.record.name} has no forward-mode rule for its "
+                                    f"argument {name!r}; give it one by ops.defjvp")
             if self.rules.get(name) is not None:
                 total = total + self.moved(name, tangent, ans, args, attributes)
         return total
@@ -186,7 +223,7 @@ def primitive_record(what, op):
     record = find(op) if isinstance(op, str) else getattr(op, "op", op)
     if not isinstance(record, Op):
         raise TypeError(f"{what}: op must be what primitive made, not {type(op).__name__}")
-    if not isinstance(record.function, functools.partial):
+    if not isinstance(record.function, Primitive):
         raise ValueError(f"{what}: {record.name} is not a primitive and has rules of its own")
     return record
 

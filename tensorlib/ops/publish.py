@@ -5,6 +5,7 @@ from inspect import CO_VARARGS, Parameter, Signature
 from types import FunctionType
 
 from tensorlib._core.apply.operators import make_checked
+from tensorlib._core.base.error_names import name_errors, one_frame
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor, attach
 
@@ -15,6 +16,8 @@ OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None)
 
 def publish(name, function, doc, method=True, public=True):
     """Makes `function` the public function, and by default the method, of this name."""
+    if (getattr(function, "__module__", None) or "").startswith("tensorlib._core"):
+        name_errors(function, True)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "tensorlib"
     function.__doc__ = doc
@@ -44,6 +47,7 @@ def publish_in_place(name, function):
         if "out" in kwargs:
             raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
         return write_result(name + "_", self, function(self, *args, **kwargs))
+    method = one_frame(method)
     function.inplace = method
     method.__signature__ = Signature(
         [p for p in signature_parameters(function) if p.name != "out"],
@@ -118,16 +122,21 @@ def under_name(function, name):
 
 # ---- the check that tensors are Tensors ----------------------------------------------------------
 
+def attach_checked(name, function):
+    """Makes a function in Python the method of this name, behind the check of its `self`."""
+    attach(name, wraps(function)(make_checked(name, tensor_places(function), function)))
+
+
 def check_tensors():
     """Puts functions, methods and records in Python behind a check that tensors are Tensors.
 
-    A method of one tensor needs none. Compiled functions check for themselves.
+    Compiled functions check for themselves.
     """
     made = {}                                    # aliases stay the same function
     for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
         for name, function in names.items():
             places = _unchecked_places(function)
-            if not places or (put is attach and len(places) == 1):
+            if not places:
                 continue
             if function not in made:
                 made[function] = wraps(function)(

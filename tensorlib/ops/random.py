@@ -1,8 +1,11 @@
 """Random tensors, and the generators they are drawn from."""
 
+from operator import index as as_int
+
 import numpy as np
 
 from tensorlib._core.apply.out_argument import store_out
+from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import behind
 from tensorlib._core.base.dtypes import BY_NAME
@@ -12,6 +15,7 @@ from tensorlib._core.create.generator import default_generator, seen_apart, set_
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish
+from tensorlib.ops.outside import within_memory
 from tensorlib.ops.samples import calls, given, refused_calls, refusals
 
 INT32, INT64, FLOAT64 = (BY_NAME[name] for name in ("int32", "int64", "float64"))
@@ -119,8 +123,13 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
     `mean` and `std` are tensors that broadcast, or numbers; two numbers take a `size`.
     Shapes: (*), (*) -> (*), with broadcasting.
+    Gradient: none. Where a transform differentiates a mean or std, that is refused:
+    `mean + std * randn(shape)` has the gradient.
     Raises: RuntimeError for a negative `std` or shapes that do not broadcast, TypeError.
     """
+    if differentiating() and any(x.requires_grad for x in (mean, std) if isinstance(x, Tensor)):
+        raise RuntimeError("normal: mean or std requires grad, and normal has no gradient; use "
+                           "mean + std * randn(shape), or detach() them if none is wanted")
     tensors = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
     if bool(tensors) == (size is not None):
         raise TypeError("normal: takes a size if mean and std are numbers, and only then")
@@ -170,7 +179,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     Raises: RuntimeError for a row that is no distribution, or for more samples than there are
     indices, unless with `replacement`.
     Source: without replacement, Efraimidis and Spirakis, "Weighted random sampling with a
-    reservoir" (2006).
+    reservoir" (2006); with it, inversion: Devroye, Non-Uniform Random Variate Generation (1986).
 
     >>> tensorlib.multinomial(tensorlib.tensor([0., 1., 0.]), 2, replacement=True)
     tensor([1, 1])
@@ -179,9 +188,22 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
         raise RuntimeError(
             "multinomial: input must be a vector or a matrix of a floating dtype, got "
             f"{input.dtype} of {input.ndim} dims")
+    try:
+        num_samples = as_int(num_samples)
+    except TypeError:
+        raise TypeError(f"multinomial: num_samples must be an int, got {num_samples!r}") from None
     chances = _of_each_example(input)
-    rows, n = chances.shape[:-1].numel(), chances.shape[-1]
-    weights = chances.double().numpy().reshape(rows, n)
+    drawn = within_memory("multinomial", lambda: _places(
+        chances.reshape(-1, chances.shape[-1]), num_samples, replacement, generator))
+    shape = (*chances.shape[:-1], num_samples)
+    result = seen_apart(asarray(np.ascontiguousarray(drawn.reshape(shape), np.int64)))
+    return result if out is None else store_out("multinomial", (), result, out)
+
+
+def _places(chances, num_samples, replacement, generator):
+    """An array of the indices that `multinomial` draws for each row."""
+    rows, n = chances.shape
+    weights = chances.double().numpy()
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
     if not (weights.sum(1) > 0).all():
@@ -190,19 +212,14 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
         raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
                            f"{'with' if replacement else 'without'} replacement")
     if replacement:
-        uniform = _uniform((rows, num_samples), generator)
-        edges = np.cumsum(weights, 1)
-        drawn = np.stack([np.searchsorted(edge, edge[-1] * row, side="right")
-                          for edge, row in zip(edges, uniform)])
-    else:
-        # the first to arrive of n clocks that ring at these rates
-        with np.errstate(divide="ignore"):
-            arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights
-        arrivals[weights == 0] = np.inf
-        drawn = np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
-    shape = (*chances.shape[:-1], num_samples)
-    result = seen_apart(asarray(np.ascontiguousarray(drawn.reshape(shape), np.int64)))
-    return result if out is None else store_out("multinomial", (), result, out)
+        edges, uniform = np.cumsum(weights, 1), _uniform((rows, num_samples), generator)
+        return np.stack([np.searchsorted(edge, edge[-1] * row, side="right")
+                         for edge, row in zip(edges, uniform)])
+    # the first to arrive of n clocks that ring at these rates
+    with np.errstate(divide="ignore"):
+        arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights
+    arrivals[weights == 0] = np.inf
+    return np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
 
 
 def _of_each_example(input):

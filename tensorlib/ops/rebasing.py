@@ -83,6 +83,7 @@ def view_scatter(input: Tensor, value: Tensor, place):
 
 @view_scatter.vjp("input")
 def view_scatter_vjp_input(g, value_shape, place):
+    """What was written over has no part in the result."""
     return view_scatter(g, g.new_zeros(value_shape), place)
 
 

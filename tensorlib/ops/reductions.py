@@ -51,6 +51,9 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 
     Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
 
+    Source: Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14(4), 1993:
+    pairwise summation, whose error grows with the logarithm of N.
+
     >>> tensorlib.tensor([[1., 2.], [3., 4.]]).sum(dim=0)
     tensor([4., 6.])
     """
@@ -69,6 +72,12 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 
     Raises: RuntimeError for integers (give a floating `dtype`) and for a dim given twice,
     IndexError for a dim that is not there.
+
+    Source: as `sum`.
+
+    >>> tensorlib.tensor([[1., 2.], [3., 4.]]).mean(dim=1, keepdim=True)
+    tensor([[1.5000],
+            [3.5000]])
     """
 
 
@@ -86,6 +95,9 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     Gradient: the product of the other elements, exact where some are zero.
 
     Raises: IndexError for a dim that is not there, TypeError for several.
+
+    >>> tensorlib.tensor([[1., 2.], [3., 4.]]).prod(dim=1)
+    tensor([ 2., 12.])
     """
 
 
@@ -116,6 +128,7 @@ def others_in_row(x):
 
 @prod.vjp("input")
 def prod_vjp(g, input, out, dim, keepdim):
+    """Each element's factor is the product of the others, which no division finds at 0."""
     return expand_reduced(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)
 
 
@@ -130,9 +143,14 @@ def prod_jvp(d_input, input, out, dim, keepdim):
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64.
 
+    float32 and half types are added in float64, float64 with the errors of its additions, so that
+    long sums lose nothing.
+
     Shapes: the input's.
 
     Raises: IndexError for a dim that is not there.
+
+    Source: Ogita, Rump and Oishi, "Accurate Sum and Dot Product", SIAM J. Sci. Comput. 26(6), 2005.
 
     >>> tensorlib.tensor([1, 2, 3]).cumsum(0)
     tensor([1, 3, 6])
@@ -141,6 +159,7 @@ def cumsum(input: Tensor, dim, dtype=None):
 
 @cumsum.vjp("input")
 def cumsum_vjp(g, dim):
+    """Each element is in all sums from its own on: the running sums of `g` from the end."""
     return backwards(backwards(g, dim).cumsum(dim), dim)
 
 
@@ -156,6 +175,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     Shapes: as `sum`.
 
     Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+
+    >>> tensorlib.nansum(tensorlib.tensor([1., float("nan"), 2.]))
+    tensor(3.)
     """
     known = input.where(input == input, 0) if input.is_floating_point() else input
     return sum(known, dim, keepdim, dtype=dtype, out=out)
@@ -170,6 +192,9 @@ def count_nonzero(input: Tensor, dim=None):
     Shapes: (*, N, *) -> (*, *).
 
     Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+
+    >>> tensorlib.count_nonzero(tensorlib.tensor([[0, 1], [2, 3]]), dim=0)
+    tensor([1, 2])
     """
 
 

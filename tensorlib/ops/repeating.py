@@ -5,7 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
-from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.shape import settled_dims, wrap
 from tensorlib._core.index.keys import parse, take
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
@@ -26,8 +26,12 @@ def flip(input: Tensor, dims):
     """A copy of `input` with the order of elements reversed along each of `dims`.
 
     Shapes: (*) -> (*). Raises: RuntimeError for a dim given twice, IndexError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).flip(1)
+    tensor([[2, 1],
+            [4, 3]])
     """
-    turned = [wrap("flip", dim, input.ndim) for dim in dims]
+    turned = [wrap("flip", dim, input.ndim) for dim in settled_dims(dims)]
     if len(set(turned)) < len(turned):
         raise RuntimeError(f"flip: a dim appears multiple times in {turned}")
     key = tuple(BACKWARDS if dim in turned else WHOLE for dim in range(input.ndim))
@@ -54,18 +58,17 @@ def roll(input: Tensor, shifts, dims=None):
     >>> tensorlib.arange(5).roll(2)
     tensor([3, 4, 0, 1, 2])
     """
-    shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
-    dims = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+    shifts, dims = settled_dims(shifts), settled_dims(dims)
+    shifts = shifts if isinstance(shifts, tuple) else (shifts,)
+    dims = () if dims is None else dims if isinstance(dims, tuple) else (dims,)
     if not dims and len(shifts) == 1:
         return roll(input.reshape(-1), shifts, 0).reshape(input.shape)
     if len(shifts) != len(dims) or not shifts:
         raise RuntimeError(
             f"roll: shifts and dimensions must align, got {len(shifts)} and {len(dims)}")
     for shift, dim in zip(shifts, dims):
-        try:
-            shift = as_int(shift)
-        except TypeError:
-            raise TypeError(f"roll: shifts must be ints, got {shift!r}") from None
+        if not isinstance(shift, int):
+            raise TypeError(f"roll: shifts must be ints, got {shift!r}")
         size = input.size(wrap("roll", dim, input.ndim))
         start = -shift % size if size else 0
         input = cat((input.narrow(dim, start, size - start), input.narrow(dim, 0, start)), dim)
@@ -146,18 +149,19 @@ def tile_vjp(g, input_shape, dims):
            errors=refusals((RuntimeError, (2, 3), np.array([1, 2]), 1), (RuntimeError, (2,), -1),
                            (IndexError, (2, 3), 2, 2), (TypeError, (2,), 1.5),
                            (TypeError, (2,), np.ones(2))))
-def repeat_interleave(input: Tensor, repeats, dim=None):
+def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 
-    Without `dim` the elements of `input` as a vector. Shapes: (*, N, *) -> (*, sum of repeats, *).
-    Raises: RuntimeError for negative numbers, or another number of them than slices; TypeError for
-    what are no ints; IndexError.
+    Without `dim` the elements of `input` as a vector. output_size: the sum of repeats, checked.
+    Shapes: (*, N, *) -> (*, sum of repeats, *).
+    Raises: RuntimeError for negative numbers, another number of them than slices, or another
+    output_size; TypeError for what are no ints; IndexError.
 
     >>> tensorlib.tensor([5, 6, 7]).repeat_interleave(tensorlib.tensor([1, 0, 2]))
     tensor([5, 7, 7])
     """
     if dim is None:
-        return repeat_interleave(input.reshape(-1), repeats, 0)
+        return repeat_interleave(input.reshape(-1), repeats, 0, output_size=output_size)
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
     counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu" and counts.size:
@@ -167,6 +171,9 @@ def repeat_interleave(input: Tensor, repeats, dim=None):
                            f"each of the {size} slices, got {repeats!r}")
     places = within_memory(
         "repeat_interleave", lambda: np.repeat(np.arange(size), counts.astype(np.int64)))
+    if output_size is not None and output_size != places.size:
+        raise RuntimeError(f"repeat_interleave: output_size is {output_size}, but the repeats sum "
+                           f"to {places.size}")
     return input.index_select(dim, FUNCTIONS["from_numpy"](places))
 
 
@@ -181,6 +188,9 @@ def select(input: Tensor, dim, index):
     """`input` at one index of a dim, which goes away, as a view.
 
     Shapes: (*, N, *) -> (*, *). Raises: IndexError for a dim or index out of range, TypeError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).select(1, 0)
+    tensor([1, 3])
     """
     if type(index) is not int and not is_place(index):
         raise TypeError(f"select: index must be an int, got {index!r}")
@@ -189,7 +199,7 @@ def select(input: Tensor, dim, index):
     except IndexError as error:
         if input.ndim == 0:
             raise IndexError("select: cannot be applied to a 0-d tensor") from None
-        raise IndexError(f"select: {str(error).removeprefix('select: ')}") from None
+        raise IndexError(f"select: {str(error).removeprefix('getitem: ')}") from None
 
 
 def is_place(index):
@@ -199,7 +209,7 @@ def is_place(index):
     return hasattr(type(index), "__index__") and not isinstance(index, bool)
 
 
-@composite(reference=np.diag,
+@composite(reference=np.diag, out=True,
            samples=given(((3,),), ((2,), 1), ((2,), -2), ((0,), 1), ((3, 4),), ((3, 4), -1),
                          ((3, 4), 9)),
            errors=refusals((RuntimeError, ()), (RuntimeError, (2, 2, 2)), (TypeError, (2,), 1.5)))
@@ -235,6 +245,9 @@ def trace(input: Tensor):
     """The sum of the diagonal of a matrix.
 
     Shapes: (N, M) -> (). Raises: RuntimeError for other numbers of dims.
+
+    >>> tensorlib.trace(tensorlib.tensor([[1, 2], [3, 4]]))
+    tensor(5)
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expects a matrix, got {input.ndim} dims")

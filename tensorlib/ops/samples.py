@@ -20,15 +20,23 @@ def reals(low, high, shapes=SHAPES):
 
 def pairs(low=-3.0, high=3.0, other_low=None, other_high=None, apart=0.0):
     """Two real arguments that broadcast; `apart` is how far from each other their values stay."""
+    b_low, b_high = (low if other_low is None else other_low,
+                     high if other_high is None else other_high)
+
     def generate(rng):
         for shape, other_shape in PAIRS:
             a = rng.uniform(low, high, shape)
-            b = rng.uniform(low if other_low is None else other_low,
-                            high if other_high is None else other_high, other_shape)
-            if apart and a.size and b.size:
-                b = b + apart * 1.5 * (np.abs(b - a.ravel()[0]) < apart)
+            b = np.asarray(rng.uniform(b_low, b_high, other_shape))
+            while (close := near(a, b, apart)).size:
+                b.flat[close] = rng.uniform(b_low, b_high, close.size)
             yield (a, b), {}
     return generate
+
+
+def near(a, b, apart):
+    """Which elements of b, counted flat, are closer than `apart` to one of a that they meet."""
+    close = np.abs(a - b) < apart
+    return np.unique(np.broadcast_to(np.arange(b.size).reshape(b.shape), close.shape)[close])
 
 
 def triples(boolean=False):

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
 from tensorlib.ops.indexing import along, fill_value, index_put, parsed, spread_index, vector
@@ -175,6 +177,10 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
     The dtype stays that of `input`. Shapes: (*, N, *), (K,), () -> (*, N, *).
     Gradient: to a tensor `value` the sum. Raises: RuntimeError for a value with dims or an index
     that is not of integers, OutOfRangeError for a value that the dtype can't hold, IndexError.
+
+    >>> tensorlib.zeros(2, 3).index_fill(1, tensorlib.tensor([0, 2]), 5)
+    tensor([[5., 0., 5.],
+            [5., 0., 5.]])
     """
     if any(map(stands_in, (input, index, value))):
         return in_batch("index_fill", (input, dim, index, value))
@@ -210,22 +216,48 @@ def elements_at(name, input, dim, index, src):
 @composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,
            samples=with_sources(*ELEMENTS),
            errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")))
-def scatter(input: Tensor, dim, index: Tensor, src):
+def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=None):
     """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on.
 
-    `src` is a tensor at least as large as `index`, or a number. Where positions meet, the last
-    wins. Shapes: (*, N, *), (*, K, *), (*, K, *) -> (*, N, *), where the index and `src` have as
-    many dims as `input`, and the index is no larger than it in any but `dim`.
+    `src` is a tensor at least as large as `index`, or a number, which `value` is too. Where
+    positions meet, the last wins. reduce: "add" or "multiply", what is done with the elements that
+    were there; the latter has no gradient.
+    Shapes: (*, N, *), (*, K, *), (*, K, *) -> (*, N, *), where the index and `src` have as many
+    dims as `input`, and the index is no larger than it in any but `dim`.
     Raises: RuntimeError for other shapes or dtypes, OutOfRangeError for a number that the dtype
     can't hold, IndexError.
 
     >>> tensorlib.zeros(3).scatter(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """
+    if (src is None) == (value is None):
+        raise TypeError("scatter: takes either src or value")
+    src = value if src is None else src
+    if reduce is not None:
+        return combined(input, dim, index, src, reduce)
     if any(map(stands_in, (input, index, src))):
         return in_batch("scatter", (input, dim, index, src))
     key, src = elements_at("scatter", input, dim, index, src)
     return put_at(input, key, src)
+
+
+def combined(input, dim, index, src, reduce):
+    """What `scatter` gives with a reduction. Raises: RuntimeError for another one."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    if not isinstance(src, Tensor):
+        src = fill_value("scatter", src, input).expand(index.shape)
+    if reduce == "add":
+        return scatter_add(input, dim, index, src)
+    if any(map(stands_in, (input, index, src))) or (
+            is_grad_enabled() and (input.requires_grad or src.requires_grad)):
+        raise RuntimeError("scatter: reduce='multiply' has no gradient and no batching rule")
+    checked, _ = elements_at("scatter", input, dim, index, src)          # raises
+    wide = (lambda x: x.float()) if input.dtype.name == "bfloat16" else (lambda x: x)
+    base, key, source = at_elements(
+        wide(input).numpy(), dim, index.numpy(), wide(src).numpy())
+    np.multiply.at(base, key, source)
+    return asarray(base.reshape(input.shape), dtype=input.dtype)
 
 
 @composite(tensors=("input", "index", "src"), inplace=True,

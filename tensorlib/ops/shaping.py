@@ -7,9 +7,11 @@ import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.creation import contiguous_format
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib.ops.casting import check_format, in_format
 from tensorlib.ops.declare import alias, composite, op, publish
 from tensorlib.ops.samples import given, refusals
 
@@ -120,11 +122,15 @@ def permute(input: Tensor, dims):
 
     Shapes: (A, B, C) in the order (2, 0, 1) -> (C, A, B).
     Raises: RuntimeError if `dims` is no order of all dims, IndexError for a dim out of range.
+
+    >>> tensorlib.zeros(2, 3, 5).permute(2, 0, 1).shape
+    tensorlib.Size([5, 2, 3])
     """
 
 
 @permute.vjp("input")
 def permute_vjp(g, dims):
+    """The permutation undone."""
     ndim = len(dims)
     back = [0] * ndim
     for place, dim in enumerate(dims):
@@ -177,6 +183,9 @@ def squeeze(input: Tensor, dim=None):
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view.
 
     Shapes: (1, N, 1) -> (N,); with dim 0 -> (N, 1). Raises: IndexError for a dim out of range.
+
+    >>> tensorlib.zeros(1, 2, 1).squeeze().shape
+    tensorlib.Size([2])
     """
     dims = range(input.ndim) if dim is None else [
         wrap("squeeze", d, input.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
@@ -249,6 +258,9 @@ def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
 
     Shapes: (N, M, *) -> (*, length of the diagonal).
     Raises: IndexError for a dim out of range, RuntimeError if both dims are the same.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).diagonal()
+    tensor([1, 4])
     """
     first, second = wrap("diagonal", dim1, input.ndim), wrap("diagonal", dim2, input.ndim)
     if first == second:
@@ -258,6 +270,7 @@ def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
 
 @diagonal.vjp("input")
 def diagonal_vjp(g, input_shape, offset, dim1, dim2):
+    """The gradient on the diagonal of zeros."""
     return diagonal_scatter(g.new_zeros(input_shape), g, offset, dim1, dim2)
 
 
@@ -269,13 +282,26 @@ def diagonal_scatter(base, values, offset, dim1, dim2):
 
 # ---- copies --------------------------------------------------------------------------------------
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
+def copied(input, *, memory_format=None):
+    """The `convert` of `clone`."""
+    if memory_format is None:
+        return (input,)
+    return [lambda x: in_format("clone", x.clone(), memory_format), input]
+
+
+def made_contiguous(input, *, memory_format=contiguous_format):
+    """The `convert` of `contiguous`."""
+    check_format("contiguous", memory_format)
+    return (input,)
+
+
+@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=copied)
 def clone(input: Tensor):
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
     return views.clone(input)
 
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)))
+@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=made_contiguous)
 def contiguous(input: Tensor):
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
     return views.contiguous(input)
@@ -303,6 +329,9 @@ def broadcast_to(input: Tensor, size):
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`.
 
     Shapes: (1, M) to (B, N, M) -> (B, N, M). Raises: RuntimeError for sizes that do not broadcast.
+
+    >>> tensorlib.tensor([1, 2]).broadcast_to((3, 2)).shape
+    tensorlib.Size([3, 2])
     """
     return expand(input, size)
 
@@ -412,6 +441,9 @@ def movedim(input: Tensor, source, destination):
 
     Shapes: (A, B, C) with dim 0 to 2 -> (B, C, A). Raises: RuntimeError for a dim given twice or
     another number of sources than of destinations, IndexError.
+
+    >>> tensorlib.zeros(2, 3, 5).movedim(0, -1).shape
+    tensorlib.Size([3, 5, 2])
     """
     sources = source if isinstance(source, (tuple, list)) else (source,)
     targets = destination if isinstance(destination, (tuple, list)) else (destination,)
@@ -429,7 +461,21 @@ def movedim(input: Tensor, source, destination):
     return permute(input, order)
 
 
+@composite(tensors=("input",), reference=np.swapaxes,
+           samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0)),
+           errors=refusals((IndexError, (2,), 0, 1)))
+def swapaxes(input: Tensor, axis0, axis1):
+    """`transpose` with NumPy's name and names of arguments. Raises: IndexError."""
+    return transpose(input, axis0, axis1)
+
+
+def swapaxes_(self, axis0, axis1):
+    """As `transpose_`."""
+    return self.transpose_(axis0, axis1)
+
+
+publish("swapaxes_", swapaxes_, swapaxes_.__doc__, public=False)
 for _function in (expand_as, view_as, reshape_as):
     publish(_function.__name__, _function, _function.__doc__, public=False)
-for _name, _function in {"swapaxes": transpose, "swapdims": transpose, "moveaxis": movedim}.items():
+for _name, _function in {"swapdims": transpose, "moveaxis": movedim}.items():
     alias(_name, _function)

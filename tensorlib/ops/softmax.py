@@ -39,6 +39,9 @@ def logsumexp(input: Tensor, dim, keepdim=False):
 
     Raises: IndexError for a dim that is not there.
 
+    Source: Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax
+    functions", IMA Journal of Numerical Analysis 41(4), 2021.
+
     >>> tensorlib.logsumexp(tensorlib.tensor([1000., 1000.]), 0)
     tensor(1000.6932)
     """
@@ -52,6 +55,7 @@ def weights(input, out, dim, keepdim):
 
 @logsumexp.vjp("input")
 def logsumexp_vjp(g, input, out, dim, keepdim):
+    """The derivative of logsumexp is softmax."""
     return expand_reduced(g, input.shape, dim, keepdim) * weights(input, out, dim, keepdim)
 
 
@@ -71,6 +75,11 @@ def softmax(input: Tensor, dim, dtype=None):
 
     Raises: RuntimeError for integers (give a floating `dtype`), IndexError for a dim that is not
     there.
+
+    Source: as `logsumexp`.
+
+    >>> tensorlib.softmax(tensorlib.tensor([1000., 1000.]), 0)
+    tensor([0.5000, 0.5000])
     """
 
 
@@ -84,6 +93,11 @@ def log_softmax(input: Tensor, dim, dtype=None):
 
     Raises: RuntimeError for integers (give a floating `dtype`), IndexError for a dim that is not
     there.
+
+    Source: as `logsumexp`.
+
+    >>> tensorlib.log_softmax(tensorlib.tensor([0., 200.]), 0)
+    tensor([-200.,    0.])
     """
 
 
@@ -130,6 +144,7 @@ def softmax_backward_vjp_grad(g, result, dim):
 
 @softmax_backward.vjp("result")
 def softmax_backward_vjp_result(g, grad, result, dim):
+    """The rule is quadratic in the result: a term for each of its two places."""
     return (g * (grad - (grad * result).sum(dim, True))
             - grad * (g * result).sum(dim, True))
 
@@ -148,6 +163,7 @@ def log_softmax_backward_vjp_grad(g, result, dim):
 
 @log_softmax_backward.vjp("result")
 def log_softmax_backward_vjp_result(g, grad, result, dim):
+    """The derivative of -exp(result) * sum(grad)."""
     return -(g * result.exp()) * grad.sum(dim, True)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
@@ -57,6 +58,9 @@ def var(input: Tensor, dim, correction, keepdim):
     Raises: RuntimeError for integers, IndexError for a dim that is not there, TypeError where both
     `unbiased` and `correction` are given.
 
+    Source: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
+    Recommendations", The American Statistician 37(3), 1983: the algorithm of two passes.
+
     >>> tensorlib.tensor([1., 2., 6.]).var()
     tensor(7.)
     """
@@ -73,6 +77,11 @@ def std(input: Tensor, dim, correction, keepdim):
     Gradient: 0 where the result is 0.
 
     Raises: as `var`.
+
+    Source: as `var`.
+
+    >>> tensorlib.tensor([1., 2., 6.]).std(correction=0)
+    tensor(2.1602)
     """
     return reductions.std(input, dim, correction, keepdim)
 
@@ -101,6 +110,7 @@ def var_jvp(d_input, input, dim, correction, keepdim):
 
 @std.vjp("input")
 def std_vjp(g, input, out, dim, correction, keepdim):
+    """That of the variance, by the chain rule through the square root."""
     return var_vjp(half_inverse(g, out), input, dim, correction, keepdim)
 
 
@@ -119,7 +129,11 @@ def with_mean(function):
            samples=deviation_samples, takes="floating", tolerance="reduction")
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
-    """The pair of `var` and `mean`. Shapes and errors are those of `var`."""
+    """The pair of `var` and `mean`. Shapes and errors are those of `var`.
+
+    >>> tensorlib.var_mean(tensorlib.tensor([1., 2., 6.]))
+    (tensor(7.), tensor(3.))
+    """
     x, dim, correction, keepdim = var.op.convert(
         input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
     return var(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
@@ -150,15 +164,16 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
 
     Shapes: as `sum`.
 
-    Gradient: 0 where the norm is 0.
+    Gradient: 0 where the norm is 0, and where an element is 0 if p is below 1.
 
-    Raises: RuntimeError for integers, IndexError for a dim that is not there.
+    Raises: RuntimeError for integers and for a `p` that would have a gradient, IndexError for a dim
+    that is not there, ValueError for the norms of matrices, TypeError.
 
     >>> tensorlib.norm(tensorlib.tensor([3., 4.]))
     tensor(5.)
     """
     x = input if dtype is None else input.to(dtype)
-    p = 2 if p is None or p == "fro" else p
+    p = exponent_of(p)
     x = x if p == 2 else x.abs()
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
@@ -167,7 +182,21 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     elif p == 0:
         result = (x != 0).sum(dim, keepdim).to(x.dtype)
     else:
-        total = (x.square() if p == 2 else x ** p).sum(dim, keepdim)
+        powers = x.square() if p == 2 else x ** p
+        if 0 < p < 1:                        # whose slope is infinite at 0
+            powers = (x.where(x != 0, 1) ** p).where(x != 0, 0)
+        total = powers.sum(dim, keepdim)
         safe = total.where(total != 0, 1)
         result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
     return result
+
+
+def exponent_of(p):
+    """The p of a norm as a number. Raises: ValueError, TypeError, RuntimeError."""
+    if p is None or isinstance(p, str) and p == "fro":
+        return 2
+    if isinstance(p, str):
+        known = "the nuclear norm, a sum of singular values," if p == "nuc" else f"p={p!r}"
+        raise ValueError(f"norm: {known} is not supported, as there is no decomposition of "
+                         "matrices; p is a number, inf, -inf or 'fro'")
+    return plain_number("norm", "p", p)

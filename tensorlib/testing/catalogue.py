@@ -30,16 +30,19 @@ def waived(op):
 
 
 def differentiable(op):
+    """Whether the operation has gradients."""
     return op.differentiable
 
 
 def elementwise(op):
+    """Whether a loop does the operation on each element."""
     return op.elementwise
 
 
 def public(op):
     """Users may call it; the others are called by gradient rules, with what they take."""
-    return op.name in FUNCTIONS or hasattr(tl.Tensor, op.name)
+    name = op.name.rpartition(".")[2]            # outside of the library it has the module's first
+    return name in FUNCTIONS or hasattr(tl.Tensor, name)
 
 
 def smooth(op):
@@ -58,6 +61,7 @@ def kinds_taken(op):
 
 
 def dtypes_taken(op):
+    """The names of the dtypes that the operation is declared to take."""
     return op.testing.get("dtypes") or [name for kind in kinds_taken(op) for name in KINDS[kind]]
 
 
@@ -111,6 +115,7 @@ def samples(op):
 
 @cache
 def generated(generate):
+    """The samples that a generator yields, made once."""
     made = [Sample(tuple(np.asarray(x) if isinstance(x, np.generic) else x for x in args),
                    dict(kwargs))
             for args, kwargs in generate(np.random.default_rng(7))]
@@ -142,6 +147,7 @@ def in_numpy(op, sample, dtype):
 
 
 def numpy_dtypes(op):
+    """Which of six dtypes of NumPy the operation takes."""
     return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool")
             if name in dtypes_taken(op)]
 
@@ -200,10 +206,12 @@ def expected(op, sample):
 
 
 def wide(x):
+    """A Tensor as an array of float64."""
     return x.double().numpy()
 
 
 def referred(op, sample):
+    """What the reference gives for a sample of arrays, as a list of arrays."""
     args = sample.args
     if args and isinstance(args[0], tuple) and any(isinstance(x, np.ndarray) for x in args[0]):
         args = (*args[0], *args[1:])

@@ -103,10 +103,12 @@ LAYOUTS = {"strided": strided, "reversed": reversed_dims, "transposed": transpos
 
 
 def laid_out(sample, layout):
+    """The sample as read-only Tensors, after `layout` arranged its arrays."""
     return sample.map(lambda i, array: tl.from_numpy(read_only(layout(array))))
 
 
 def same(op, sample, other):
+    """Raises AssertionError unless two samples give the same but for rounding."""
     for result, wanted in zip(outputs(call(op, sample)), outputs(call(op, other)), strict=True):
         require(result.dtype == wanted.dtype, op, f"{result.dtype} instead of {wanted.dtype}")
         # sums in another order differ by what their terms are rounded by, however small the sum
@@ -154,11 +156,13 @@ def check_second_gradient(op):
 
 
 def random_like(x, seed=0):
+    """Random numbers in [-1, 1) of the shape and dtype of `x`."""
     rng = np.random.default_rng(seed)
     return tl.tensor(rng.uniform(-1, 1, tuple(x.shape))).to(x.dtype)
 
 
 def gradients(op, tensors, wanted, gs, create_graph=False):
+    """What a sweep from `gs` gives for the tensors `wanted` of a sample."""
     outs = [out for out in outputs(call(op, tensors)) if out.requires_grad]
     return tl.autograd.grad(outs, wanted, gs, create_graph=create_graph, allow_unused=True)
 
@@ -218,7 +222,10 @@ def check_lower_precision(op, dtype):
 
 
 def check_tangent(op):
-    """The tangent equals a finite difference, and <u, J v> = <J' u, v>."""
+    """The tangent equals a finite difference, and <u, J v> = <J' u, v>.
+
+    Source: the dot-product test of Claerbout, Earth Soundings Analysis (Blackwell, 1992).
+    """
     for tensors, wanted in recorded_samples(op):
         args, kwargs = prepared(op, tensors)
         flat = tensors_among(op, args)
@@ -235,6 +242,7 @@ def check_tangent(op):
 
 
 def check_differences(op, tensors, wanted, tangents, moving, eps=1e-6):
+    """The tangents of the outputs `moving` equal two-sided finite differences."""
     function = function_of(op, tensors, wanted)
     with tl.no_grad():
         there, back = (

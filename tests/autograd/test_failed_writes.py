@@ -3,6 +3,7 @@
 import pytest
 
 import tensorlib as tl
+from tensorlib.autograd import hooks as gradient_hooks
 from tensorlib.autograd.graph import saved_tensors_hooks
 
 
@@ -106,3 +107,33 @@ def test_an_empty_out_is_resized():
     assert tl.add(tl.ones(3), 1, out=out) is out and out.tolist() == [2, 2, 2]
     out = tl.empty(0)
     assert tl.sum(tl.ones(2, 3), 0, out=out) is out and out.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("write", [
+    lambda y: y.mul_(2), lambda y: y.zero_(), lambda y: y.copy_(tl.ones(3)), lambda y: y.round_(),
+    lambda y: y.__setitem__(0, 5.0), lambda y: y.uniform_(), lambda y: y.normal_(),
+    lambda y: y.bernoulli_(), lambda y: y.random_(5), lambda y: y.unsqueeze_(0),
+    lambda y: y.clamp_(0, 1), lambda y: y[1:].add_(1), lambda y: y.tril_()])
+def test_no_memory_for_the_new_history(write, monkeypatch):
+    """What `retain_grad` hooks to the new node is hooked before anything is written."""
+    class Keep(gradient_hooks.Keep):
+        armed = False
+
+        def __getattribute__(self, name):
+            if name == "x" and Keep.armed:
+                raise MemoryError
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr(gradient_hooks, "Keep", Keep)
+    x = tl.tensor([[1.5, 2.5, 3.5]], requires_grad=True)
+    y = (x * 2)[0] if write.__code__.co_names != ("tril_",) else x * 2
+    y = y * 1
+    y.retain_grad()
+    before = state(y)
+    Keep.armed = True
+    with pytest.raises(MemoryError):
+        write(y)
+    assert state(y) == before
+    Keep.armed = False
+    y.sum().backward()
+    assert x.grad.tolist() == [[2, 2, 2]] and y.grad.reshape(-1).tolist() == [1, 1, 1]

@@ -1,25 +1,17 @@
 """Laws of element-wise work on 1,000 to 100,000 elements in odd layouts, against NumPy.
 
-So many elements take several tiles and chunks, which end in the middle of rows. Values are small
-whole numbers, which every dtype holds, so that results are exact.
+See tests/large.py for the layouts.
 """
-
-import math
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from large import POOLS, equal, layouts, shapes, tensor
 
 import tensorlib as tl
 
-POOL = np.random.default_rng(0).integers(1, 60, 1 << 20)
-POOLS = {name: POOL.astype(name) for name in (
-    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")}
-POOLS["bool"] = POOL % 2 == 0
 NUMBERS = st.sampled_from(sorted(set(POOLS) - {"bool"}))
-BOOLS = st.booleans()
 FLOATS = st.sampled_from(["float32", "float64"])
 # Of one size and of several: a move of bits must not pass for a cast.
 CASTS = st.one_of(
@@ -31,64 +23,10 @@ MANY = settings(max_examples=120)
 SMOOTH = ["sqrt", "tanh", "reciprocal", "atan", "log1p"]
 
 
-@st.composite
-def shapes(draw):
-    """Vectors, matrices, many short rows, and three dims, of 1,000 to 100,000 elements."""
-    numel = draw(st.sampled_from([1_000, 20_000, 40_000, 100_000]))
-    row = draw(st.one_of(st.integers(2, 63), st.integers(64, 800), st.just(numel)))
-    rows = max(1, numel // row)
-    if row == numel:
-        return (numel,)
-    return draw(st.sampled_from([(rows, row), (row, rows), (2, max(1, rows // 2), row)]))
-
-
-class Layout(NamedTuple):
-    """How an array lies in memory; short to print where a law fails."""
-
-    shape: tuple
-    dtype: str
-    order: tuple          # of the dims in memory
-    ways: tuple           # of each dim: plain, reversed, apart (every other element), or repeated
-    start: int            # in the pool
-    expanded: bool        # a repeated dim has its size and no step, not size 1
-
-    def array(self):
-        """A new array of this layout."""
-        room = [{"repeated": 1, "apart": 2 * n}.get(way, n)
-                for n, way in zip(self.shape, self.ways)]
-        memory = POOLS[self.dtype][self.start:self.start + math.prod(room)].copy()
-        view = memory.reshape([room[d] for d in self.order]).transpose(np.argsort(self.order))
-        steps = [{"reversed": -1, "apart": 2}.get(way) for way in self.ways]
-        view = view[tuple(slice(None, None, step) for step in steps)]
-        return np.broadcast_to(view, self.shape) if self.expanded else view
-
-
-@st.composite
-def layouts(draw, shape, dtype, repeats=True):
-    """Any layout of this shape. Without `repeats` no two elements share memory."""
-    order = tuple(draw(st.permutations(range(len(shape)))))
-    way = st.sampled_from(["plain", "plain", "reversed", "apart"] + ["repeated"] * repeats)
-    ways = tuple(draw(way) for _ in shape)
-    if repeats and draw(st.integers(0, 3)) == 3:             # one element for all
-        ways = ("repeated",) * len(shape)
-    return Layout(shape, dtype, order, ways, draw(st.integers(0, 99)), repeats and draw(BOOLS))
-
-
 def operands(n):
     """n layouts whose shapes broadcast to one, each of any dtype of numbers."""
     return st.tuples(shapes(), *[NUMBERS] * n).flatmap(
         lambda drawn: st.tuples(*[layouts(drawn[0], dtype) for dtype in drawn[1:]]))
-
-
-def tensor(array):
-    """A Tensor that looks at the array's memory."""
-    return tl.from_numpy(np.asarray(array))
-
-
-def equal(result, expected):
-    """The values are the same, whatever dtype numbers are promoted to."""
-    assert tuple(result.shape) == expected.shape
-    np.testing.assert_array_equal(result.numpy().astype(np.float64), expected)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -2,6 +2,7 @@
 
 import itertools
 import traceback
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,9 +14,15 @@ from .values import NAMES
 SIGNS_OF_NEGLECT = (AttributeError, UnboundLocalError, AssertionError, NameError)
 
 
+@lru_cache(maxsize=10_000)
+def compiled(text):
+    """The code of a text: most texts come again and again."""
+    return compile(text, "<call>", "eval")
+
+
 def evaluated(text):
-    """What a text stands for; None and the error where it can't be made."""
-    return eval(text, {**NAMES})
+    """What a text stands for. Raises what making it does."""
+    return eval(compiled(text), {**NAMES})
 
 
 def snapshot(x, depth=3):
@@ -128,15 +135,15 @@ def runs_code(call):
     """Whether a call is given functions, which may change what they are given, or iterators."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return any(word in text for word in (
-        "lambda", "partial(tl.add", "iter(", "Liar", "Odd", "print", "grad_fn", "BytesIO",
-        "backward"))
+        "lambda", "partial(tl.add", "iter(", "Liar", "Odd", "Collecting", "print", "grad_fn",
+        "BytesIO", "backward"))
 
 
 def is_numpys(call):
     """Whether memory is asked for by NumPy's functions, or by Python's lists, as users ask."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return (call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
-            or "np.lib" in text or call[0] == "tl.Size" or "tolist" in call[0])
+            or "np.lib" in text or call[0].startswith("tl.Size") or "tolist" in call[0])
 
 
 def self_of(call):
@@ -148,7 +155,8 @@ def self_of(call):
 def is_asked_for(call):
     """Whether an AttributeError is no wonder: for attributes, and where liars are about."""
     text = " ".join([call[0], *call[1], *call[2].values()])
-    return (call[0] in ("getattr", "setattr", "delattr") or "Liar" in text or "Odd" in text
+    return (call[0] in ("getattr", "setattr", "delattr")
+            or any(word in text for word in ("Liar", "Odd", "Collecting"))
             or "lambda" in text or "__" in call[0] or call[0].startswith("np.")
             or call[0].startswith("tl.Tensor.") and not isinstance(self_of(call), tl.Tensor)
             or ".rules[" in call[0] or ".forward" in call[0] or "tangent" in call[0]

@@ -28,6 +28,13 @@ def reentrant_value(rng):
     return values.liar(rng) if rng.random() < 0.4 else values.plain_tensor(rng)
 
 
+def collecting_call(rng):
+    """A call in which collections run code on its tensors."""
+    target, args, named = targets.odd_call(rng, values.plain_value)
+    act, skip = rng.choice(["resize", "transpose", "reinit", "cache"]), rng.choice([0, 0, 1, 2, 5])
+    return f"liars.Collecting({target}, {act!r}, {skip})", args, named
+
+
 # ---- threads -------------------------------------------------------------------------------------
 
 def thread_call(rng):
@@ -76,8 +83,8 @@ def failing_call(rng):
 
 def is_numpys(error):
     """Whether an error comes from NumPy, which does not stand failing allocations everywhere."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return "numpy" in str(error) or "numpy" in frames[-1].filename
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return "numpy" in str(error) or "numpy" in last.filename or "np." in (last.line or "")
 
 
 def run_failing(call):
@@ -187,6 +194,7 @@ KINDS = {
     "odd": (lambda rng: targets.odd_call(rng, values.odd_value), judge.judged),
     "reentrant": (lambda rng: targets.odd_call(rng, reentrant_value), judge.judged),
     "edges": (lambda rng: targets.odd_call(rng, values.edge_value), judge.judged),
+    "collecting": (collecting_call, judge.judged),
     "threads": (thread_call, run_threads),
     "failing": (failing_call, run_failing),
     "pickles": (pickle_call, run_pickle),

@@ -101,6 +101,33 @@ class Liar:
         return f"Liar({self.says!r}, {self.act!r})"
 
 
+HELD = []          # used up: what is freed is used again, and only a new allocation collects
+
+
+class Collecting:
+    """A function in whose calls every allocation collects garbage, as a full heap does now and
+    then, and each collection but the first `skip` does `act` to the tensors of the call."""
+
+    def __init__(self, function, act, skip):
+        self.function, self.act, self.left = function, act, skip
+
+    def __call__(self, *args, **kwargs):
+        HELD.extend((tl.ones(1, requires_grad=True) * 2, []) for _ in range(10))
+        before = gc.get_threshold()
+        gc.callbacks.append(self._collected)
+        gc.set_threshold(1, 1, 1)
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            gc.set_threshold(*before)
+            gc.callbacks.remove(self._collected)
+
+    def _collected(self, phase, info):
+        self.left -= phase == "stop"
+        if phase == "stop" and -MOST < self.left < 0:
+            Liar(None, self.act)._answer(None)
+
+
 class ArrayLiar:
     """Has `__array__` (or an interface of arrays) that gives what it should not."""
 

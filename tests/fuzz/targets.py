@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 
 import numpy as np
@@ -84,8 +84,10 @@ def members():
             if name not in LEFT_OUT and callable(getattr(type(eval(text, names)), name))]
 
 
-def keywords(function):
-    """Names of what a function takes by keyword."""
+@cache
+def keywords(target):
+    """Names of what a function, given as text, takes by keyword."""
+    function = eval(target, {"tl": tl, "ops": ops, "np": np, "print": print, "partial": partial})
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -113,8 +115,7 @@ def odd_call(rng, value):
     args = [value(rng) for _ in range(rng.choices([0, 1, 2, 3, 4, 5], [1, 6, 8, 5, 2, 1])[0])]
     if args and rng.random() < 0.7:
         args[0] = tensor(rng, value)
-    named = keywords(eval(target, {"tl": tl, "ops": ops, "np": np, "print": print,
-                                   "partial": __import__("functools").partial}))
+    named = keywords(target)
     chosen = rng.sample(named, min(len(named), rng.choice([0, 0, 1, 2])))
     if rng.random() < 0.1:
         chosen = [*chosen, rng.choice(["out", "dim", "dtype", "index", "place", "keepdim"])]

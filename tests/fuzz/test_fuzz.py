@@ -1,11 +1,18 @@
 """Each kind of fuzzer, briefly; and that they find what is wrong."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from . import kinds
-from .supervisor import fuzz
+from .supervisor import environment, fuzz
 
-CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "threads": 3, "failing": 8, "pickles": 100}
+ROOT = Path(__file__).parents[2]
+
+CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "collecting": 200, "threads": 3, "failing": 8,
+         "pickles": 100}
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
@@ -22,6 +29,16 @@ def test_faults_are_found():
     assert "SIGSEGV" in told[1] and "seconds" in told[2] and "SystemError" in told[3]
     assert "changed its arguments" in told[4] and "AttributeError" in told[5]
     assert sorted(told) == [1, 2, 3, 4, 5]
+
+
+def test_the_command_runs_workers_within_a_time():
+    command = [sys.executable, "-m", "tests.fuzz", "--kind", "odd", "--seed", "3", "--workers", "2"]
+    done = subprocess.run([*command, "--calls", "41"], cwd=ROOT, env=environment("odd", ROOT),
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "odd: 41 calls, 0 findings\n"), done
+    done = subprocess.run([*command, "--calls", "1000000", "--total", "1"], cwd=ROOT,
+                          env=environment("odd", ROOT), capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("odd: ") and "1,000,000" not in done.stdout
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)

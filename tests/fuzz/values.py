@@ -79,6 +79,12 @@ def plain_tensor(rng):
         f"tl.rand({shape}) > 0.5", "tl.tensor([0, 1, 1])", "tl.tensor([10**9, -10**9])"])
 
 
+def plain_value(rng):
+    """A value as most operations take: a tensor, a small number or a dtype."""
+    return rng.choice([plain_tensor, plain_tensor, plain_tensor, lambda r: r.choice(SMALL),
+                       lambda r: r.choice(DTYPES), lambda r: r.choice(SEQUENCES)])(rng)
+
+
 def liar(rng, act=None):
     """An object that lies, and with `act` (or any) also does something to the tensors in use."""
     act = rng.choice(ACTS) if act is None else act

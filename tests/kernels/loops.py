@@ -1,6 +1,7 @@
 """Raw loops as functions of NumPy arrays."""
 
 import ctypes
+import os
 
 import numpy as np
 from tensorlib import _kernels
@@ -8,7 +9,7 @@ from tensorlib._kernels.cpu import supported_levels
 
 MODULES = ("binary", "bounds", "cast", "division", "exponential", "fused", "moves",
            "trigonometric", "unary")
-LEVELS = supported_levels()
+LEVELS = [os.environ["TENSORLIB_ISA"]] if "TENSORLIB_ISA" in os.environ else supported_levels()
 STRIDED = {"gather", "scatter"}
 
 

@@ -2,6 +2,8 @@ import ctypes
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tensorlib import _kernels
 
@@ -90,6 +92,14 @@ def test_integers_lie_in_their_range(low, span):
     assert y.min() >= low and all(int(v) - low < span for v in (y.min(), y.max()))
     bits = fill("bits", "uint64", 20_000)
     assert y.tolist() == [low + (int(b) * span >> 64) for b in bits]
+
+
+@given(st.integers(-2**63, 2**63 - 1), st.integers(1, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_integers_of_any_span_are_as_python_counts_them(low, span, seed):
+    """low + the upper half of a product of two numbers of 64 bits."""
+    span = min(span, 2**63 - low)
+    bits = fill("bits", "uint64", 50, seed)
+    assert integers(50, low, span, seed).tolist() == [low + (int(b) * span >> 64) for b in bits]
 
 
 def test_span_0_is_the_whole_range():

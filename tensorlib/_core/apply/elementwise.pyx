@@ -144,13 +144,19 @@ cdef int check_guard(Op op, Tensor x, int dtype) except -1:
 class UnsupportedDtype(NotImplementedError, TypeError):
     """Both of PyTorch's errors for it: one is its functions', the other its operators'."""
 
+    __module__ = "tensorlib"
+
 
 class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
     """Python's and NumPy's error for it, and PyTorch's."""
 
+    __module__ = "tensorlib"
+
 
 class UnfitPower(ValueError, RuntimeError):
     """NumPy's error for it, and PyTorch's."""
+
+    __module__ = "tensorlib"
 
 
 cdef bint has_zero(Tensor x) except -1:

@@ -6,12 +6,13 @@ from cpython.ref cimport Py_INCREF
 from tensorlib._core.apply.getitem cimport getitem, setitem
 from tensorlib._core.apply.operators cimport binary_operator, inplace_operator, unary_operator
 from tensorlib._core.arrays.arrays cimport fill_buffer
-from tensorlib._core.arrays.convert cimport from_data
+from tensorlib._core.arrays.as_numbers cimport number_of
+from tensorlib._core.arrays.convert cimport constructed
 from tensorlib._core.base.upcalls cimport (
-    buffer_function, from_data_function, getitem_function, held_function, item_function,
+    buffer_function, getitem_function, held_function, item_function,
     setitem_function, upcalls,
 )
-from tensorlib._core.graph.node cimport track_held
+from tensorlib._core.graph.attached cimport track_held
 from tensorlib._core.tensor.numbers cimport element
 
 from tensorlib._core.base.upcalls import OPERATIONS
@@ -35,7 +36,8 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of):
     # the casts let a function that takes a Tensor stand where the table says `object`
     upcalls.getitem = <getitem_function>getitem
     upcalls.setitem = <setitem_function>setitem
-    upcalls.from_data = <from_data_function>from_data
+    upcalls.constructed = constructed
+    upcalls.number = <item_function>number_of
     upcalls.item = <item_function>element
     upcalls.fill_buffer = <buffer_function>fill_buffer
     upcalls.track_held = <held_function>track_held

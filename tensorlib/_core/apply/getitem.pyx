@@ -2,7 +2,9 @@
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.inplace cimport check_writable, new_histories, take_histories
+from tensorlib._core.apply.inplace cimport (
+    check_writable, is_expanded, new_histories, take_histories,
+)
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
@@ -10,12 +12,28 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.index.basic cimport basic_view
-from tensorlib._core.index.keys cimport Index, parse, put, take
+from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
 
 
 cdef object getitem(Tensor x, object key):
+    try:
+        return looked_up(x, key)
+    except (IndexError, TypeError, RuntimeError) as error:
+        raise named("getitem", x, error) from None
+
+
+cdef object named(str name, Tensor x, error):
+    """An error about a key that begins with the name of the operation and tells what it indexed."""
+    cdef str text = str(error).removeprefix("tensor: ").removeprefix("index: ")
+    if text.startswith(name):
+        return error
+    shape = f" (indexing shape {tuple(x.shape)})" if isinstance(error, IndexError) else ""
+    return type(error)(f"{name}: {text}{shape}")
+
+
+cdef object looked_up(Tensor x, object key):
     cdef PyObject* args[1]
     cdef Tensor out = basic_view(x, key)
     cdef bint grad = mode().grad
@@ -42,22 +60,30 @@ cdef object getitem(Tensor x, object key):
 
 
 cdef int setitem(Tensor x, object key, object value) except -1:
+    try:
+        return write(x, key, value)
+    except (IndexError, TypeError, RuntimeError) as error:
+        raise named("setitem", x, error) from None
+
+
+cdef int write(Tensor x, object key, object value) except -1:
     cdef PyObject* args[2]
     cdef Index index
     cdef Tensor values, old, fresh
     cdef bint grad = mode().grad
     cdef list histories
-    if isinstance(value, Tensor):
-        values = <Tensor>value
-    elif stands_in(value):
+    if not isinstance(value, Tensor):
+        try:
+            value = from_data(value, x.type)
+        except RuntimeError as error:
+            raise TypeError(str(error)) from None
+    if stands_in(value):
         raise RuntimeError("setitem: a tensor that all examples of a batch share can't be written "
                            "with a value that differs between them")
-    else:
-        try:
-            values = from_data(value, x.type)
-        except (TypeError, RuntimeError) as error:
-            raise TypeError(f"setitem: {str(error).removeprefix('tensor: ')}") from None
+    values = <Tensor?>value
     index = parse(x, key)                # what it converts may run code: `x` is looked at after it
+    if is_expanded(x):                   # what is written may not be: as by `x[key].fill_(value)`
+        x, index = looked_up(x, index.basic), of_view(index)
     check_writable("setitem", x, grad)
     if not grad or not (requires_grad(x) or requires_grad(values)):
         put(x, index, cast(values, x.type), False)
@@ -71,4 +97,5 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     histories = new_histories(x, fresh)
     put(x, index, cast(values, x.type), False)
     x.storage.version += 1
-    return take_histories(histories)
+    take_histories(histories)
+    return 0

@@ -10,8 +10,9 @@ from tensorlib._core.apply.elementwise cimport apply_into
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
+from tensorlib._core.graph.attached cimport RETAINS, hook_node
 from tensorlib._core.graph.modes cimport PACKED, mode
-from tensorlib._core.graph.node cimport Node, gradient_node, set_history
+from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.graph.saved cimport note_written
@@ -22,17 +23,24 @@ from tensorlib._core.tensor.tensor cimport (
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
+cdef bint is_expanded(Tensor x) noexcept:
+    """Whether several elements share one place in memory."""
+    cdef int d
+    for d in range(x.ndim_):
+        if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
+            return True
+    return False
+
+
 cdef int check_writable(str name, Tensor x, bint recorded) except -1:
     """Raises RuntimeError unless `x` may be written in place by operation `name`."""
-    cdef int d
     if not x.storage.writable:
         raise RuntimeError(
             f"{name}: the tensor looks at read-only memory and can't be written; clone() it first")
-    for d in range(x.ndim_):
-        if x.steps[d] == 0 and x.dims[d] > 1 and x.numel_:
-            raise RuntimeError(
-                f"{name}: unsupported operation: more than one element of the written-to tensor "
-                "refers to a single memory location (it was expanded); clone() it first")
+    if is_expanded(x):
+        raise RuntimeError(
+            f"{name}: unsupported operation: more than one element of the written-to tensor "
+            "refers to a single memory location (it was expanded); clone() it first")
     return check_may_change(name, x, recorded)
 
 
@@ -209,11 +217,12 @@ cdef bint value_is_kept(Op op, PyObject** args):
 
 cdef int rebase(Tensor x, Tensor fresh) except -1:
     """Gives `x` the history of `fresh`, the value just written into its memory."""
-    return take_histories(new_histories(x, fresh))
+    take_histories(new_histories(x, fresh))
+    return 0
 
 
 cdef list new_histories(Tensor x, Tensor fresh):
-    """Pairs of a tensor and one with the history that it gets where `x` becomes `fresh`.
+    """Each tensor that gets a new history where `x` becomes `fresh`, one that has it, and hooks.
 
     If `x` is a view, the base becomes itself with that value written in, and every live view of the
     base becomes a view of that. Nothing is changed here: what can fail comes before the write, and
@@ -233,21 +242,51 @@ cdef list new_histories(Tensor x, Tensor fresh):
     for view in views:
         histories.append((view, stale_record(base, new_base, view) if view.origin == IN_FUNCTION
                           else strided_record(base, new_base, view)))
-    return histories
+    return [(x, seen, None if x is None else follow(<Tensor>x, <Tensor>seen))
+            for x, seen in histories]
 
 
-cdef int take_histories(list histories) except -1:
-    """Makes each tensor what its new history says, after the write; None: there is nothing new."""
+cdef void take_histories(list histories) noexcept:
+    """Makes each tensor what its new history says, after the write; None: there is nothing new.
+
+    It allocates nothing: after a write nothing may fail.
+    """
     cdef Tensor x, seen
-    for x, seen in histories or ():
+    cdef list followed
+    if histories is None:
+        return
+    for x, seen, followed in histories:
         if seen.grad_node is not None:
             note_written(<Node>seen.grad_node, seen.storage)
         if x is None:                        # on the way to the history of the base
             continue
         if seen.grad_node is not None and (<Node>seen.grad_node).tracked:
             track_tensor(x)
-        set_history(x, seen.grad_node, seen.slot)
-    return 0
+        set_history(x, seen, followed)
+
+
+# The hook of `retain_grad` follows a tensor to its new node: `follow` comes before the write, since
+# it may fail; `set_history` after it.
+
+cdef list follow(Tensor x, Tensor seen):
+    """Hooks to the node of `seen` what keeps the gradient of `x`; the keys of that at its old node.
+    """
+    cdef list keys = []
+    if not x.keeps_grad or x.grad_node is None or seen.grad_node is None:
+        return None
+    for key, (kind, _, hook) in list(((<Node>x.grad_node).hooks or {}).items()):
+        if kind == RETAINS and hook.x() is x:
+            hook_node(<Node>seen.grad_node, RETAINS, seen.slot, hook)
+            keys.append(key)
+    return keys
+
+
+cdef void set_history(Tensor x, Tensor seen, list followed) noexcept:
+    """Gives `x` the place in the graph that `seen` has, after `follow`."""
+    if followed:
+        for key in followed:
+            (<dict>(<Node>x.grad_node).hooks).pop(key, None)
+    x.grad_node, x.slot = seen.grad_node, seen.slot
 
 
 cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):

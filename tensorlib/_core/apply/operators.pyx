@@ -14,16 +14,17 @@ from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
     refuse_shared_write, refused, stand_in, stands_in, tuple_of,
 )
+from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport apply_general, record
-from tensorlib._core.products.product cimport apply_product, product
+from tensorlib._core.products.product cimport apply_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
-from tensorlib._core.base.error_names import name_errors
+from tensorlib._core.base.error_names import name_errors, shown
 
 
 # ---- operator slots ------------------------------------------------------------------------------
@@ -230,7 +231,10 @@ cdef int check_dims(str name, Tensor a, Tensor b, int a_ndim, int b_ndim) except
 
 
 cdef object product_into(str name, Tensor a, Tensor b, object out):
-    cdef Tensor result = product(name, a, b)
+    cdef Tensor result
+    if a.type != b.type:
+        a, b = promoted(a, b)
+    result = product(name, a, b)
     if isinstance(out, Tensor) and (<Tensor>out).type != result.type:
         raise RuntimeError(f"{name}: out has dtype {out.dtype} but the result has {result.dtype}")
     return store_out(name, (a, b), result, out)
@@ -283,9 +287,9 @@ def make_sized(Op op):
         cdef PyObject* args[1]
         cdef Tensor x
         if keyword:
-            if sizes or list(keyword) != [named]:
+            if sizes or list(keyword) not in ([named], ["size"]):     # PyTorch's name for sizes
                 raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
-            sizes = (keyword[named],)
+            sizes = tuple(keyword.values())
         if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):
@@ -305,28 +309,40 @@ def make_sized(Op op):
 
 cdef tuple as_sizes(Op op, object sizes):
     try:
-        return tuple(sizes)
+        return items(sizes, MAX_NDIM)
     except TypeError:
         raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
 
 
 def make_checked(str name, dict places, function, bint takes_out=False):
     """A plain function behind a check that the arguments at these places (by name) are Tensors."""
-    cdef bint first_alone = tuple(places.values()) == (0,)
     def checked(*args, **kwargs):
         cdef object out = None
-        if not (first_alone and len(<tuple>args) and isinstance((<tuple>args)[0], Tensor)):
-            check_tensors(name, places, args, kwargs)
-        if not kwargs:
-            return function(*args)
+        check_tensors(name, places, args, kwargs)
         if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
-        result = function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs) if kwargs else function(*args)
+        except BaseException as error:
+            raise shown(error, function, kwargs)
         if out is None:
             return result
         return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
                              result, out)
-    return checked
+
+    def checked_first(first=..., /, *args, **kwargs):
+        if not isinstance(first, Tensor):
+            check_tensors(name, places, () if first is ... else (first,), kwargs)
+        try:
+            if first is ...:
+                return function(**kwargs)
+            if kwargs:
+                return function(first, *args, **kwargs)
+            return function(first, *args) if args else function(first)
+        except BaseException as error:
+            raise shown(error, function, kwargs)
+
+    return checked if takes_out or tuple(places.values()) != (0,) else checked_first
 
 
 cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1:
@@ -361,12 +377,12 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
                             f"got {count}")
         if checks and not (first_alone and count and isinstance((<tuple>args)[0], Tensor)):
             check_tensors(name, places, args, kwargs)
-        if not kwargs:
-            given = convert(*args)
-        else:
-            if not in_place and "out" in kwargs:
-                out = kwargs.pop("out")
+        if not in_place and "out" in kwargs:
+            out = kwargs.pop("out")
+        try:
             given = PyObject_Call(convert, args, kwargs)       # without a copy of the keywords
+        except BaseException as error:
+            raise shown(error, convert, kwargs)
         if type(given) is list:
             return run_instead(<list>given, in_place, out)
         if in_place and args and given[0] is not args[0]:
@@ -446,7 +462,10 @@ def make_general(Op op):
             if out is not None:
                 return store_results(op.name, tuple(args[0]) if variadic else args,
                                      op.forward(*args, **kwargs), out)
-        return apply_general(op, args, kwargs)
+        try:
+            return apply_general(op, args, kwargs)
+        except BaseException as error:
+            raise shown(error, op.function, kwargs)
     return function
 
 

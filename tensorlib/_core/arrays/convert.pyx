@@ -3,7 +3,7 @@
 A nested sequence is walked twice in C: once for its dtype, once to write its elements. Code that an
 element runs could shrink a list that is being read, so both walk tuples, but for rows of Python's
 own numbers: these run no code and are read where they lie.
-All of it is raw: nothing here is recorded for gradients.
+It is raw, but where tensors among the data are in a graph: see as_numbers.pyx.
 """
 
 cimport numpy as cnp
@@ -17,9 +17,13 @@ from libc.string cimport memcmp, memcpy
 import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray, numpy_id
+from tensorlib._core.arrays.as_numbers cimport (
+    differentiating, in_graph, joined, warn_of_copy, warn_of_number,
+)
+from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, from_numpy_dtype,
-    promote,
+    BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
+    from_numpy_dtype, promote,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
@@ -40,6 +44,8 @@ cdef struct Survey:
     int ndim
     int depth                    # levels that are sequences; deeper dims are those of arrays
     int dtype                    # what the elements promote to; -1 before the first
+    bint linked                  # some are tensors in a graph
+    bint batched                 # some stand for many tensors
     Py_ssize_t dims[MAX_NDIM]
 
 
@@ -53,7 +59,7 @@ cdef inline bint is_sequence(object value):
         return False
     return (PySequence_Check(value)
             and not isinstance(value, (str, bytes, Tensor, cnp.ndarray))
-            and not cnp.PyArray_CheckScalar(value))
+            and not cnp.PyArray_CheckScalar(value) and not stands_in(value))
 
 
 cdef inline bint is_block(object value):
@@ -63,7 +69,9 @@ cdef inline bint is_block(object value):
     """
     if isinstance(value, Tensor):
         return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
-    return isinstance(value, cnp.ndarray) and cnp.PyArray_NDIM(value) > 0
+    if isinstance(value, cnp.ndarray):
+        return cnp.PyArray_NDIM(value) > 0
+    return stands_in(value) and value.ndim > 0 and value.numel() != 1
 
 
 cdef Tensor block_tensor(object block):
@@ -87,6 +95,7 @@ cdef int first_shape(object data, Survey* survey) except -1:
     cdef Py_ssize_t size
     survey.ndim = 0
     survey.dtype = -1
+    survey.linked = survey.batched = False
     while is_sequence(data):
         if survey.ndim == MAX_NDIM:
             raise ValueError(f"tensor: sequences nested deeper than {MAX_NDIM} levels")
@@ -110,6 +119,15 @@ cdef int first_shape(object data, Survey* survey) except -1:
 cdef int meet(Survey* survey, int dtype) noexcept:
     survey.dtype = dtype if survey.dtype < 0 else promote(survey.dtype, dtype)
     return 0
+
+
+cdef int leaf_dtype(object leaf, Survey* survey) except -1:
+    """The dtype id of a number, an array or a tensor; notes what kind of tensor it is."""
+    if stands_in(leaf):
+        survey.batched = True
+        return dtype_id(leaf.dtype)
+    survey.linked = survey.linked or in_graph(leaf)
+    return scalar_dtype(leaf)
 
 
 cdef object frozen(object data, int level, const Survey* survey):
@@ -175,7 +193,7 @@ cdef int look(object data, int level, Survey* survey) except -1:
                 f"tensor: expected a number at dim {level + 1}, like the first element, "
                 f"got {type(<object>values[i]).__name__}")
         else:
-            meet(survey, scalar_dtype(<object>values[i]))
+            meet(survey, leaf_dtype(<object>values[i], survey))
             if isinstance(<object>values[i], np.generic):
                 last = type(<object>values[i])
     if reals:
@@ -209,7 +227,7 @@ cdef int look_block(object block, Survey* survey) except -1:
             raise ValueError(
                 f"tensor: expected sequence of length {survey.dims[d]} at dim {d} "
                 f"(got {shape[d - survey.depth]})")
-    meet(survey, scalar_dtype(block))
+    meet(survey, leaf_dtype(block, survey))
     return 0
 
 
@@ -250,8 +268,10 @@ cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except
     return out + nbytes
 
 
-cdef Tensor from_sequence(object data, int id):
+cdef object from_sequence(object data, int id):
     cdef Survey survey
+    cdef list leaves
+    cdef int d
     cdef Tensor x
     cdef int stored
     first_shape(data, &survey)
@@ -259,12 +279,29 @@ cdef Tensor from_sequence(object data, int id):
     look(data, 0, &survey)
     if id < 0:
         id = default_float() if survey.dtype < 0 else survey.dtype
+    if survey.batched or survey.linked and differentiating():
+        leaves = []
+        gather(data, 0, &survey, leaves)
+        return joined(leaves, tuple([survey.dims[d] for d in range(survey.ndim)]),
+                      dtype_object(id), tensor)
+    if survey.linked:
+        warn_of_number()
     # half types are rounded from float64 at once
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
     x = new_tensor(stored, survey.ndim, survey.dims)
     if x.numel_:
         write(data, 0, &survey, x, x.data_pointer)
     return x if stored == id else packed_copy(x, id)
+
+
+cdef int gather(object data, int level, const Survey* survey, list leaves) except -1:
+    """Adds the leaves from `level` on to a list, in order."""
+    if level == survey.depth:
+        leaves.append(data)
+        return 0
+    for item in held(data, survey.dims[level]):
+        gather(item, level + 1, survey, leaves)
+    return 0
 
 
 cdef Tensor from_scalar(object value, int id):
@@ -282,21 +319,37 @@ cdef Tensor from_scalar(object value, int id):
     return x if stored == id else packed_copy(x, id)
 
 
-cdef Tensor from_data(object data, int dtype_or_minus1):
+cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
     """A new tensor of numbers, nested sequences, arrays, tensors or buffers; nothing is shared.
 
-    Arrays, tensors and buffers keep their dtype unless one is given. Raises TypeError, ValueError,
-    RuntimeError or OutOfRangeError.
+    Arrays, tensors and buffers keep their dtype unless one is given. In a function that is
+    differentiated it is recorded as made of the tensors in `data`; of an example of a batch it is
+    one too. Raises TypeError, ValueError, RuntimeError or OutOfRangeError.
     """
     cdef Tensor x
     if PyFloat_CheckExact(data) or PyLong_CheckExact(data):
         return from_scalar(data, dtype_or_minus1)
+    if type(data) is list or type(data) is tuple:
+        return from_sequence(data, dtype_or_minus1)
+    if stands_in(data) or in_graph(data) and differentiating():
+        return (data if dtype_or_minus1 < 0 else data.to(dtype_object(dtype_or_minus1))).clone()
+    if in_graph(data):
+        warn_of_copy(name)
     x = existing(data)
     if x is not None:
         return packed_copy(x, x.type if dtype_or_minus1 < 0 else dtype_or_minus1)
     if is_sequence(data):
         return from_sequence(data, dtype_or_minus1)
     return from_scalar(data, dtype_or_minus1)
+
+
+cdef object constructed(object data, int dtype_or_minus1):
+    """What `Tensor(data)` becomes. Raises: as `from_data`, RuntimeError for a lost gradient."""
+    cdef object x = from_data(data, dtype_or_minus1, "Tensor")
+    if in_graph(x) or stands_in(x):
+        raise RuntimeError("Tensor: made of tensors of the function that is differentiated, it "
+                           "would lose their gradient; call tensorlib.tensor instead")
+    return x
 
 
 cdef Tensor existing(object data):
@@ -323,13 +376,14 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
 
     Python's floats become the default dtype, ints int64, bools bool; arrays keep their dtype.
     Shapes: those of the nested sequence or the array; () for a number.
+    Gradient: none, with a warning if `data` has tensors that require one. Inside of a transform
+    such as `func.grad` it goes to these.
     Raises: ValueError for ragged sequences, TypeError and RuntimeError for what is no number.
 
     >>> tensorlib.tensor([[1, 2.5], [3, 4]])
     tensor([[1.0000, 2.5000],
             [3.0000, 4.0000]])
     """
-    cdef Tensor x
     require_cpu(device)
     x = from_data(data, -1 if dtype is None else dtype_id(dtype))
     if requires_grad:
@@ -349,21 +403,21 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     True
     """
     cdef int id = -1 if dtype is None else dtype_id(dtype)
-    cdef Tensor x
     cdef bint shared
     require_cpu(device)
-    if hasattr(type(obj), "__tensor_call__"):      # an example of a batch
+    if stands_in(obj):
         return obj.clone() if copy else as_tensor(obj, dtype)
     x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
-    shared = x is not None and (id < 0 or x.type == id)
+    shared = x is not None and (id < 0 or (<Tensor>x).type == id)
     if copy is False and not shared:
         raise ValueError(
             f"asarray: can't share the memory of {type(obj).__name__}"
             + (f" as {dtype}" if x is not None else ""))
     if not shared or copy:
-        x = from_data(obj, id)
-    elif requires_grad is False and x.requires_grad:
-        x = alias(x)
+        x = (obj if id < 0 else obj.to(dtype_object(id))).clone() if in_graph(obj) else (
+            from_data(obj, id, "asarray"))
+    if requires_grad is False and x.requires_grad:
+        x = x.detach()
     if requires_grad:
         x.requires_grad = True
     return x
@@ -374,7 +428,7 @@ def as_tensor(data, dtype=None, device=None):
 
     A tensor that changes dtype stays in its graph. Raises: as `asarray`.
     """
-    if isinstance(data, Tensor) or hasattr(type(data), "__tensor_call__"):
+    if isinstance(data, Tensor) or stands_in(data):
         require_cpu(device)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)

@@ -17,14 +17,16 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float,
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
 )
+from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
-from tensorlib._core.tensor.numbers cimport as_real, exact_number
+from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
+from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef extern from "Python.h":
@@ -111,6 +113,8 @@ cdef Tensor operand(Op op, object value, Tensor partner):
                 return number(as_real(value), compute_dtype(partner.type))
             if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
                 dtype = partner.type         # there a number wraps, as in PyTorch
+                if op.boolean_inputs:        # but not where it becomes an element as it is
+                    require_fits(op.name, value, dtype)
         return number(value, dtype)
     if isinstance(value, np.generic):
         value = exact_number(value)
@@ -120,11 +124,22 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     return None
 
 
+cdef int require_fits(str name, object value, int dtype) except -1:
+    """Raises OutOfRangeError for an int that an integer dtype can't hold."""
+    if element(scalar_tensor(value, dtype)) != value:
+        raise OutOfRangeError(f"{name}: {value} does not fit in {dtype_object(dtype)}")
+    return 0
+
+
 # ---- arguments in general ------------------------------------------------------------------------
 
 cdef tuple tuple_of(Op op, object tensors):
+    if isinstance(tensors, Tensor) and (<Tensor>tensors).ndim_:
+        check_room(op.name, (<Tensor>tensors).dims[0], Tensor.__basicsize__)
     try:
-        return tuple(tensors)
+        return items(tensors, LARGEST)
+    except MemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: no memory for so many tensors") from error
     except TypeError:
         raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
                         f"{type(tensors).__name__}") from None

@@ -1,17 +1,37 @@
-"""Types that Python code can neither make nor copy: their fields are set by compiled code alone.
+"""How types of the core are made and allocated, and how methods are added to them.
 
-`T.__new__(T)` in the module of `T` calls the function behind the slot, as before.
+Closed types can be neither made nor copied by Python code: their fields are set by compiled code
+alone. `T.__new__(T)` in the module of `T` calls the function behind the slot, as before.
+
+Objects of quiet types are allocated without a collection. Before Python 3.12 any allocation of what
+the collector looks after may collect, and so run a finalizer, which may give a tensor other memory
+while an operation that has its address and sizes makes its result.
 """
 
 from cpython.object cimport PyObject
+from cpython.type cimport PyType_Modified
 
 ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
+
+cdef extern from *:
+    """
+    static PyObject* allocate_quietly(PyTypeObject* type, Py_ssize_t n) {
+        int collected = PyGC_Disable();
+        PyObject* made = PyType_GenericAlloc(type, n);
+        if (collected) PyGC_Enable();
+        return made;
+    }
+    #define quiet_type(type) (((PyTypeObject*)(type))->tp_alloc = allocate_quietly)
+    """
+    void quiet_type(object type)
 
 cdef extern from "Python.h":
     struct ClosedType "_typeobject":
         const char* tp_name
         newfunc tp_new
         void* tp_vectorcall
+        PyObject* tp_dict
+    int PyDict_SetItem(PyObject* d, object key, object value) except -1
 
 
 cdef inline PyObject* refuse_new(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
@@ -22,3 +42,10 @@ cdef inline PyObject* refuse_new(PyObject* type, PyObject* args, PyObject* kwarg
 cdef inline void close_type(object type) noexcept:
     (<ClosedType*><PyObject*>type).tp_new = refuse_new
     (<ClosedType*><PyObject*>type).tp_vectorcall = NULL       # would make one without `tp_new`
+
+
+cdef inline int attach_to(object type, str name, object value) except -1:
+    """Adds a method or property to a type's dict, so that it costs what one in the body costs."""
+    PyDict_SetItem((<ClosedType*><PyObject*>type).tp_dict, name, value)
+    PyType_Modified(type)
+    return 0

@@ -42,6 +42,14 @@ cdef class dtype:
     def is_signed(self):
         return self.id != BOOL and self.id != UINT8
 
+    @property
+    def dtype(self):
+        """NumPy's dtype of the same elements: by it NumPy takes this one wherever it takes its own.
+
+        Raises: TypeError for bfloat16, which NumPy does not have.
+        """
+        return to_numpy_dtype(self.id)
+
     def __repr__(self):
         return f"tensorlib.{self.name}"
 

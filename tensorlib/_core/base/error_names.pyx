@@ -1,13 +1,22 @@
-"""Errors of wrong arguments under the name of the operation that was called.
+"""Errors as those who call a public function should see them.
 
-The functions of all operations of one kind are closures of one `function`, and that is the name in
-Cython's own errors. So they are entered through `call_named`, which does nothing more unless the
-call has failed.
+Those about its arguments are named after it and say what it takes. Of the frames of the library
+that lie one above the other, the traceback shows the first alone; of compiled functions Cython adds
+only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
+
+A compiled function is entered through `call_named`, which does nothing more unless the call has
+failed. The functions of all operations of one kind are closures of one `function`, and that is the
+name in Cython's own errors.
 """
 
-from cpython.exc cimport PyErr_ExceptionMatches, PyErr_Fetch, PyErr_Restore, PyErr_SetObject
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+import inspect
+import os
+import re
+from pathlib import Path
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*) noexcept
@@ -16,39 +25,182 @@ cdef extern from "Python.h":
         Py_ssize_t tp_vectorcall_offset
     CallableType* Py_TYPE(object value)
 
-cdef vectorcallfunc enter = NULL   # how Cython enters a function that takes keywords
+# Where our code is: Cython's frames have the path of the source as it was built.
+cdef tuple OWN = (str(Path(__file__).parents[2]) + os.sep, "tensorlib/_core/", "tensorlib/autograd/")
+cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
+
+# What Python and Cython say of arguments.
+cdef object UNKNOWN = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'$")
+cdef object TOO_FEW = re.compile(
+    r"(\w+)\(\) (takes (exactly|at least) \d+ positional argument|missing \d+ required)")
+
+
+# ---- names that are near -------------------------------------------------------------------------
+
+def nearest(name, names):
+    """Up to three names that are much like `name`, the nearest first."""
+    near = sorted(((likeness(name, other), other) for other in names), reverse=True)[:3]
+    return [other for ratio, other in near if ratio >= 0.6]
+
+
+def likeness(str a, str b):
+    """Twice the length of the longest common subsequence, over both lengths: 1 for equal words.
+
+    difflib has a like measure, but to import it takes a twentieth of the time of importing all.
+    """
+    row = [0] * (len(b) + 1)                 # of the table: by prefixes of b, for a prefix of a
+    for x in a:
+        diagonal = 0
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
+    return 2 * row[-1] / (len(a) + len(b))
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+def shown(error, function, given=()):
+    """The error as the caller of `function` should see it; `given` are names of arguments.
+
+    An error about its arguments becomes one that says what the function takes.
+    """
+    if type(error) is TypeError:
+        error = explained(error, function, given)
+    if not ALL_FRAMES:
+        error.__traceback__ = shortened(error.__traceback__)
+    return error
+
+
+cdef object explained(error, function, given):
+    cdef str text = str(error), name = function.__name__
+    found = UNKNOWN.match(text)
+    if found and found[1] in ("function", name):
+        names = [p for p in parameters(function) if p not in given or p == found[2]]
+        near = nearest(found[2], names)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else (
+            f"it takes {', '.join(names)}" if names else "")
+        return type(error)(f"{name}() got an unexpected keyword argument {found[2]!r}"
+                           + (f"; {hint}" if hint else ""))
+    found = TOO_FEW.match(text)
+    if found and found[1] in ("function", name):
+        missing = [p for p, one in parameters(function).items()
+                   if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+        count = re.search(r"\((\d+) given\)", text)
+        if count and missing:
+            missing = [p for p in missing[int(count[1]):] if p not in given]
+            if missing:
+                return type(error)(f"{name}() missing the argument "
+                                   f"{' and '.join(map(repr, missing))}")
+    if text.startswith("function() "):
+        return type(error)(name + text[len("function"):])
+    return error
+
+
+cdef object parameters(function):
+    """The parameters of a public function by name; none where they are not known."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+cdef object shortened(trace):
+    """A traceback with one frame of the library where several lie one above the other."""
+    cdef list kept = []
+    cdef bint inside = False, before
+    while trace is not None:
+        before, inside = inside, trace.tb_frame.f_code.co_filename.startswith(OWN)
+        if not (before and inside):
+            kept.append(trace)
+        trace = trace.tb_next
+    for i, one in enumerate(kept):
+        one.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+    return kept[0] if kept else None
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+cdef vectorcallfunc enter = NULL   # how Cython enters the functions of operations
+
+# How the library's other functions are entered: each module has its own way. They live for ever.
+cdef enum:
+    MAX_LISTED = 1024              # a power of 2, at least twice the number of functions
+
+cdef PyObject* listed[MAX_LISTED]
+cdef vectorcallfunc entrances[MAX_LISTED]
+
+
+cdef inline int place_of(PyObject* function) noexcept:
+    """Where a function is listed, or would be."""
+    cdef int i = <int>((<size_t>function >> 4) * 0x9E3779B1 >> 8 & (MAX_LISTED - 1))
+    while listed[i] != NULL and listed[i] != function:
+        i = (i + 1) & (MAX_LISTED - 1)
+    return i
 
 
 cdef PyObject* call_named(PyObject* function, PyObject** args, size_t n,
                           PyObject* names) noexcept:
     cdef PyObject* result = enter(function, args, n, names)
-    if result == NULL and PyErr_ExceptionMatches(TypeError):
-        rename(function)
+    if result == NULL:
+        replace_error(function, names)
     return result
 
 
-cdef void rename(PyObject* function) noexcept:
-    """Puts the function's own name into the error that is set, if it is one of Cython's."""
+cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
+                           PyObject* names) noexcept:
+    cdef PyObject* result = entrances[place_of(function)](function, args, n, names)
+    if result == NULL:
+        replace_error(function, names)
+    return result
+
+
+cdef void replace_error(PyObject* function, PyObject* names) noexcept:
+    """Makes the error that is set what `shown` makes of it."""
     cdef PyObject* kind = NULL
     cdef PyObject* value = NULL
     cdef PyObject* trace = NULL
     PyErr_Fetch(&kind, &value, &trace)
-    text = str(<object>value) if value != NULL else ""
-    if not text.startswith("function() "):
-        PyErr_Restore(kind, value, trace)
-        return
-    PyErr_SetObject(TypeError, (<object>function).__name__ + text[len("function"):])
+    PyErr_NormalizeException(&kind, &value, &trace)
+    error = <object>value
+    if trace != NULL:
+        error.__traceback__ = <object>trace
+    try:
+        error = shown(error, <object>function, () if names == NULL else <object>names)
+    except BaseException:                    # of no memory, say: then the error stays as it was
+        pass
+    PyErr_SetObject(type(error), error)      # with its own traceback
     Py_XDECREF(kind)
     Py_XDECREF(value)
     Py_XDECREF(trace)
 
 
-def name_errors(function):
-    """The compiled function itself, after Cython's errors about its arguments got its name."""
+def name_errors(function, bint for_ever=False):
+    """The compiled function itself, whose errors are `shown` from now on.
+
+    for_ever: it is the library's, and no function of an operation.
+    """
     global enter
     cdef vectorcallfunc found = PyVectorcall_Function(function)
-    cdef char* place = <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset
-    if found != NULL and (enter == NULL or found == enter):
+    cdef vectorcallfunc* slot = <vectorcallfunc*>(
+        <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
+    cdef int i
+    if found == NULL or found == call_named or found == call_listed:
+        return function
+    if not for_ever and (enter == NULL or found == enter):
         enter = found
-        (<vectorcallfunc*>place)[0] = call_named
+        slot[0] = call_named
+    elif for_ever and function.__class__.__name__ == "cython_function_or_method":
+        i = place_of(<PyObject*>function)
+        listed[i], entrances[i] = <PyObject*>function, found
+        Py_INCREF(function)
+        slot[0] = call_listed
     return function
+
+
+def one_frame(function):
+    """A function that does what `function`, one in Python, does, but with errors that are `shown`."""
+    def entered(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            raise shown(error, function, kwargs)
+    return entered

@@ -9,6 +9,10 @@ from cpython.tuple cimport PyTuple_SET_ITEM
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(object type, Py_ssize_t n)
+    bint PyTuple_Check(object value)
+    bint PyList_Check(object value)
+    tuple PyTuple_GetSlice(object sequence, Py_ssize_t begin, Py_ssize_t end)
+    tuple PyList_AsTuple(object sequence)
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
@@ -90,6 +94,25 @@ cdef Py_ssize_t add_sizes(str name, Py_ssize_t a, Py_ssize_t b) except -1:
     return a + b
 
 
+cdef tuple items(object sequence, Py_ssize_t most):
+    """The items of a sequence; one more than `most`, where there are more.
+
+    Whatever length it claims: those of a list or tuple are what it holds, others are counted as
+    they come.
+    """
+    cdef list found
+    if PyTuple_Check(sequence):
+        return PyTuple_GetSlice(sequence, 0, LARGEST)
+    if PyList_Check(sequence):
+        return PyList_AsTuple(sequence)
+    found = []
+    for item in sequence:
+        found.append(item)
+        if len(found) > most:
+            break
+    return tuple(found)
+
+
 cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
     """Writes the sizes of an int, a sequence of ints, or a call's *args; returns their number."""
     cdef int ndim = 0
@@ -98,11 +121,11 @@ cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1:
     if PyIndex_Check(given) and not isinstance(given, (tuple, list)):
         given = (given,)
     try:
-        given = tuple(given)
+        given = items(given, MAX_NDIM)
     except TypeError:
         raise TypeError(f"{name}: expected sizes as ints, got {given!r}") from None
     if len(given) > MAX_NDIM:
-        raise RuntimeError(f"{name}: at most {MAX_NDIM} dims are supported, got {len(given)}")
+        raise RuntimeError(f"{name}: at most {MAX_NDIM} dims are supported, got more")
     for size in given:
         if not PyIndex_Check(size):
             raise TypeError(
@@ -123,7 +146,7 @@ cdef object settled(object dim):
     if dim is None or PyLong_CheckExact(dim):
         return dim
     if isinstance(dim, (tuple, list)):
-        dim = tuple(dim)
+        dim = items(dim, LARGEST)
         for one in <tuple>dim:
             if not PyLong_CheckExact(one):
                 # one level only: a list may hold itself, and what is no int is refused later
@@ -205,6 +228,11 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
                 f"{size_a} and {size_b} at dim {d} must match, or one of them be 1")
         dims[d] = size_b if size_a == 1 else size_a
     return ndim
+
+
+def settled_dims(dims):
+    """Dims, or any ints, as Python's own: see `settled`."""
+    return settled(dims)
 
 
 def wrap(str name, dim, int ndim):

@@ -2,9 +2,6 @@
 
 from builtins import int as _int, str as _str
 
-class OutOfMemoryError(MemoryError, RuntimeError):
-    ...
-
 def empty_cache() -> None:
     """Gives kept blocks above 4 KiB back to the system."""
 

@@ -70,6 +70,8 @@ cdef enum:
 class OutOfMemoryError(MemoryError, RuntimeError):
     """A tensor that does not fit in memory. PyTorch raises RuntimeError here, NumPy MemoryError."""
 
+    __module__ = "tensorlib"
+
 
 cdef struct Block:
     Block* next

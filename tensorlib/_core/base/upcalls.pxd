@@ -24,7 +24,7 @@ ctypedef object (*binary_function)(OpSlot which, object a, object b)
 ctypedef object (*unary_function)(OpSlot which, object a)
 ctypedef object (*getitem_function)(object x, object key)
 ctypedef int (*setitem_function)(object x, object key, object value) except -1
-ctypedef object (*from_data_function)(object data, int dtype_or_minus1)
+ctypedef object (*construct_function)(object data, int dtype_or_minus1)
 ctypedef object (*item_function)(object x)
 ctypedef int (*buffer_function)(object x, Py_buffer* buffer, int flags) except -1
 ctypedef int (*held_function)(object holder, object held) except -1
@@ -36,8 +36,9 @@ cdef struct Upcalls:
     unary_function unary
     getitem_function getitem
     setitem_function setitem
-    from_data_function from_data
+    construct_function constructed
     item_function item
+    item_function number
     buffer_function fill_buffer
     held_function track_held
     # records of operations, each an `Op`

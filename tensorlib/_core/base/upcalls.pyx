@@ -40,7 +40,7 @@ cdef int no_setitem(object x, object key, object value) except -1:
     raise_unfilled("setitem")
 
 
-cdef object no_from_data(object data, int dtype_or_minus1):
+cdef object no_tensor(object data, int dtype_or_minus1):
     raise_unfilled("tensor")
 
 
@@ -66,8 +66,8 @@ upcalls.inplace = no_inplace
 upcalls.unary = no_unary
 upcalls.getitem = no_getitem
 upcalls.setitem = no_setitem
-upcalls.from_data = no_from_data
-upcalls.item = no_item
+upcalls.constructed = no_tensor
+upcalls.item = upcalls.number = no_item
 upcalls.fill_buffer = no_buffer
 upcalls.track_held = no_track_held
 upcalls.needs_of = upcalls.gradient_of = upcalls.tangent_of = <PyObject*>no_function

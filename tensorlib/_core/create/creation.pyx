@@ -8,6 +8,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from tensorlib._core.arrays.as_numbers cimport in_graph
 from tensorlib._core.arrays.operands cimport behind, stands_in
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
@@ -109,14 +110,38 @@ cdef Tensor tensor_argument(str name, object value):
     return <Tensor>value
 
 
-cdef object plain_number(str name, str argument, object value):
-    """The float, int or bool of a number, a NumPy scalar or a 0-d tensor."""
+cpdef object plain_number(str name, str argument, object value):
+    """The float, int or bool of a number, a NumPy scalar or a 0-d tensor.
+
+    Raises: TypeError for anything else, RuntimeError for a tensor whose gradient would be lost.
+    """
     if isinstance(value, Tensor) and (<Tensor>value).ndim_ == 0:
+        if in_graph(value):
+            raise RuntimeError(
+                f"{name}: {argument} is a tensor that requires grad, and {name} has no gradient "
+                f"for it; compute with tensors instead, or give {argument}.item() if no gradient "
+                "is wanted")
         return element(<Tensor>value)
+    if stands_in(value):
+        return value.item()                  # refuses: it differs between examples
     found = exact_number(value)
     if found is not None:
         return found
     raise TypeError(f"{name}: {argument} must be a number, not {type(value).__name__}")
+
+
+cdef bint is_recorded(object value):
+    """Whether what is filled with a value is to be made of it by operations."""
+    return (in_graph(value) and (<Tensor>value).ndim_ == 0) or (
+        stands_in(value) and value.ndim == 0)
+
+
+cdef object spread(str name, object value, shape, dtype, object out):
+    """A tensor whose elements are all a tensor of a graph, or one of those of a batch."""
+    if out is not None:
+        raise RuntimeError(f"{name}: functions with out=... don't support automatic "
+                           "differentiation, but the value to fill with requires grad")
+    return (value if dtype is None else value.to(dtype)).expand(shape).clone()
 
 
 cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
@@ -301,7 +326,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
          requires_grad=False):
     """A tensor whose elements are all `fill_value`, of its dtype unless one is given.
 
-    Shapes: the sizes given. Raises: RuntimeError for sizes that are negative or too large,
+    Shapes: the sizes given. Gradient: to a tensor `fill_value` the sum. Raises: RuntimeError for sizes that are negative or too large,
     TypeError for what is no number, OutOfRangeError for a value that the dtype can't hold.
 
     >>> tensorlib.full((2, 2), 7)
@@ -309,6 +334,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
             [7, 7]])
     """
     check_options("full", layout, device, pin_memory)
+    if is_recorded(fill_value):
+        return spread("full", fill_value, size, dtype, out)
     value = plain_number("full", "fill_value", fill_value)
     x = sized("full", (), size, chosen_dtype("full", dtype, out, number_dtype(value)))
     return constant("full", x, out, requires_grad, value)
@@ -325,9 +352,13 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
                   requires_grad=False):
     """A 0-d tensor of a number, of the default dtype unless one is given.
 
+    Gradient: to a tensor `s`.
     Raises: TypeError for what is no number, OutOfRangeError for one that the dtype can't hold.
     """
     check_options("scalar_tensor", layout, device, pin_memory)
+    if is_recorded(s):
+        dtype = dtype_object(default_float()) if dtype is None else dtype
+        return spread("scalar_tensor", s, (), dtype, None)
     value = plain_number("scalar_tensor", "s", s)
     x = raw_tensor(chosen_dtype("scalar_tensor", dtype, None, default_float()), 0, NULL)
     return constant("scalar_tensor", x, None, requires_grad, value)
@@ -402,9 +433,15 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
               requires_grad=False, memory_format=None):
     """A tensor whose elements are all `fill_value`, of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: TypeError for what is no tensor or no number, OutOfRangeError for a
-    value that the dtype can't hold.
+    Shapes: (*) -> (*). Gradient: to a tensor `fill_value` the sum.
+    Raises: TypeError for what is no tensor or no number, OutOfRangeError for a value that the dtype
+    can't hold.
     """
+    if is_recorded(fill_value):
+        x = zeros_like(input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+                       memory_format=memory_format)
+        return spread("full_like", fill_value, x.shape, x.dtype, None) if isinstance(
+            x, Tensor) else x.fill_(fill_value)
     x = alike("full_like", behind(input), dtype, layout, device, pin_memory, memory_format)
     value = plain_number("full_like", "fill_value", fill_value)
     return standing(input, constant("full_like", x, None, requires_grad, value))
@@ -439,6 +476,8 @@ def new_full(Tensor self, size, fill_value, *, dtype=None, layout=None, device=N
              pin_memory=False, requires_grad=False):
     """As `full`, of the dtype of this tensor."""
     check_options("new_full", layout, device, pin_memory)
+    if is_recorded(fill_value):
+        return spread("new_full", fill_value, size, self.dtype if dtype is None else dtype, None)
     x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0))
     value = plain_number("new_full", "fill_value", fill_value)
     return constant("new_full", x, None, requires_grad, value)

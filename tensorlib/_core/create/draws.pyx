@@ -22,7 +22,7 @@ from tensorlib._core.create.creation cimport (
 from tensorlib._core.create.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
 )
-from tensorlib._core.create.overwrite cimport overwritten
+from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
@@ -274,8 +274,9 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
             f"uniform_: expects from <= to and a finite to - from, got from={low} and to={high}")
     for bound in (low, high, high - low):
         number_bits("uniform_", bound, self.type, &bits)     # refuses what overflows
+    histories = histories_of(self, None)
     draw_uniform("uniform_", self, low, high, generator)
-    overwritten(self, None)
+    overwritten(self, histories)
     return self
 
 
@@ -287,8 +288,9 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
     mean, std = plain_number("normal_", "mean", mean), plain_number("normal_", "std", std)
     check_writable("normal_", self, mode().grad)
     refuse_apart("normal_")
+    histories = histories_of(self, None)
     draw_normal("normal_", self, mean, std, generator)
-    overwritten(self, None)
+    overwritten(self, histories)
     return self
 
 
@@ -304,15 +306,18 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
         p = plain_number("bernoulli_", "p", p)
     check_writable("bernoulli_", self, mode().grad)
     refuse_apart("bernoulli_")
+    histories = histories_of(self, None)
     draw_truths("bernoulli_", self, p, chosen("bernoulli_", generator))
-    overwritten(self, None)
+    overwritten(self, histories)
     return self
 
 
 cdef int draw_truths(str name, Tensor x, object p, Generator generator) except -1:
     """x := 1 with probability `p`, a number or a tensor that broadcasts, else 0."""
-    if isinstance(p, Tensor) and (<Tensor>p).ndim_:
-        return draw_each(name, x, <Tensor>p, generator)
+    if isinstance(p, Tensor):                # a gradient of it would be zero: see `bernoulli`
+        if (<Tensor>p).ndim_:
+            return draw_each(name, x, <Tensor>p, generator)
+        p = (<Tensor>p).detach()
     return draw_below(x, plain_number(name, "p", p), generator)
 
 
@@ -431,6 +436,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     `randint(high, size)` begins at 0. Shapes: the sizes given.
     Raises: RuntimeError unless low < high, TypeError for bounds that are no ints, OutOfRangeError
     for those that the dtype can't hold.
+    Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
+    and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
     check_options("randint", layout, device, pin_memory)
     if size is None:
@@ -468,14 +475,15 @@ def random_(Tensor self, from_=None, to=None, *, generator=None):
     `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
     """
-    check_writable("random_", self, mode().grad)
-    refuse_apart("random_")
     if to is None and from_ is not None:
         from_, to = 0, from_
     from_ = 0 if from_ is None else whole("random_", "from", from_)
     to = largest(self.type) + 1 if to is None else whole("random_", "to", to)
+    check_writable("random_", self, mode().grad)
+    refuse_apart("random_")
+    histories = histories_of(self, None)
     draw_between("random_", self, from_, to, generator)
-    overwritten(self, None)
+    overwritten(self, histories)
     return self
 
 

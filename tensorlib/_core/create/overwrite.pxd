@@ -1,3 +1,4 @@
 from tensorlib._core.tensor.tensor cimport Tensor
 
-cdef int overwritten(Tensor x, Tensor source) except -1
+cdef list histories_of(Tensor x, Tensor source)
+cdef void overwritten(Tensor x, list histories) noexcept

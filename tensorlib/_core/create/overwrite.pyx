@@ -1,7 +1,7 @@
 """Writing new values over a tensor's elements, and what that does to its history."""
 
 from tensorlib._core.apply.inplace cimport (
-    check_may_change, check_writable, copied_from, take_histories,
+    check_may_change, check_writable, copied_from, follow, set_history, take_histories,
 )
 from tensorlib._core.arrays.operands cimport operand, refuse_shared_write
 from tensorlib._core.base.dtypes cimport KIND
@@ -9,7 +9,6 @@ from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport untracked
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.node cimport set_history
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
 )
@@ -23,10 +22,10 @@ cdef list histories_of(Tensor x, Tensor source):
     return copied_from(x, source)
 
 
-cdef int overwritten(Tensor x, Tensor source) except -1:
-    """Notes that the elements of `x` are those of `source` now, or (None) constants."""
+cdef void overwritten(Tensor x, list histories) noexcept:
+    """Notes that `x` was written, for which `histories_of` made the histories before."""
     x.storage.version += 1
-    return take_histories(histories_of(x, source))
+    take_histories(histories)
 
 
 cdef int write(str name, Tensor x, Tensor source) except -1:
@@ -43,8 +42,8 @@ cdef int write(str name, Tensor x, Tensor source) except -1:
                 f"{tuple([dims[k] for k in range(ndim)])}")
     histories = histories_of(x, source)
     copy_into(x, packed_copy(source, source.type) if may_overlap(source, x) else source)
-    x.storage.version += 1
-    return take_histories(histories)
+    overwritten(x, histories)
+    return 0
 
 
 def _count_write(Tensor x):
@@ -78,6 +77,7 @@ def fill_(Tensor self, value):
                 f"fill_: value must be a number or a 0-d tensor, got {(<Tensor>value).ndim_} dims")
         write("fill_", self, <Tensor>value)
         return self
+    refuse_shared_write("fill_", (value,))
     write_number("fill_", self, plain_number("fill_", "value", value))
     return self
 
@@ -100,8 +100,8 @@ cdef int write_number(str name, Tensor x, object value) except -1:
         one = new_scalar(x.type)
         fill_number(name, one, value)
         copy_into(x, one)
-    x.storage.version += 1
-    return take_histories(histories)
+    overwritten(x, histories)
+    return 0
 
 
 def write_result(str name, Tensor x, given):
@@ -128,14 +128,16 @@ def take_layout(str name, Tensor x, view_of, tuple args):
     Its elements stay where they are. What was saved of it before is noticed as overwritten.
     """
     cdef Tensor view
+    cdef list followed
     check_may_change(name, x, mode().grad)
     x.storage.version += 1
     try:
         view = view_of(x, *args)
+        followed = follow(x, view)
         replace(x, view)
     except BaseException:
         x.storage.version -= 1
         raise
     if view.grad_node is not None:
-        set_history(x, view.grad_node, view.slot)
+        set_history(x, view, followed)
     return x

@@ -53,23 +53,13 @@ cdef class Node:
     cdef Saved inline_saved[N_INLINE]
     cdef Visit visit
 
-# Kinds of hooks of a node, in the order in which they run.
-cdef enum HookKind:
-    ON_TENSOR            # with the gradient of one output
-    RETAINS              # the same, for retain_grad: after all others
-    BEFORE               # with the gradients of all outputs, before the node runs
-    ACCUMULATED          # with the leaf, after its .grad was computed
-    AFTER                # with the gradients of the inputs and outputs
-
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef void track(Node node) noexcept
-cdef int track_held(Tensor holder, object held) except -1
 cdef void release_saved(Node node) noexcept
-cdef object hook_node(Node node, HookKind kind, int slot, object hook)
-cdef int set_history(Tensor x, object node, int slot) except -1
 cdef Node accumulator_of(Tensor leaf)
 cpdef Node gradient_node(Tensor x)
+cpdef int64_t recorded_so_far() noexcept
 
 cdef inline const Py_ssize_t* edge_dims(Edge* edge) noexcept nogil:
     return &edge.dims[0] if edge.ndim <= EDGE_NDIM else <Py_ssize_t*>edge.dims[0]

@@ -6,21 +6,15 @@ gradient needs (`saved`). Neither is a Python list: a node with two inputs is on
 
 cimport cython
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
-from functools import partial
-
-from tensorlib._core.base.closed cimport close_type
-from tensorlib._core.base.dtypes cimport dtype_object
-from tensorlib._core.base.pointers cimport Pointers, append, start
-from tensorlib._core.base.shape cimport make_size
+from tensorlib._core.base.closed cimport close_type, quiet_type
 from tensorlib._core.graph.modes cimport PACKED, TRACED, mode
-from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, track_tensor
 
 from tensorlib._core.graph.anomalies import first_notes
-from tensorlib._core.graph.held import PLAIN, Notes, RemovableHandle, tensors_and_nodes
 
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
@@ -30,6 +24,7 @@ cdef extern from "Python.h":
     void PyObject_GC_Track(object value)
     void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
+    Py_ssize_t Py_REFCNT(PyObject* value)
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
@@ -37,7 +32,7 @@ cdef extern from "Python.h":
 cdef int64_t next_sequence = 1
 
 
-def recorded_so_far():
+cpdef int64_t recorded_so_far() noexcept:
     """The number of the next node: those recorded from now on are not below it."""
     return next_sequence
 
@@ -47,6 +42,7 @@ def recorded_so_far():
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 @cython.freelist(65536)
+@cython.trashcan(True)           # a chain of ten million nodes is freed in constant stack
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
 
@@ -61,100 +57,8 @@ cdef class Node:
         if self.saved != self.inline_saved:
             free(self.saved)
 
-    def name(self):
-        """The name of the backward operation, such as `TanhBackward`."""
-        return self.op.node_name
-
-    @property
-    def operation(self):
-        """The name of the operation that was recorded, such as `tanh`."""
-        return self.op.name
-
-    @property
-    def input_layouts(self):
-        """For each input: its dtype and shape."""
-        cdef int i
-        return tuple([
-            (dtype_object(self.edges[i].dtype),
-             make_size(self.edges[i].ndim, edge_dims(&self.edges[i])))
-            for i in range(self.n_edges)])
-
-    @property
-    def next_functions(self):
-        """For each input: the node that its gradient goes to (or None) and which of its outputs."""
-        cdef int i
-        return tuple([
-            (<object>self.edges[i].target if self.edges[i].target != NULL else None,
-             self.edges[i].slot)
-            for i in range(self.n_edges)])
-
-    @property
-    def variable(self):
-        """The leaf that an AccumulateGrad node accumulates into."""
-        if not self.is_leaf:
-            raise AttributeError(f"{self.name()} has no variable; AccumulateGrad nodes have")
-        return <object>self.saved[0].tensor
-
-    @property
-    def metadata(self):
-        """A dict for notes of the user's."""
-        track(self)
-        if type(self.notes) is not Notes:
-            self.notes = Notes(self.notes or {}, partial(track_note, self.sequence))
-        return self.notes
-
-    @property
-    def saved_values(self):
-        """The tensors kept for the gradient, by their names in the operation, outside the graph.
-
-        Empty once a sweep has let them go.
-        """
-        cdef int i
-        if self.is_leaf:
-            return {}
-        return {name: alias(<Tensor>self.saved[i].tensor)
-                for i, name in enumerate(saved_names(self))
-                if isinstance(<object>self.saved[i].tensor, Tensor)}
-
-    @property
-    def saved_bytes(self):
-        """Bytes of the tensors that this node keeps for its gradient."""
-        return sum([x.nbytes for x in self.saved_values.values()])
-
-    def register_hook(self, hook):
-        """Calls `hook(grad_inputs, grad_outputs)` after this node has run in a sweep.
-
-        A tuple that it returns takes the place of the gradients of the inputs.
-        Returns a handle with `remove()`.
-
-        >>> x = tensorlib.tensor(2.0, requires_grad=True)
-        >>> y = x * x
-        >>> handle = y.grad_fn.register_hook(lambda to_inputs, of_outputs: print(of_outputs))
-        >>> y.backward()
-        (tensor(1.),)
-        """
-        return hook_node(self, AFTER, 0, hook)
-
-    def register_prehook(self, hook):
-        """Calls `hook(grad_outputs)` before this node runs in a sweep.
-
-        A tuple that it returns takes the place of the gradients of the outputs.
-        Returns a handle with `remove()`.
-        """
-        return hook_node(self, BEFORE, 0, hook)
-
     def __repr__(self):
-        return f"<{self.name()} object at {<size_t><PyObject*>self:#x}>"
-
-
-cdef list saved_names(Node node):
-    """What the saved values are in the operation: `input`, `out`; else their numbers."""
-    cdef int bit
-    cdef list names = [
-        node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else
-        f"{node.op.arguments[0]}[{bit}]" if node.op.variadic else node.op.arguments[bit]
-        for bit in range(32) if node.kept >> bit & 1]
-    return names if len(names) == node.n_saved else [str(bit) for bit in range(node.n_saved)]
+        return f"<{self.op.node_name} object at {<size_t><PyObject*>self:#x}>"
 
 
 class _Accumulate:
@@ -178,45 +82,22 @@ cdef void release_saved(Node node) noexcept:
         Py_DECREF(<object>node.saved[i].tensor)
 
 
-# What a dying node holds is put on one list, which the outermost dying node empties. So a chain of
-# ten million nodes is freed in constant stack.
-
-cdef Pointers dying
-cdef bint emptying = False
-start(&dying)
-
-
-cdef void die_later(PyObject* value) noexcept:
-    """Puts a reference on the list; where there is no memory for that it is let go at once."""
-    if not append(&dying, value):
-        Py_DECREF(<object>value)
-
-
 cdef void drop_references(Node node) noexcept:
     """Lets go of all that the node holds in its C arrays."""
-    global emptying
-    cdef PyObject* value
+    cdef PyObject* target
     cdef int i
+    cdef Tensor leaf
     if node.is_leaf and node.n_saved:
-        (<Tensor>node.saved[0].tensor).accumulator = NULL
+        leaf = <Tensor>node.saved[0].tensor
+        if leaf.accumulator == <void*>node:
+            leaf.accumulator = NULL
     for i in range(node.n_edges):
-        if node.edges[i].target != NULL:
-            value = node.edges[i].target
-            node.edges[i].target = NULL
-            die_later(value)
-    while node.n_saved:
-        node.n_saved -= 1
-        die_later(node.saved[node.n_saved].tensor)
-    if emptying:
-        return
-    emptying = True
-    while dying.n:
-        dying.n -= 1
-        Py_DECREF(<object>dying.items[dying.n])
-    emptying = False
+        target = node.edges[i].target
+        node.edges[i].target = NULL
+        Py_XDECREF(target)
+    release_saved(node)
 
 
-cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation
 # points to older ones alone, so that a chain of a million nodes costs the collector nothing. A leaf
 # whose `.grad` has a graph (create_graph) can point back to it, and so can hooks and what a
@@ -233,63 +114,7 @@ cdef void track(Node node) noexcept:
             track_tensor(<Tensor>node.saved[i].tensor)
 
 
-# What the user hangs on a node or a tensor may hold tensors that were recorded on it before: these
-# and the nodes between are shown to the collector then.
-
-cdef int track_newer(Node root, int64_t since) except -1:
-    """Tracks what leads from `root` to nodes not older than the sequence number `since`."""
-    cdef list stack = [root]
-    cdef set seen = {root}
-    cdef Node node, target
-    cdef int i
-    while stack:
-        node = stack.pop()
-        if node.sequence < since:
-            continue
-        track(node)
-        for i in range(node.n_edges):
-            if node.edges[i].target != NULL:
-                target = <Node>node.edges[i].target
-                if target not in seen:
-                    seen.add(target)
-                    stack.append(target)
-    return 0
-
-
-cdef int track_all(object held, int64_t since) except -1:
-    """Tracks the tensors in an object, and what they have in the graph since a sequence number."""
-    cdef Tensor x
-    if type(held) in PLAIN:
-        return 0
-    for found in (held,) if type(held) is Tensor else tensors_and_nodes(held, Node):
-        if isinstance(found, Node):
-            track_newer(found, since)
-            continue
-        x = found
-        track_tensor(x)
-        if x.grad_node is not None:
-            track_newer(x.grad_node, since)
-    return 0
-
-
-cdef int track_held(Tensor holder, object held) except -1:
-    """Tracks what a tensor is about to hold: see `track_all`."""
-    cdef int64_t since = next_sequence
-    if holder.grad_node is not None:
-        since = (<Node>holder.grad_node).sequence
-    elif holder.accumulator != NULL:
-        since = 0                      # this node is younger than the first one that led to it
-    if type(held) not in PLAIN:
-        track_tensor(holder)
-        track_all(held, since)
-    return 0
-
-
-def track_note(int64_t since, note):
-    """Tracks what is noted at a node of this sequence number."""
-    track_all(note, since)
-
-
+cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 cdef traverseproc traverse_fields = type_slots.tp_traverse
 cdef inquiry clear_fields = type_slots.tp_clear
 
@@ -318,6 +143,7 @@ cdef int clear(PyObject* self) noexcept:
 type_slots.tp_traverse = traverse
 type_slots.tp_clear = clear
 close_type(Node)
+quiet_type(Node)
 
 
 # ---- building the graph --------------------------------------------------------------------------
@@ -383,7 +209,7 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
 cdef Node accumulator_of(Tensor leaf):
     """The node that accumulates into `leaf.grad`: one for as long as a graph needs it."""
     cdef Node node
-    if leaf.accumulator != NULL:
+    if leaf.accumulator != NULL and Py_REFCNT(<PyObject*>leaf.accumulator) > 0:    # else it dies
         return <Node>leaf.accumulator
     node = new_node(accumulate, 0, 1, 1)
     Py_INCREF(leaf)
@@ -401,34 +227,3 @@ cpdef Node gradient_node(Tensor x):
     if x.grad_node is not None:
         return <Node>x.grad_node
     return accumulator_of(x) if x.wants_grad else None
-
-
-# ---- hooks ---------------------------------------------------------------------------------------
-
-cdef object hook_node(Node node, HookKind kind, int slot, object hook):
-    """Notes a hook of a node. Those of a leaf live on the tensor, which its nodes share."""
-    cdef Tensor leaf
-    if node.hooks is None:
-        node.hooks = {}
-        if node.is_leaf:
-            leaf = <Tensor>node.saved[0].tensor
-            leaf.hooks = node.hooks
-    track(node)
-    if kind != RETAINS:                # that one holds its tensor weakly
-        track_all(hook, 0 if node.is_leaf else node.sequence)
-    key = object()
-    node.hooks[key] = (<int>kind, slot, hook)
-    return RemovableHandle(node.hooks, key)
-
-
-cdef int set_history(Tensor x, object node, int slot) except -1:
-    """Makes `node` the one that computes `x`; the hook of `retain_grad` follows the tensor."""
-    cdef Node old
-    if x.keeps_grad:
-        old = x.grad_node
-        for key, (kind, _, hook) in list((old.hooks or {}).items()):
-            if kind == RETAINS and hook.x() is x:
-                del old.hooks[key]
-                hook_node(node, RETAINS, slot, hook)
-    x.grad_node, x.slot = node, slot
-    return 0

@@ -12,33 +12,23 @@ from tensorlib._core.tiles.loops cimport loop_id
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.program cimport TileProgram
 
+from tensorlib._core.base.error_names import nearest
+
 
 # ---- records -------------------------------------------------------------------------------------
 
-def nearest(name, names):
-    """Up to three names that are much like `name`, the nearest first."""
-    near = sorted(((likeness(name, other), other) for other in names), reverse=True)[:3]
-    return [other for ratio, other in near if ratio >= 0.6]
-
-
-def likeness(str a, str b):
-    """Twice the length of the longest common subsequence, over both lengths: 1 for equal words.
-
-    difflib has a like measure, but to import it takes a twentieth of the time of importing all.
-    """
-    row = [0] * (len(b) + 1)                 # of the table: by prefixes of b, for a prefix of a
-    for x in a:
-        diagonal = 0
-        for j, y in enumerate(b, 1):
-            diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
-    return 2 * row[-1] / (len(a) + len(b))
-
-
 class Operations(dict):
-    """Operations by name; an unknown name is a KeyError that says which are near."""
+    """Operations by name; an unknown name is a KeyError that says which are near.
+
+    Those declared outside of the library begin with the name of a module, which may be left out
+    where only one module has such an operation.
+    """
 
     def __missing__(self, name):
-        near = nearest(str(name), self)
+        declared = [op for key, op in self.items() if key.rpartition(".")[2] == name]
+        if len(declared) == 1:
+            return declared[0]
+        near = [op.name for op in declared] or nearest(str(name), self)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise KeyError(f"ops: no operation named {name!r}{hint}")
 
@@ -77,11 +67,11 @@ cdef class Op:
                   bint is_view=False, bint takes_out=False, bint random=False, returns=None,
                   convert=None, places=None, str linearity="", testing=None,
                   bint registered=True):
-        if registered and name in OPS:
+        if registered and name in OPS and "." not in name:
             raise ValueError(f"ops: an operation named {name!r} exists already")
         self.name = name
         self.doc = doc
-        parts = name.split("_")
+        parts = name.rpartition(".")[2].strip("<>").split("_")
         self.node_name = "".join(part[:1].upper() + part[1:] for part in parts) + "Backward"
         self.arguments = tuple(arguments)
         self.attributes = tuple(attributes)

@@ -1,19 +1,16 @@
 """The values that nodes keep for their gradients: saved, checked to be what they were, let go."""
 
-cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int64_t
 
-from tensorlib._core.base.closed cimport close_type
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, dtype_object
-from tensorlib._core.base.shape cimport make_size
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.base.storage cimport Storage, untracked
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 from tensorlib._core.graph.anomalies import recorded_at
+from tensorlib._core.graph.packing import Packed
 
 cdef extern from * nogil:
     int __builtin_popcount(unsigned int bits)
@@ -28,7 +25,7 @@ cdef int keep(Node node, int bit, Tensor x) except -1:
             f"{node.op.name}: inference tensors cannot be saved for backward; to work around "
             "you can make a clone() to get a normal tensor and use it in autograd")
     if node.packs:
-        value = packed_value(node, x)
+        value = Packed(node.op.name, alias(x), <object>mode().packing)
     Py_INCREF(value)
     saved.tensor = <PyObject*>value
     saved.version = x.storage.version
@@ -37,60 +34,11 @@ cdef int keep(Node node, int bit, Tensor x) except -1:
     return 0
 
 
-# ---- values saved through hooks ------------------------------------------------------------------
-
-@cython.final
-cdef class Packed:
-    """What stands for a saved value that `pack` made something else of."""
-    cdef object content, unpack, shape, unpacked
-    cdef int type
-
-
-close_type(Packed)
-
-
-cdef Packed packed_value(Node node, Tensor x):
-    cdef Packed packed = Packed.__new__(Packed)
-    cdef Tensor given = alias(x)
-    cdef bint before = mode().grad
-    cdef int64_t version = x.storage.version
-    pack, packed.unpack = <object>mode().packing
-    packed.shape, packed.type = make_size(x.ndim_, x.dims), x.type
-    mode().grad = False
-    try:
-        packed.content = pack(given)
-    finally:
-        mode().grad = before
-    if x.storage.version != version:
-        raise RuntimeError(
-            f"{node.op.name}: a saved tensor pack hook is modifying its input in place; tensors "
-            "provided as input to pack hook can not be modified by in-place operations")
-    return packed
-
-
-cdef Tensor unpacked_value(Node node, Packed packed):
-    """The saved value as its hook gives it back: kept until the node has run."""
-    cdef Tensor x
-    if packed.unpacked is None:
-        value = packed.unpack(packed.content)
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"backward: output of saved tensor unpack_hook expected to be a Tensor but got "
-                f"result of type {type(value).__name__} (a value of {node.op.name})")
-        x = <Tensor>value
-        if x.type != packed.type or make_size(x.ndim_, x.dims) != packed.shape:
-            raise RuntimeError(
-                f"backward: unpack_hook returned a tensor of shape {tuple(x.shape)} and {x.dtype} "
-                f"for a value of {node.op.name} of shape {tuple(packed.shape)}")
-        packed.unpacked = alias(x)
-    return <Tensor>packed.unpacked
-
-
 cdef void forget_unpacked(Node node):
     """Lets go of what the hooks gave back to a node that has run and keeps its values."""
     cdef int i
     for i in range(node.n_saved):
-        (<Packed>node.saved[i].tensor).unpacked = None
+        (<object>node.saved[i].tensor).unpacked = None
 
 
 cdef void note_written(Node node, Storage storage) noexcept:
@@ -115,7 +63,7 @@ cdef Tensor saved_at(Node node, int i, int bit):
     cdef Saved* saved = &node.saved[i]
     cdef Tensor x
     if node.packs:
-        return unpacked_value(node, <Packed>saved.tensor)
+        return <Tensor?>(<object>saved.tensor).value()
     x = <Tensor>saved.tensor
     if x.storage.version != saved.version:
         which = (f"saved tensor {i}" if bit < 0 else "its output" if bit >= OUTPUT
@@ -154,9 +102,7 @@ cdef int saved_place(Node node, int bit) noexcept:
 cdef tuple saved_facts(Node node, int bit):
     """Shape and dtype of a saved value, which hold also where it was overwritten."""
     cdef object value = <object>node.saved[saved_place(node, bit)].tensor
-    if node.packs:
-        return (<Packed>value).shape, dtype_object((<Packed>value).type)
-    return (<Tensor>value).shape, (<Tensor>value).dtype
+    return value.shape, value.dtype
 
 
 cdef Tensor saved_value(Node node, int bit, bint as_recorded):

@@ -14,6 +14,7 @@ cdef class Index:
 
 cdef Index new_index()
 cpdef Index parse(Tensor x, object key)
+cdef Index of_view(Index index)
 cpdef Tensor take(Tensor x, Index index)
 cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1
 cdef bint is_indexed(Index index, int d)

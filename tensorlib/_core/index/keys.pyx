@@ -126,6 +126,15 @@ cpdef Index parse(Tensor x, object key):
     return index
 
 
+cdef Index of_view(Index index):
+    """The same key for the view that its basic part gives."""
+    cdef Index out = new_index()
+    out.basic, out.positions, out.sizes = (Ellipsis,), index.positions, index.sizes
+    out.mask, out.n_true = index.mask, index.n_true
+    out.first, out.at = index.first, index.at
+    return out
+
+
 class SharedIndex(TypeError, RuntimeError):
     """A key for many tensors beside one. Reading has its own way to deal with it."""
 
@@ -243,10 +252,15 @@ cdef int n_index_dims(Index index):
     return 0
 
 
-cdef int result_dims(Tensor view, Index index, Py_ssize_t* dims):
+cdef int result_dims(Tensor view, Index index, Py_ssize_t* dims) except -1:
     """Writes the shape of the result; returns its number of dims."""
     cdef Tensor one
-    cdef int n_index = n_index_dims(index), d, ndim = 0
+    cdef int n_index = n_index_dims(index), d, ndim = n_index
+    for d in range(view.ndim_):
+        ndim += not is_indexed(index, d)
+    if ndim > MAX_NDIM:
+        raise IndexError(f"an index makes at most {MAX_NDIM} dims, got {ndim}")
+    ndim = 0
     for d in range(view.ndim_):
         if not is_indexed(index, d):
             dims[ndim if ndim < index.at else ndim + n_index] = view.dims[d]

@@ -5,7 +5,7 @@ All of it is raw, outside the graph.
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.base.shape cimport (
-    MAX_NDIM, count, parse_shape, row_major, settled, wrap_dim,
+    MAX_NDIM, count, items, parse_shape, row_major, settled, wrap_dim,
 )
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport sum_to
@@ -208,7 +208,7 @@ def permute(Tensor x, dims):
     cdef int order[MAX_NDIM]
     cdef bint seen[MAX_NDIM]
     cdef int d
-    dims = settled(tuple(dims))
+    dims = settled(items(dims, MAX_NDIM))
     if len(dims) != x.ndim_:
         raise RuntimeError(
             "permute: number of dimensions in the tensor input does not match the length of the "
@@ -321,7 +321,7 @@ cdef Tensor strided_part(Tensor buffer, Py_ssize_t first, sizes, strides, Py_ssi
     """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
-    cdef int d, ndim = parse_shape("as_strided", tuple(sizes), dims)
+    cdef int d, ndim = parse_shape("as_strided", items(sizes, MAX_NDIM), dims)
     low, high = span(sizes, strides, offset)
     if not (first <= low and high < first + buffer.numel_ or high < low):
         raise RuntimeError(f"as_strided: sizes {tuple(sizes)}, strides {tuple(strides)} and offset "

@@ -8,9 +8,9 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
@@ -18,6 +18,7 @@ from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
+from tensorlib._core.tiles.loops cimport find_gather
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -52,23 +53,37 @@ cdef Tensor product(str name, Tensor a, Tensor b):
     """a @ b as a new tensor: matrices in the last two dims, vectors where there is one dim."""
     cdef MatmulArgs args
     cdef Py_ssize_t dims[2]
+    cdef double[SMALL * SMALL] rows
     cdef Tensor out
     if a.ndim_ != 2 or b.ndim_ != 2 or a.type != b.type:
         return general_product(name, a, b)
     if a.dims[1] != b.dims[0]:
         raise inner_error(name, a, b)
-    if not (takes(a) and takes(b)):
-        return general_product(name, a, b)
     dims[0], dims[1] = a.dims[0], b.dims[1]
-    out = new_tensor(a.type, 2, dims)
-    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL and b.packed
+    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL
             and small[a.type][dims[1]] != NULL):
-        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], b.data_pointer,
+        out = new_tensor(a.type, 2, dims)
+        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
                                out.data_pointer, dims[0], a.dims[1])
         return out
+    if not (takes(a) and takes(b)):
+        return general_product(name, a, b)
+    count(name, 2, dims)
+    out = new_tensor(a.type, 2, dims)
     bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
     run(a.type, &args)
     return out
+
+
+cdef inline const void* small_rows(Tensor x, void* rows) noexcept:
+    """The elements of a small matrix row by row, in memory of its own or copied to `rows`."""
+    cdef Py_ssize_t i, size = ITEMSIZE[x.type]
+    if x.packed:
+        return x.data_pointer
+    for i in range(x.dims[0]):
+        find_gather(x.type)(x.data_pointer + i * x.steps[0] * size, x.steps[1] * size,
+                            <char*>rows + i * x.dims[1] * size, x.dims[1])
+    return rows
 
 
 cdef inline bint takes(Tensor x) noexcept:
@@ -78,8 +93,10 @@ cdef inline bint takes(Tensor x) noexcept:
         return x.type != BOOL               # NumPy's integer loops take any strides
     if x.type != compute_dtype(x.type):
         return False
-    if x.packed or x.ndim_ < 2:
+    if x.packed:
         return True
+    if x.ndim_ < 2:                         # NumPy's loop for others adds one by one
+        return x.steps[0] > 0
     row, col = x.steps[x.ndim_ - 2], x.steps[x.ndim_ - 1]
     return (col == 1 and row >= x.dims[x.ndim_ - 1]) or (row == 1 and col >= x.dims[x.ndim_ - 2])
 
@@ -118,9 +135,6 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
     cdef Tensor x, y, out
     if a.ndim_ == 0 or b.ndim_ == 0:
         raise RuntimeError(f"{name}: both tensors need at least 1 dim, got shapes {shapes(a, b)}")
-    if a.type != b.type:
-        raise RuntimeError(
-            f"{name}: both tensors must have one dtype, got {a.dtype} and {b.dtype}")
     if a.type == BOOL:
         raise RuntimeError(f"{name}: not implemented for {a.dtype}")
     k = a.dims[a.ndim_ - 1]
@@ -220,11 +234,20 @@ cdef object apply_product(Op op, object a, object b):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return NotImplemented
+    if (<Tensor>a).type != (<Tensor>b).type:
+        a, b = promoted(a, b)
     out = product(op.name, <Tensor>a, <Tensor>b)
     if mode().grad:
         args[0], args[1] = <PyObject*>a, <PyObject*>b
         record(op, args, 2, out, None)
     return out
+
+
+cdef tuple promoted(Tensor a, Tensor b):
+    """Both in the dtype of their product, cast in the graph: promotion as of all operators."""
+    cdef int dtype = promote(a.type, b.type)
+    return (a if a.type == dtype else a.to(dtype_object(dtype)),
+            b if b.type == dtype else b.to(dtype_object(dtype)))
 
 
 cdef object array_operand(Op op, object x):

@@ -67,8 +67,9 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
 
     `x` itself where the dims, taken in the order of their strides, are dense, the reduced ones are
-    neighbours and the kept ones are in order; else a copy, with gaps closed where that is all it
-    takes, or with the reduced dims last.
+    neighbours and the kept ones are in order; else a copy, dense where that is all it takes, or
+    with the reduced dims last. So gaps, steps back and expanded dims change nothing in the order
+    of additions, and nothing in the bits of a result.
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
@@ -82,7 +83,7 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     if split(x, order, is_reduced, sizes):
         return x
     dense = without_gaps(x, order)
-    if dense is not None and split(dense, order, is_reduced, sizes):
+    if split(dense, order, is_reduced, sizes):
         copy_into(dense, x)
         return dense
     return reduced_last(x, n_reduced, reduced, sizes)
@@ -114,27 +115,31 @@ cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t
 
 
 cdef void by_stride(Tensor x, int* order) noexcept:
-    """The dims, largest stride first; those of equal stride and of size 1 stay where they are."""
-    cdef int d, place
+    """The dims, largest stride first, its sign aside; those of equal stride stay where they are.
+
+    Expanded dims, of stride 0, are not passed by others, so that they are summed as those of a
+    contiguous tensor. Those of size 1 may stand anywhere.
+    """
+    cdef int d, place, before
     for d in range(x.ndim_):
         place = d
-        while (not x.packed and place > 0 and x.dims[d] != 1
-               and x.steps[order[place - 1]] < x.steps[d]):
-            order[place] = order[place - 1]
+        while not x.packed and place > 0 and x.dims[d] != 1:
+            before = order[place - 1]
+            if x.dims[before] != 1 and (x.steps[before] == 0
+                                        or abs(x.steps[before]) >= abs(x.steps[d])):
+                break
+            order[place] = before
             place -= 1
         order[place] = d
 
 
 cdef Tensor without_gaps(Tensor x, const int* order):
-    """A new tensor with the dims of `x` in this order in memory; None if some step is not positive.
-    """
+    """A new tensor with the dims of `x` in this order in memory."""
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t step = 1
     cdef int k
     cdef Tensor out
     for k in range(x.ndim_ - 1, -1, -1):
-        if x.steps[order[k]] <= 0 and x.dims[order[k]] != 1:
-            return None
         steps[order[k]] = step
         step *= x.dims[order[k]]
     out = new_like(x, x.type)

@@ -23,19 +23,15 @@ from tensorlib._core.reduce.arrange cimport (
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
-    SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, squares_run,
+    SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, scan_run,
+    squares_run,
 )
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_like, new_tensor, requires_grad, same_shape,
 )
-from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
+from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
-
-ctypedef fused number:
-    int64_t
-    float
-    double
 
 ctypedef fused floating:
     float
@@ -159,42 +155,29 @@ cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
 
 
 def cumsum(Tensor input, dim, dtype=None):
-    cdef int along, d, result, computed
+    cdef int along, d, result, computed, status, era
     cdef Py_ssize_t sizes[3]
-    cdef Tensor out
+    cdef Tensor source, out
+    cdef const char* from_
+    cdef char* to
     dim = settled(dim)
     along = wrap_dim("cumsum", dim, input.ndim_)
     result = input.type if KIND[input.type] == FLOAT_KIND else INT64
     if dtype is not None:
         result = dtype_id(dtype)
     computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
-    out = packed_copy(input, computed)
+    source = packed(cast(input, computed))
+    out = new_tensor(computed, input.ndim_, input.dims) if source is input else source
     sizes[0] = sizes[1] = sizes[2] = 1
     for d in range(input.ndim_):
         sizes[1 + (d > along) - (d < along)] *= input.dims[d]
-    if computed == INT64:
-        cumsum_run(<int64_t*>out.data_pointer, sizes[0], sizes[1], sizes[2])
-    elif computed == FLOAT32:
-        cumsum_run(<float*>out.data_pointer, sizes[0], sizes[1], sizes[2])
-    else:
-        cumsum_run(<double*>out.data_pointer, sizes[0], sizes[1], sizes[2])
+    from_, to = source.data_pointer, out.data_pointer
+    era = work_begins()
+    with nogil:
+        status = scan_run(computed, from_, to, sizes[0], sizes[1], sizes[2])
+    work_ends(era)
+    check_status(status, input)
     return cast(out, result)
-
-
-cdef void cumsum_run(number* x, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    """x[o, i, j] := sum of x[o, :i + 1, j]"""
-    cdef Py_ssize_t o, i
-    cdef number total
-    for o in range(outer):
-        if inner == 1:                     # the sum stays in a register
-            total = 0
-            for i in range(n):
-                total += x[i]
-                x[i] = total
-        else:
-            for i in range(inner, n * inner):
-                x[i] += x[i - inner]
-        x += n * inner
 
 
 # ---- variance ------------------------------------------------------------------------------------

@@ -42,3 +42,6 @@ cdef int rows_run(int kind, int dtype, const char* x, char* y,
 
 cdef int rows_backward_run(int kind, int dtype, const char* g, const char* out, char* y,
                            Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+
+cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_t n,
+                  Py_ssize_t inner) noexcept nogil

@@ -19,6 +19,8 @@ ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ss
 ctypedef void (*index_fn)(void* tag, const char* x, char* y, int64_t* at, Py_ssize_t outer,
                           Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
                           Py_ssize_t end) noexcept nogil
+ctypedef void (*scan_fn)(const char* x, char* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner,
+                         Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 ctypedef void (*row_fn)(const char* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
 ctypedef void (*row_backward_fn)(const char* g, const char* out, char* y, Py_ssize_t rows,
                                  Py_ssize_t n) noexcept nogil
@@ -36,10 +38,12 @@ cdef enum:
     ROW_PIECE = 1 << 14
     ENOUGH = 32      # outer slices or column tiles that keep all threads busy
     TILE = 512       # columns in a piece; no fewer than a loop's lanes
+    SCAN_TILE = 2048 # the same for running sums, as in their loop
     LEAF = 32        # pieces of n are a multiple of this number of rows
 
 cdef void* loops[KINDS][DTYPES]
 cdef void* row_loops[ROW_KINDS][DTYPES]
+cdef void* scan_loops[DTYPES]
 cdef Py_ssize_t[DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8]
 
 ctypedef struct Work:
@@ -247,6 +251,49 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
         (<row_fn>work.loop)(work.x + offset, y, end - begin, work.n)
 
 
+ctypedef struct Scan:
+    void* loop
+    const char* x
+    char* y
+    Py_ssize_t itemsize, n, inner, tiles
+
+
+cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_t n,
+                  Py_ssize_t inner) noexcept nogil:
+    """y := running sums of x along n, both (outer, n, inner); y may be x"""
+    cdef Scan work
+    work.loop = scan_loops[dtype]
+    if work.loop == NULL:
+        return NO_LOOP
+    if n == 0:
+        return 0
+    work.x = x
+    work.y = y
+    work.itemsize = itemsizes[dtype]
+    work.n = n
+    work.inner = inner
+    work.tiles = (inner + SCAN_TILE - 1) // SCAN_TILE
+    parallel_for(run_scans, &work, outer * work.tiles, 1 + PIECE // (1 + n * min(inner, SCAN_TILE)))
+    return 0
+
+
+cdef void run_scans(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Slices, or tiles of columns of them."""
+    cdef Scan* work = <Scan*>context
+    cdef Py_ssize_t slice_bytes = work.n * work.inner * work.itemsize
+    cdef Py_ssize_t piece, first, offset
+    if work.tiles == 1:
+        offset = begin * slice_bytes
+        (<scan_fn>work.loop)(work.x + offset, work.y + offset, end - begin, work.n, work.inner,
+                             0, work.inner)
+        return
+    for piece in range(begin, end):
+        first = piece % work.tiles * SCAN_TILE
+        offset = piece // work.tiles * slice_bytes
+        (<scan_fn>work.loop)(work.x + offset, work.y + offset, 1, work.n, work.inner, first,
+                             min(first + SCAN_TILE, work.inner))
+
+
 def _fill_tables():
     cdef size_t address
     dtypes = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
@@ -258,6 +305,8 @@ def _fill_tables():
                  "log_softmax_backward": LOG_SOFTMAX_BACKWARD}
     for name, inputs, _, address in _kernels.load("reduce").table():
         loops[<int>kinds[name]][<int>dtypes.index(inputs[0])] = <void*>address
+    for _, inputs, _, address in _kernels.load("scan").table():
+        scan_loops[<int>dtypes.index(inputs[0])] = <void*>address
     for name, inputs, _, address in _kernels.load("softmax").table():
         row_loops[<int>row_kinds[name]][<int>dtypes.index(inputs[0])] = <void*>address
 

@@ -8,34 +8,13 @@ removed during the sweep of its node still runs in it, as in PyTorch.
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
-from tensorlib._core.graph.node cimport (
-    ACCUMULATED, AFTER, BEFORE, HookKind, Node, ON_TENSOR, RETAINS, accumulator_of, gradient_node,
-    hook_node,
+from tensorlib._core.graph.attached cimport (
+    ACCUMULATED, AFTER, BEFORE, HookKind, ON_TENSOR, RETAINS,
 )
+from tensorlib._core.graph.node cimport Node
 from tensorlib._core.sweep.state cimport grad_at, grad_place, grads_of
-from tensorlib._core.tensor.tensor cimport Tensor, same_shape, track_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 
-
-def add_hook(Tensor x, hook):
-    """Has `hook` called with the gradient of `x`; returns its handle."""
-    track_tensor(x)
-    return hook_node(gradient_node(x), ON_TENSOR, x.slot, hook)
-
-
-def add_accumulated_hook(Tensor leaf, hook):
-    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
-    track_tensor(leaf)
-    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
-
-
-def add_retaining_hook(Tensor x, hook):
-    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
-    if not x.keeps_grad:
-        x.keeps_grad = True
-        hook_node(gradient_node(x), RETAINS, x.slot, hook)
-
-
-# ---- running them --------------------------------------------------------------------------------
 
 cdef list hooks_of(Node node, HookKind kind):
     return [(slot, hook) for k, slot, hook in list(node.hooks.values()) if k == kind]

@@ -112,6 +112,9 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
 
     It is recorded where the grad mode says so, and keeps saved values where they are `retained`.
     """
+    for x in (*roots, *grads, *inputs):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"sweep_inside: expected Tensors, got {type(x).__name__}")
     return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
 
 

@@ -34,6 +34,8 @@ from tensorlib._core.layout.views import zeros
 class WrongGradient(RuntimeError, TypeError):
     """A gradient rule returned what is no gradient. PyTorch's error for it, and Python's."""
 
+    __module__ = "tensorlib"
+
 
 # ---- what a rule needs ---------------------------------------------------------------------------
 
@@ -205,8 +207,7 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     cdef Tensor x, out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
     cdef const Program* program = rule.program.at(dtype)
-    cdef bint simple = (program.n_steps == 1 and program.n_constants == 0
-                        and g.packed and g.type == dtype)
+    cdef bint simple = rule.program.one_loop and g.packed and g.type == dtype
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer
     is_scalar[0] = False
@@ -220,10 +221,6 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
             is_scalar[n] = x.ndim_ == 0 and g.numel_ != 1
         n += 1
         simple = simple and x.type == dtype and x.packed and (x.ndim_ == 0 or same_shape(x, g))
-    if simple:
-        for i in range(program.steps[0].loop.arity):
-            if program.steps[0].inputs[i] != i:
-                simple = False
     if simple:
         run_loop(&program.steps[0].loop, pointers, is_scalar, out.data_pointer, out.numel_)
     else:
@@ -249,7 +246,10 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
     elif not isinstance(grad, Tensor) and not stands_in(grad):
         raise WrongGradient(
             f"backward: the gradient rule of {op.name} returned {type(grad).__name__} for its "
-            f"argument {argument_name(op, i)}, not a Tensor")
+            f"argument {argument_name(op, i)}, not a Tensor" + (
+                ": a rule takes what its parameters name and returns the gradient, defvjp's "
+                "takes (g, ans, *args), where autograd's takes (ans, *args) and returns a function"
+                if callable(grad) else ""))
     shape, dtype = facts_of(source, i)
     if grad.shape != shape:
         grad = registered(SUM_TO_SIZE)(grad, shape)

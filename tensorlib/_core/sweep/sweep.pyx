@@ -43,11 +43,6 @@ cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
     return 0
 
 
-cdef inline object arrived(Node node):
-    """The gradient that arrived at a node: a Tensor, or a tuple with None for unused outputs."""
-    return None if node.visit.grads == NULL else <object>node.visit.grads
-
-
 # ---- running a node ------------------------------------------------------------------------------
 
 cdef list observed_gradients(Sweep* sweep, Node node, object g):
@@ -82,7 +77,7 @@ cdef int run_node(Sweep* sweep, Node node) except -1:
     cdef int i
     if node.hooks is not None:
         run_before_hooks(node)
-    g = arrived(node)
+    g = None if node.visit.grads == NULL else <object>node.visit.grads
     drop_grads(node)
     if g is not None:
         joint = observed_gradients(sweep, node, g) if observed else joint_gradients(
@@ -108,7 +103,7 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
     if node.hooks is None or node.visit.grads == NULL:
         return accumulate(node, sweep.create_graph)
     run_before_hooks(node)
-    g = arrived(node)
+    g = grad_at(node, 0)
     accumulate(node, sweep.create_graph)
     run_accumulated_hooks(node)
     run_after_hooks(node, [], g)

@@ -36,6 +36,8 @@ class OutOfRangeError(OverflowError, RuntimeError, ValueError):
     """A number that its dtype can't hold. Python and NumPy raise OverflowError here, PyTorch
     RuntimeError or ValueError, depending on where it notices."""
 
+    __module__ = "tensorlib"
+
 
 ctypedef fused real:
     float

@@ -32,8 +32,8 @@ def nbytes(Tensor self):
     return self.numel_ * ITEMSIZE[self.type]
 
 
-def is_contiguous(Tensor self):
-    """Whether the elements lie in row-major order without gaps."""
+def is_contiguous(Tensor self, memory_format=None):
+    """Whether the elements lie in row-major order without gaps, the one format there is."""
     return self.packed
 
 

@@ -7,12 +7,12 @@ on the type by `attach`.
 
 cimport cython
 from cpython.buffer cimport Py_buffer
+from cpython.exc cimport PyErr_WarnEx
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from cpython.type cimport PyType_Modified
 from libc.stdlib cimport free
 
-from tensorlib._core.base.closed cimport ClosedType, newfunc
+from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -30,9 +30,6 @@ from tensorlib._core.base.upcalls cimport (
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
     int PyObject_GenericSetAttr(object x, object name, object value) except -1
-    int PyDict_SetItem(PyObject* d, object key, object value) except -1
-    struct TypeWithDict "_typeobject":
-        PyObject* tp_dict
 
 
 @cython.binding(False)            # methods check their `self`
@@ -55,7 +52,7 @@ cdef class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, data=(), *, dtype=None, bint requires_grad=False):
-        replace(self, <Tensor>upcalls.from_data(
+        replace(self, <Tensor>upcalls.constructed(
             data, -1 if dtype is None else dtype_id(dtype)))
         if requires_grad:
             set_requires_grad(self, True)
@@ -128,7 +125,9 @@ cdef class Tensor:
 
     @property
     def grad(self):
-        """The gradient that `backward` accumulated here, or None."""
+        """The gradient that `backward` accumulated here; None, with a warning, if it never will."""
+        if self.gradient is None and self.grad_node is not None and not self.keeps_grad:
+            warn_of_none()
         return self.gradient
 
     @grad.setter
@@ -320,10 +319,10 @@ cdef class Tensor:
         return bool(upcalls.item(self))
 
     def __int__(self):
-        return int(single(self))
+        return int(upcalls.number(self))
 
     def __float__(self):
-        return float(single(self))
+        return float(upcalls.number(self))
 
     def __index__(self):
         if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
@@ -343,13 +342,10 @@ cdef class Tensor:
         free(export)
 
 
-cdef object single(Tensor x):
-    """The one element as a Python number."""
-    if x.numel_ != 1:
-        raise ValueError(
-            "only one element tensors can be converted to Python scalars, "
-            f"got shape {tuple(x.shape)}")
-    return upcalls.item(x)
+cdef int warn_of_none() except -1:
+    return PyErr_WarnEx(
+        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. backward() "
+        b"fills it where .retain_grad() was called before, else only that of leaves.", 1)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:
@@ -484,6 +480,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
 
 
 (<ClosedType*><PyObject*>Tensor).tp_new = new_empty
+quiet_type(Tensor)
 
 
 def attach(str name, object function):
@@ -491,9 +488,7 @@ def attach(str name, object function):
 
     This is how every method is published that is not in the type's body: the rooms of the core add
     theirs at the end of their modules, `ops.declare.publish` those of operations, `autograd` and
-    `io` theirs when they are imported. The type's dict has them, so that they cost what methods in
-    the body cost. Nothing in the core calls them; what it calls above itself is in the table of
-    upcalls.
+    `io` theirs when they are imported. Nothing in the core calls them: for that there is the table
+    of upcalls.
     """
-    PyDict_SetItem((<TypeWithDict*><PyObject*>Tensor).tp_dict, name, function)
-    PyType_Modified(Tensor)
+    attach_to(Tensor, name, function)

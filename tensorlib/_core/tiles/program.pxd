@@ -26,6 +26,7 @@ cdef class TileProgram:
     cdef readonly tuple steps          # (loop name, slots) of each step
     cdef readonly tuple constants
     cdef readonly tuple boolean_inputs # slots of inputs that are bool whatever the dtype
+    cdef readonly bint one_loop        # over the inputs as they come
     cdef bint ready[N_DTYPES]
     cdef Program compiled[N_DTYPES]
     cdef const Program* at(self, int dtype) except NULL

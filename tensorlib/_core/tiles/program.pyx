@@ -18,6 +18,7 @@ cdef class TileProgram:
         self.steps = tuple(steps)
         self.constants = tuple(constants)
         self.boolean_inputs = tuple(boolean_inputs)
+        self.one_loop = not constants and len(steps) == 1 and steps[0][1] == tuple(range(n_inputs))
 
     cdef const Program* at(self, int dtype) except NULL:
         """The program for inputs of `dtype`. Raises RuntimeError where a loop is missing."""

@@ -1,0 +1,8 @@
+from tensorlib._core.tensor.tensor cimport Tensor
+
+cpdef bint in_graph(object value) noexcept
+cpdef bint differentiating() noexcept
+cdef object number_of(Tensor x)
+cdef int warn_of_number() except -1
+cdef int warn_of_copy(str name) except -1
+cdef object joined(list leaves, tuple shape, object dtype, object tensor_of)

@@ -1,0 +1,77 @@
+"""Tensors of a graph that are used as numbers, and what becomes of their gradients.
+
+A number has no gradient. Where one is taken in ordinary code, a warning says so, as in PyTorch; in
+a function that is differentiated a gradient of zero would be wrong, so what can be recorded is, and
+the rest is refused by those who ask here.
+"""
+
+from cpython.exc cimport PyErr_WarnEx
+
+from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.numbers cimport element
+from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
+
+import opcode
+import sys
+
+from tensorlib._core.graph.op import find
+
+cdef int STORE_SUBSCR = opcode.opmap["STORE_SUBSCR"]
+
+
+cpdef bint in_graph(object value) noexcept:
+    """Whether a value is a tensor whose gradient would be recorded now."""
+    return isinstance(value, Tensor) and mode().grad and requires_grad(<Tensor>value)
+
+
+cpdef bint differentiating() noexcept:
+    """Whether a transform runs a function that it differentiates."""
+    return mode().epoch != 0 or mode().forward_mode
+
+
+cdef object number_of(Tensor x):
+    """The one element as a Python number: what `float(x)` and `int(x)` ask for.
+
+    Raises: RuntimeError for `array[i] = x` where `x` is in a graph, ValueError for several elements.
+    """
+    if x.numel_ != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars, "
+                         f"got shape {tuple(x.shape)}")
+    if in_graph(x):
+        if stored_at_index():
+            raise RuntimeError(
+                "setitem: a tensor that requires grad can't become an element of an array, which "
+                "has no gradient; write it into a Tensor, or assign x.item()")
+        warn_of_number()
+    return element(x)
+
+
+cdef bint stored_at_index():
+    """Whether the number is for an assignment `array[i] = x`, by NumPy's, `array`'s or other code.
+
+    These call the same slot as `float(x)`, and no Python function runs between: so it is read from
+    the instruction of the function that runs.
+    """
+    frame = sys._getframe()
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR
+
+
+cdef int warn_of_number() except -1:
+    return PyErr_WarnEx(
+        UserWarning,
+        b"Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: "
+        b"the number has no gradient. Use x.item() if none is wanted, or stack tensors.", 1)
+
+
+cdef int warn_of_copy(str name) except -1:
+    message = (f"To copy construct from a tensor, it is recommended to use x.detach().clone(), or "
+               f"x.clone() to keep its gradient, rather than {name}(x), whose result has none")
+    return PyErr_WarnEx(UserWarning, message.encode(), 1)
+
+
+cdef object joined(list leaves, tuple shape, object dtype, object tensor_of):
+    """A tensor made of numbers and tensors one after the other, recorded as made of the latter."""
+    parts = [(leaf if isinstance(leaf, Tensor) or stands_in(leaf) else tensor_of(leaf, dtype=dtype))
+             .to(dtype).reshape(-1) for leaf in leaves]
+    return find("cat").function(parts).reshape(shape)

@@ -1,0 +1,101 @@
+"""What users hang on tensors and nodes: hooks, and the cycles that these and notes may close."""
+
+from libc.stdint cimport int64_t
+
+from tensorlib._core.graph.node cimport (
+    Node, accumulator_of, gradient_node, recorded_so_far, track,
+)
+from tensorlib._core.tensor.tensor cimport Tensor, track_tensor
+
+from tensorlib._core.graph.held import PLAIN, RemovableHandle, tensors_and_nodes
+
+
+# ---- cycles --------------------------------------------------------------------------------------
+#
+# What the user hangs on a node or a tensor may hold tensors that were recorded on it before: these
+# and the nodes between are shown to the collector then.
+
+cdef int track_newer(Node root, int64_t since) except -1:
+    """Tracks what leads from `root` to nodes not older than the sequence number `since`."""
+    cdef list stack = [root]
+    cdef set seen = {root}
+    cdef Node node, target
+    cdef int i
+    while stack:
+        node = stack.pop()
+        if node.sequence < since:
+            continue
+        track(node)
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL:
+                target = <Node>node.edges[i].target
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+    return 0
+
+
+cdef int track_all(object held, int64_t since) except -1:
+    """Tracks the tensors in an object, and what they have in the graph since a sequence number."""
+    cdef Tensor x
+    if type(held) in PLAIN:
+        return 0
+    for found in (held,) if type(held) is Tensor else tensors_and_nodes(held, Node):
+        if isinstance(found, Node):
+            track_newer(found, since)
+            continue
+        x = found
+        track_tensor(x)
+        if x.grad_node is not None:
+            track_newer(x.grad_node, since)
+    return 0
+
+
+cdef int track_held(Tensor holder, object held) except -1:
+    """Tracks what a tensor is about to hold: see `track_all`."""
+    cdef int64_t since = recorded_so_far()
+    if holder.grad_node is not None:
+        since = (<Node>holder.grad_node).sequence
+    elif holder.accumulator != NULL:
+        since = 0                      # this node is younger than the first one that led to it
+    if type(held) not in PLAIN:
+        track_tensor(holder)
+        track_all(held, since)
+    return 0
+
+
+# ---- hooks ---------------------------------------------------------------------------------------
+
+cdef object hook_node(Node node, HookKind kind, int slot, object hook):
+    """Notes a hook of a node. Those of a leaf live on the tensor, which its nodes share."""
+    cdef Tensor leaf
+    if node.hooks is None:
+        node.hooks = {}
+        if node.is_leaf:
+            leaf = <Tensor>node.saved[0].tensor
+            leaf.hooks = node.hooks
+    track(node)
+    if kind != RETAINS:                # that one holds its tensor weakly
+        track_all(hook, 0 if node.is_leaf else node.sequence)
+    key = object()
+    node.hooks[key] = (<int>kind, slot, hook)
+    return RemovableHandle(node.hooks, key)
+
+
+def add_hook(Tensor x, hook):
+    """Has `hook` called with the gradient of `x`; returns its handle."""
+    track_tensor(x)
+    return hook_node(gradient_node(x), ON_TENSOR, x.slot, hook)
+
+
+def add_accumulated_hook(Tensor leaf, hook):
+    """Has `hook` called with a leaf after its `.grad` was computed; returns its handle."""
+    track_tensor(leaf)
+    return hook_node(accumulator_of(leaf), ACCUMULATED, 0, hook)
+
+
+def add_retaining_hook(Tensor x, hook):
+    """Notes once that `x` keeps its gradient: `hook`, with the attribute `x`, stores it."""
+    if not x.keeps_grad:
+        x.keeps_grad = True
+        hook_node(gradient_node(x), RETAINS, x.slot, hook)

@@ -1,0 +1,121 @@
+"""What users see of a node: attached to the type, whose body has what sweeps need."""
+
+from libc.stdint cimport int64_t
+
+from functools import partial
+
+from tensorlib._core.base.closed cimport attach_to
+from tensorlib._core.base.dtypes cimport dtype_object
+from tensorlib._core.base.shape cimport make_size
+from tensorlib._core.graph.attached cimport AFTER, BEFORE, hook_node, track_all
+from tensorlib._core.graph.node cimport Node, OUTPUT, edge_dims, track
+from tensorlib._core.tensor.tensor cimport Tensor, alias
+
+from tensorlib._core.graph.held import Notes
+
+
+def name(Node self):
+    """The name of the backward operation, such as `TanhBackward`."""
+    return self.op.node_name
+
+
+def operation(Node self):
+    """The name of the operation that was recorded, such as `tanh`."""
+    return self.op.name
+
+
+def input_layouts(Node self):
+    """For each input: its dtype and shape."""
+    cdef int i
+    return tuple([
+        (dtype_object(self.edges[i].dtype),
+         make_size(self.edges[i].ndim, edge_dims(&self.edges[i])))
+        for i in range(self.n_edges)])
+
+
+def next_functions(Node self):
+    """For each input: the node that its gradient goes to (or None) and which of its outputs."""
+    cdef int i
+    return tuple([
+        (<object>self.edges[i].target if self.edges[i].target != NULL else None,
+         self.edges[i].slot)
+        for i in range(self.n_edges)])
+
+
+def variable(Node self):
+    """The leaf that an AccumulateGrad node accumulates into."""
+    if not self.is_leaf:
+        raise AttributeError(f"{self.name()} has no variable; AccumulateGrad nodes have")
+    return <object>self.saved[0].tensor
+
+
+def metadata(Node self):
+    """A dict for notes of the user's."""
+    track(self)
+    if type(self.notes) is not Notes:
+        self.notes = Notes(self.notes or {}, partial(note, self.sequence))
+    return self.notes
+
+
+def saved_values(Node self):
+    """The tensors kept for the gradient, by their names in the operation, outside the graph.
+
+    Empty once a sweep has let them go.
+    """
+    cdef int i
+    if self.is_leaf:
+        return {}
+    return {name: alias(<Tensor>self.saved[i].tensor)
+            for i, name in enumerate(saved_names(self))
+            if isinstance(<object>self.saved[i].tensor, Tensor)}
+
+
+def saved_bytes(Node self):
+    """Bytes of the tensors that this node keeps for its gradient."""
+    return sum([x.nbytes for x in self.saved_values.values()])
+
+
+def register_hook(Node self, hook):
+    """Calls `hook(grad_inputs, grad_outputs)` after this node has run in a sweep.
+
+    A tuple that it returns takes the place of the gradients of the inputs.
+    Returns a handle with `remove()`.
+
+    >>> x = tensorlib.tensor(2.0, requires_grad=True)
+    >>> y = x * x
+    >>> handle = y.grad_fn.register_hook(lambda to_inputs, of_outputs: print(of_outputs))
+    >>> y.backward()
+    (tensor(1.),)
+    """
+    return hook_node(self, AFTER, 0, hook)
+
+
+def register_prehook(Node self, hook):
+    """Calls `hook(grad_outputs)` before this node runs in a sweep.
+
+    A tuple that it returns takes the place of the gradients of the outputs.
+    Returns a handle with `remove()`.
+    """
+    return hook_node(self, BEFORE, 0, hook)
+
+
+cdef list saved_names(Node node):
+    """What the saved values are in the operation: `input`, `out`; else their numbers."""
+    cdef int bit
+    cdef list names = [
+        node.op.outputs[bit - OUTPUT] if bit >= OUTPUT else
+        f"{node.op.arguments[0]}[{bit}]" if node.op.variadic else node.op.arguments[bit]
+        for bit in range(32) if node.kept >> bit & 1]
+    return names if len(names) == node.n_saved else [str(bit) for bit in range(node.n_saved)]
+
+
+def note(int64_t since, held):
+    """Tracks what is noted at a node of this sequence number."""
+    track_all(held, since)
+
+
+for method in (name, register_hook, register_prehook):
+    attach_to(Node, method.__name__, method)
+for getter in (operation, input_layouts, next_functions, variable, metadata, saved_values,
+               saved_bytes):
+    attach_to(Node, getter.__name__, property(getter, doc=getter.__doc__))

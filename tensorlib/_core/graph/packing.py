@@ -1,0 +1,39 @@
+"""Saved values that hooks make something else of: `autograd.graph.saved_tensors_hooks`."""
+
+from tensorlib._core.graph.modes import _set_grad_enabled
+from tensorlib._core.tensor.tensor import Tensor
+
+
+class Packed:
+    """What stands for a value of the operation `name` that `pack` made something else of."""
+
+    __slots__ = "name", "content", "unpack", "shape", "dtype", "unpacked"
+
+    def __init__(self, name, x, hooks):
+        pack, self.unpack = hooks
+        self.name, self.shape, self.dtype, self.unpacked = name, x.shape, x.dtype, None
+        version = x._version
+        before = _set_grad_enabled(False)
+        try:
+            self.content = pack(x)
+        finally:
+            _set_grad_enabled(before)
+        if x._version != version:
+            raise RuntimeError(
+                f"{name}: a saved tensor pack hook is modifying its input in place; tensors "
+                "provided as input to pack hook can not be modified by in-place operations")
+
+    def value(self):
+        """The saved value as its hook gives it back: kept until the node has run."""
+        if self.unpacked is None:
+            x = self.unpack(self.content)
+            if not isinstance(x, Tensor):
+                raise TypeError(
+                    f"backward: output of saved tensor unpack_hook expected to be a Tensor but got "
+                    f"result of type {type(x).__name__} (a value of {self.name})")
+            if x.dtype is not self.dtype or x.shape != self.shape:
+                raise RuntimeError(
+                    f"backward: unpack_hook returned a tensor of shape {tuple(x.shape)} and "
+                    f"{x.dtype} for a value of {self.name} of shape {tuple(self.shape)}")
+            self.unpacked = Tensor.detach(x)
+        return self.unpacked

@@ -1,0 +1,14 @@
+"""Types of `tensorlib.graph.picture`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from tensorlib import Tensor
+
+_Params = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
+
+def dot(tensors: Tensor | Sequence[Tensor], params: _Params = None) -> str: ...
+def draw(
+    tensors: Tensor | Sequence[Tensor], path: str | PathLike[str], params: _Params = None
+) -> str: ...

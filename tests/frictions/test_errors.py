@@ -1,0 +1,142 @@
+"""Errors as users read them: names, remedies, and the frames of a traceback."""
+
+import pickle
+import traceback
+from pathlib import Path
+
+import pytest
+from process import run_python
+
+import tensorlib as tl
+from tensorlib import ops
+from tensorlib.func import grad, vmap
+
+PACKAGE = str(Path(tl.__file__).parent)
+X = tl.ones(2, 3)
+ERRORS = ("OutOfMemoryError", "OutOfRangeError", "IntegerDivisionByZero", "UnfitPower",
+          "UnsupportedDtype", "WrongGradient", "WrongArgument", "DataDependent")
+
+
+# ---- classes -------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_of_the_documents_are_public(name):
+    error = getattr(tl, name)
+    assert f"{error.__module__}.{error.__qualname__}" == f"tensorlib.{name}"
+    assert isinstance(pickle.loads(pickle.dumps(error("text"))), error)
+    assert name in Path(PACKAGE).parent.joinpath("docs/conventions.md").read_text()
+
+
+def test_errors_print_under_the_name_of_the_package():
+    with pytest.raises(tl.IntegerDivisionByZero) as error:
+        tl.ones(1, dtype=tl.int64) // 0
+    assert traceback.format_exception_only(error.value)[-1].startswith(
+        "tensorlib.IntegerDivisionByZero: floor_divide")
+
+
+# ---- frames --------------------------------------------------------------------------------------
+
+def broken(w):
+    return (w @ tl.ones(7)).sum()
+
+
+CALLS = {
+    "operator": lambda: X @ X, "broadcast": lambda: X + tl.ones(7), "index": lambda: X[5],
+    "composite": lambda: X.norm("nuc"), "of composites": lambda: X.masked_fill(X[0, :2] > 0, 1.0),
+    "in place": lambda: X.clone().masked_fill_(tl.ones(2) > 0, 1.0),
+    "cat": lambda: tl.cat([X, X[0]]), "view": lambda: X.view(7),
+    "backward": lambda: X.sum().backward(),
+    "keyword": lambda: X.sum(dims=1), "out": lambda: tl.add(X, X, out=3),
+    "select": lambda: X.select(0, 9), "converted": lambda: tl.div(X, X, rounding_mode="up"),
+    "random": lambda: tl.randint(3, 3, (2,)), "tensor": lambda: tl.tensor([[1], [2, 3]]),
+}
+
+
+def frames_of(call):
+    """For each frame of the error of a call below it, whether it is ours."""
+    try:
+        call()
+    except Exception as error:
+        files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+        return [file.startswith((PACKAGE, "tensorlib/")) for file in files[1:]]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_traceback_ends_with_the_line_of_the_user_and_at_most_one_frame_of_ours(name):
+    assert frames_of(CALLS[name]) in ([False], [False, True])
+
+
+@pytest.mark.parametrize("transform", [grad, vmap, lambda f: vmap(grad(f))])
+def test_between_a_transform_and_its_function_stands_one_frame(transform):
+    frames = frames_of(lambda: transform(broken)(tl.ones(2, 2, 3)))
+    assert frames[0] is False and False in frames[1:]
+    assert not any(a and b for a, b in zip(frames, frames[1:]))
+
+
+def test_a_variable_of_the_environment_shows_all_frames(monkeypatch):
+    code = ("import traceback, tensorlib as tl\n"
+            "try:\n    tl.ones(2, 3) @ tl.ones(5)\n"
+            "except RuntimeError as error:\n"
+            "    print(len(traceback.extract_tb(error.__traceback__)))")
+    assert int(run_python(code)) <= 2
+    monkeypatch.setenv("TENSORLIB_TRACEBACK", "full")
+    assert int(run_python(code)) > 2
+
+
+# ---- texts ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: X.softmax(), TypeError, "softmax.* missing the argument 'dim'"),
+    (lambda: X.norm("nuc"), ValueError, "norm: the nuclear norm, .* no decomposition"),
+    (lambda: X.norm("abc"), ValueError, "norm: p='abc' is not supported"),
+    (lambda: X.sum().backward(), RuntimeError, r"backward: .*requires_grad_\(\) on the leaves"),
+    (lambda: X[5], IndexError, r"getitem: index 5 is out of bounds .* size 2 .*\(2, 3\)"),
+    (lambda: X[0, 0, 0], IndexError, "getitem: too many indices"),
+    (lambda: X[[9]], IndexError, "getitem: index 9 .* size 2"),
+    (lambda: X.clone().__setitem__((0, 7), 1.0), IndexError, "setitem: index 7 .* size 3"),
+    (lambda: X.clone().__setitem__(0, tl.ones(7)), RuntimeError, r"setitem: .*\[7\].*\[3\]"),
+    (lambda: X.index_select(0, tl.tensor([7])), IndexError, "^index_select: index 7 .* size 2"),
+    (lambda: X.select(1, 9), IndexError, "^select: index 9 .* size 3"),
+    (lambda: X.masked_fill(tl.ones(2) > 0, 1.0), RuntimeError, "^masked_fill: .*do not broadcast"),
+    (lambda: X.masked_fill(tl.ones(3), 1.0), RuntimeError, "^masked_fill: mask must be bool"),
+    (lambda: X.masked_fill(X > 0, "a"), TypeError, "^masked_fill: value must be a number"),
+])
+def test_an_error_names_the_operation_and_the_remedy(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_a_rule_in_the_manner_of_autograd_is_told_how_rules_are_written_here():
+    @ops.primitive
+    def cubed(x):
+        return x ** 3
+    ops.defvjp(cubed, lambda ans, x: lambda g: g * 3 * x ** 2)
+    with pytest.raises(tl.WrongGradient, match=r"returned function.*\(g, ans, \*args\).*autogra"):
+        cubed(tl.ones(2, requires_grad=True)).sum().backward()
+
+
+@pytest.mark.parametrize("call, function, nearest", [
+    (lambda: X.sum(dims=1), "sum", "dim"), (lambda: X.mean(kepdim=True), "mean", "keepdim"),
+    (lambda: tl.add(X, X, alhpa=2), "add", "alpha"), (lambda: tl.cat([X], dims=0), "cat", "dim"),
+    (lambda: X.softmax(dims=1), "softmax", "dim"), (lambda: X.tanh(oout=X), "tanh", "out"),
+    (lambda: X.std(unbias=1), "std", "unbiased"), (lambda: X.clamp(minn=0), "clamp", "min"),
+    (lambda: tl.arange(3, dtpe=1), "arange", "dtype"),
+    (lambda: tl.tensor(1.0, requires_gard=True), "tensor", "requires_grad"),
+    (lambda: X.addmm(X, X, bta=1), "addmm", "beta"), (lambda: X.to(dtpe=1), "to", "dtype"),
+    (lambda: grad(tl.sum, argnum=1), "grad", "argnums"),
+    (lambda: tl.full((2,), 1.0, dtyp=1), "full", "dtype"),
+])
+def test_an_unknown_keyword_is_refused_with_the_nearest_argument(call, function, nearest):
+    with pytest.raises(TypeError, match=rf"{function}\(\) got an unexpected keyword argument "
+                                        rf"'\w+'; did you mean .*'{nearest}'"):
+        call()
+
+
+def test_an_error_of_the_users_own_stays_what_it_is():
+    def user(x, dim):
+        return other(x, dims=dim)
+
+    def other(x, dim):
+        return x
+    with pytest.raises(TypeError, match=r"other\(\) got an unexpected keyword argument 'dims'$"):
+        grad(lambda x: user(x, 1))(X)

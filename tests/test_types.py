@@ -1,0 +1,169 @@
+"""What type checkers see of the package: typical programs pass their strict modes, mistakes do not.
+
+Each checker's tests run where it is installed: mypy, and pyright (which fetches its program once).
+"""
+
+import ast
+import doctest
+import importlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensorlib as tl
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(tl.__file__).parent
+TYPING = ROOT / "tests" / "typing"
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def program_of(block):
+    """The statements of a session, with what it shows printed, and Any for what has no types."""
+    body = []
+    for example in doctest.DocTestParser().get_examples(block):
+        body += ast.parse(example.source).body
+        last = body[-1]
+        if example.want and isinstance(last, ast.Expr) and not (
+                example.exc_msg and isinstance(last.value, ast.Call)):
+            last.value = ast.Call(ast.Name("print"), [last.value], [])
+    for node in ast.walk(module := ast.Module(body, [])):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = node.returns or ast.Name("Any")
+            for parameter in node.args.args:
+                parameter.annotation = parameter.annotation or ast.Name("Any")
+    text = ast.unparse(ast.fix_missing_locations(module))
+    used = [line for line, name in (("from typing import Any", "Any"), ("import numpy as np", "np"),
+                                    ("import tensorlib as tl", "tl"))
+            if re.search(rf"\b{name}\b", text) and line not in text]
+    return "\n".join([*used, text, ""])
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """A folder with the README's blocks, the examples and typical calls, as programs."""
+    folder = tmp_path_factory.mktemp("typed")
+    blocks = (match[1] for match in PYTHON_BLOCK.finditer((ROOT / "README.md").read_text()))
+    found = [block for block in blocks if ">>>" in block]
+    assert len(found) > 5
+    for i, block in enumerate(found):
+        (folder / f"readme_{i}.py").write_text(program_of(block))
+    for path in [*TYPING.glob("*.py"), *(ROOT / "examples").glob("*.py")]:
+        (folder / path.name).write_text(path.read_text())
+    return folder
+
+
+def run_mypy(folder, names):
+    """The lines that mypy reports, by file."""
+    pytest.importorskip("mypy")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent",
+         "--disable-error-code=import-untyped", "--no-error-summary", "--hide-error-context",
+         f"--cache-dir={folder / 'cache'}", *names], cwd=folder, capture_output=True, text=True,
+        env={**os.environ, "MYPYPATH": str(PACKAGE.parent)})
+    assert not done.stderr, done.stderr
+    return [line for line in done.stdout.splitlines() if ": error: " in line]
+
+
+def run_pyright(folder, names):
+    """The lines that pyright reports."""
+    pytest.importorskip("pyright")
+    (folder / "pyrightconfig.json").write_text(json.dumps(
+        {"typeCheckingMode": "strict", "extraPaths": [str(PACKAGE.parent)]}))
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, *names],
+        cwd=folder, capture_output=True, text=True,
+        env={**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    return [f"{Path(each['file']).name}:{each['range']['start']['line'] + 1}: error: "
+            f"{each['message']}" for each in found if each["severity"] == "error"]
+
+
+CHECKERS = pytest.mark.parametrize("run", [run_mypy, run_pyright], ids=["mypy", "pyright"])
+
+
+@CHECKERS
+def test_programs_pass_in_strict_mode(programs, run):
+    names = sorted(path.name for path in programs.glob("*.py") if path.name != "wrong.py")
+    pytest.importorskip("matplotlib")       # the example uses its types
+    assert run(programs, names) == []
+
+
+@CHECKERS
+def test_every_mistake_is_found(programs, run):
+    lines = (TYPING / "wrong.py").read_text().splitlines()
+    wrong = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
+    found = {int(error.split(":")[1]) for error in run(programs, ["wrong.py"])}
+    assert len(wrong) > 30
+    assert found == wrong
+
+
+def test_the_mistakes_are_mistakes():
+    """Each line marked wrong raises; the types refuse nothing that runs."""
+    text = (TYPING / "wrong.py").read_text()
+    head, *calls = re.split(r"\n(?=.*# wrong\n)", text)
+    names = {}
+    exec(compile(head, "wrong.py", "exec"), names)
+    fine = []
+    for call in calls:
+        try:
+            exec(call, names)
+        except Exception:
+            continue
+        fine.append(call)
+    assert [call for call in fine if not call.startswith("text: str")] == []
+
+
+def test_the_typical_calls_run():
+    text = (TYPING / "right.py").read_text()
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
+    assert done.returncode == 0, done.stderr
+
+
+# ---- stubs that are written by hand --------------------------------------------------------------
+
+WRITTEN = [path for path in sorted(PACKAGE.rglob("*.pyi"))
+           if "Generated by" not in path.read_text()]
+
+
+def functions_of(tree, prefix=""):
+    """Each function of a stub with its qualified name, those of classes too."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from functions_of(node, f"{node.name}.")
+
+
+def parameters_of(node):
+    given = node.args
+    return {x.arg for x in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg,
+                            given.kwarg) if x is not None}
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_written_stub_has_the_parameters_of_the_module(path):
+    home = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    module, found = importlib.import_module(home), {}
+    for name, node in functions_of(ast.parse(path.read_text())):
+        found.setdefault(name, []).append(parameters_of(node))
+    assert found
+    for name, forms in found.items():
+        owner, _, own = name.rpartition(".")
+        value = getattr(module, owner) if owner else module
+        if own in ("__getattr__", "__setattr__"):       # of what users put there
+            continue
+        value = inspect.getattr_static(value, own)
+        if isinstance(value, property):
+            continue
+        live = set(inspect.signature(getattr(value, "__func__", value)).parameters)
+        if forms == [{"args", "kwargs"}]:               # what subclasses write
+            continue
+        assert set().union(*forms) - {"self", "cls"} == live - {"self", "cls"}, name

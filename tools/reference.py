@@ -1,0 +1,105 @@
+"""What docs/operations.md has beside the operations: public modules, settings, variables."""
+
+import importlib
+import types
+from pathlib import Path
+
+import tensorlib
+from tools.signatures import plain, summary
+
+ROOT = Path(tensorlib.__file__).parents[1]
+
+# The public modules, in the order of the page: (module, title, what the section says first).
+MODULES = [
+    ("tensorlib.autograd", "Gradients: tensorlib.autograd",
+     "`Tensor.backward()` and these record and run the backward sweep; `no_grad` and its kin are "
+     "under `tensorlib` too."),
+    ("tensorlib.autograd.graph", "Nodes and saved values: tensorlib.autograd.graph", ""),
+    ("tensorlib.autograd.functional", "PyTorch's older transforms: tensorlib.autograd.functional",
+     "New code should use `tensorlib.func`."),
+    ("tensorlib.autograd.forward_ad", "Dual tensors: tensorlib.autograd.forward_ad", ""),
+    ("tensorlib.func", "Transforms of functions: tensorlib.func",
+     "[conventions.md](conventions.md#transforms) says how they go together; `vmap` is under "
+     "`tensorlib` too."),
+    ("tensorlib.ops", "Operations of your own: tensorlib.ops",
+     "[recipes.md](recipes.md#an-operation-around-a-library-call) has an example."),
+    ("tensorlib.graph", "Pictures and figures of graphs: tensorlib.graph", ""),
+    ("tensorlib.testing", "For your tests: tensorlib.testing",
+     "The strategies are for hypothesis, which has to be installed."),
+    ("tensorlib.memory", "Memory: tensorlib.memory", ""),
+    ("tensorlib.utils.checkpoint", "Under PyTorch's name: tensorlib.utils.checkpoint", ""),
+]
+
+# The names of the package itself that are no operations, by what they are about.
+SETTINGS = [
+    ("Tensors and their types",
+     ["Tensor", "Size", "dtype", "device", "can_cast", "promote_types", "get_default_dtype"]),
+    ("Random numbers", ["Generator"]),
+    ("Printing", ["set_printoptions", "get_printoptions", "printoptions"]),
+    ("Threads and this installation", ["get_num_threads", "set_num_threads", "show_config"]),
+    ("Recording", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode",
+                   "is_grad_enabled", "is_inference_mode_enabled"]),
+]
+VARIABLES = """\
+## Environment variables
+
+They are read when tensorlib is imported.
+
+| variable | what it does |
+| --- | --- |
+| `TENSORLIB_NUM_THREADS=1` | The number of threads at the start; see `set_num_threads`. |
+| `TENSORLIB_ISA=v2` (or `v3`, `v4`) | Runs the kernels of this instruction set, not the best one. |
+"""
+
+
+def row(*cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def escaped(text):
+    return text.replace("|", "\\|")
+
+
+def source_of(value):
+    """The path, from docs/, of the source file that defines a value."""
+    home = importlib.import_module(value.__module__)
+    path = Path(home.__file__)
+    if path.suffix == ".so":
+        path = path.with_name(path.name.partition(".")[0] + ".pyx")
+    return "../" + str(path.relative_to(ROOT))
+
+
+def linked(name, value, signature):
+    """A name that leads to its source, with its parameters."""
+    return f"[`{name}`]({source_of(value)})" + (f"`({signature})`" if signature is not None else "")
+
+
+def parameters_of(name, value):
+    """The parameters of a function or class as text; None for a class that has no signature."""
+    try:
+        return ", ".join(plain(name, value))
+    except ValueError:
+        return None
+
+
+def rows(owner, names):
+    """The rows of public names of a module."""
+    yield row(f"`{owner.__name__}.`", "what it is or returns")
+    yield row("---", "---")
+    for name in sorted(names, key=str.lower):
+        value = getattr(owner, name)
+        if callable(value):
+            yield row(linked(name, value, parameters_of(name, value)), escaped(summary(value)))
+
+
+def sections():
+    """The texts of all sections, each with its heading."""
+    for path, title, text in MODULES:
+        module = importlib.import_module(path)
+        names = [name for name in module.__all__
+                 if not isinstance(getattr(module, name), types.ModuleType)]
+        says = [text, ""] if text else []
+        yield "\n".join([f"## {title}", "", *says, *rows(module, names), ""])
+    for title, names in SETTINGS:
+        yield "\n".join([f"## {title}", "", *rows(tensorlib, names), ""])
+    yield VARIABLES
