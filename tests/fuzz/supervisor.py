@@ -45,10 +45,14 @@ def environment(kind, folder):
 
 
 def how_it_ended(process, errors):
-    """How a worker ended, with the end of what it wrote to its standard error."""
+    """How a worker ended, with what it wrote to its standard error: a sanitizer's report from its
+    beginning, else the end."""
     code = process.returncode
     name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-    return f"the process died: {name}\n" + errors[-3000:]
+    places = [errors.find(mark) for mark in ("ERROR: AddressSanitizer", "runtime error:")]
+    begin = min((place for place in places if place >= 0), default=len(errors) - 3000)
+    begin = errors.rfind("\n", 0, max(begin, 0)) + 1
+    return f"the process died: {name}\n" + errors[begin:begin + 3000]
 
 
 class Worker:
@@ -112,7 +116,7 @@ def fuzz(kind, seed, n, *, first=0, seconds=20, total=float("inf"), report=lambd
                 note(**json.loads(line))
             if worker.number() < 0 and wrong:
                 raise RuntimeError(f"fuzz: no call could be run: {wrong}")
-            at = worker.number()
+            at = max(at, worker.number())
             if wrong:
                 note(at, wrong)
                 at += 1
