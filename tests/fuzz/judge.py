@@ -143,7 +143,8 @@ def is_numpys(call):
     """Whether memory is asked for by NumPy's functions, or by Python's lists, as users ask."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return (call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
-            or "np.lib" in text or call[0].startswith("tl.Size") or "tolist" in call[0])
+            or "np.lib" in text or call[0].startswith(("tl.Size", "tl.testing"))
+            or "tolist" in call[0])
 
 
 def self_of(call):
