@@ -265,3 +265,12 @@ def test_lists_that_hold_themselves():
     checkpoint = tl.utils.checkpoint.checkpoint
     found = checkpoint(lambda x, held: x * held[0], x, held, use_reentrant=False)
     assert found.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("far", [-2**63, 2**63 - 1, 4, -5])
+def test_positions_at_the_ends_of_int64_are_refused(far):
+    x = tl.arange(4.0)
+    for call in (lambda: x[tl.tensor([far, 0])], lambda: x.gather(0, tl.tensor([far])),
+                 lambda: x.index_select(0, tl.tensor([0, far])), lambda: x[[far]]):
+        with pytest.raises(IndexError):
+            call()
