@@ -121,6 +121,8 @@ def test_sequences_are_what_they_hold(make):
     assert tl.stack(make([x])).shape == (1, 2, 3)
     assert tl.zeros(make([2, 3])).shape == x.reshape(make([2, 3])).shape == (2, 3)
     assert x.permute(make([1, 0])).shape == (3, 2)
+    assert x.tile(make([2, 1])).shape == (4, 3) and x.repeat(make([2, 1])).shape == (4, 3)
+    assert x.unflatten(1, make([3, 1])).shape == (2, 3, 1)
     if make is Longer:
         assert x.sum(make([0, 1])).item() == 6 and x.flip(make([0])).shape == (2, 3)
     y = tl.ones(2, requires_grad=True)
@@ -131,6 +133,9 @@ def test_sequences_are_what_they_hold(make):
 def test_a_length_is_not_believed():
     with pytest.raises(RuntimeError, match="non-empty"):
         tl.cat(LongIterator())
+    for data in (Longer([1, 2]), [Longer([1]), Longer([2])]):
+        with pytest.raises(ValueError, match="tensor: the sequence changed"):
+            tl.tensor(data)
     assert tl.zeros(LongIterator()).shape == ()
     for call in (lambda: tl.zeros(Endless()), lambda: tl.ones(2).reshape(Endless()),
                  lambda: tl.ones(2).permute(Endless()), lambda: tl.ones(2).expand(Endless())):
@@ -260,3 +265,12 @@ def test_lists_that_hold_themselves():
     checkpoint = tl.utils.checkpoint.checkpoint
     found = checkpoint(lambda x, held: x * held[0], x, held, use_reentrant=False)
     assert found.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("far", [-2**63, 2**63 - 1, 4, -5])
+def test_positions_at_the_ends_of_int64_are_refused(far):
+    x = tl.arange(4.0)
+    for call in (lambda: x[tl.tensor([far, 0])], lambda: x.gather(0, tl.tensor([far])),
+                 lambda: x.index_select(0, tl.tensor([0, far])), lambda: x[[far]]):
+        with pytest.raises(IndexError):
+            call()

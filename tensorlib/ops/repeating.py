@@ -5,7 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
-from tensorlib._core.base.shape import settled_dims, wrap
+from tensorlib._core.base.shape import listed, settled_dims, wrap
 from tensorlib._core.index.keys import parse, take
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
@@ -135,7 +135,8 @@ def tile(input: Tensor, dims):
     >>> tensorlib.tensor([[1, 2]]).tile(2)
     tensor([[1, 2, 1, 2]])
     """
-    return repeated("tile", input, (1,) * (input.ndim - len(dims)) + tuple(dims))
+    dims = listed(dims)
+    return repeated("tile", input, (1,) * (input.ndim - len(dims)) + dims)
 
 
 @tile.vjp("input")

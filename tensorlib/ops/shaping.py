@@ -6,7 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
-from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.shape import listed, wrap
 from tensorlib._core.create.creation import contiguous_format
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import views
@@ -415,7 +415,7 @@ def unflatten(input: Tensor, dim, sizes):
     >>> tensorlib.zeros(2, 12).unflatten(1, (3, -1)).shape
     tensorlib.Size([2, 3, 4])
     """
-    dim, sizes = wrap("unflatten", dim, input.ndim), tuple(sizes)
+    dim, sizes = wrap("unflatten", dim, input.ndim), listed(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if input.ndim:

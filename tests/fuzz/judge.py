@@ -82,6 +82,8 @@ def still_works():
 def judged(call):
     """What is wrong with running a call, (function, arguments, keywords) as texts; or None."""
     function, args, kwargs = call
+    if call[0].startswith("np.") and any(act in str(call) for act in ("'clear'", "'grow'")):
+        return None                              # NumPy reads lists that shrink under it
     liars.ASKED.clear()
     liars.INPUTS.clear()
     try:
@@ -140,10 +142,12 @@ def runs_code(call):
 
 
 def is_numpys(call):
-    """Whether memory is asked for by NumPy's functions, or by Python's lists, as users ask."""
+    """Whether memory is asked for by NumPy's functions, or by Python's lists, as users ask; also
+    by rules that are called by themselves."""
     text = " ".join([call[0], *call[1], *call[2].values()])
     return (call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
-            or "np.lib" in text or call[0].startswith("tl.Size") or "tolist" in call[0])
+            or ".rules[" in call[0] or "np.lib" in text or "tolist" in call[0]
+            or call[0].startswith(("tl.Size", "tl.testing")))
 
 
 def self_of(call):

@@ -17,6 +17,7 @@ import tensorlib as tl
 from . import failing
 
 STARTING = 60        # seconds that a worker may take until its first call
+MOST_CALLS = 20_000  # of one worker: what calls leave behind in a process stays bounded
 ROOT = Path(tl.__file__).parents[1]
 MODULE = __name__.rpartition(".")[0]
 
@@ -45,10 +46,14 @@ def environment(kind, folder):
 
 
 def how_it_ended(process, errors):
-    """How a worker ended, with the end of what it wrote to its standard error."""
+    """How a worker ended, with what it wrote to its standard error: a sanitizer's report from its
+    beginning, else the end."""
     code = process.returncode
     name = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-    return f"the process died: {name}\n" + errors[-3000:]
+    places = [errors.find(mark) for mark in ("ERROR: AddressSanitizer", "runtime error:")]
+    begin = min((place for place in places if place >= 0), default=len(errors) - 3000)
+    begin = errors.rfind("\n", 0, max(begin, 0)) + 1
+    return f"the process died: {name}\n" + errors[begin:begin + 3000]
 
 
 class Worker:
@@ -106,13 +111,13 @@ def fuzz(kind, seed, n, *, first=0, seconds=20, total=float("inf"), report=lambd
     with tempfile.TemporaryDirectory() as folder:
         env = environment(kind, folder)
         while at < first + n and time.monotonic() < end:
-            worker = Worker(kind, seed, at, first + n - at, folder, env)
+            worker = Worker(kind, seed, at, min(first + n - at, MOST_CALLS), folder, env)
             wrong = worker.wait(seconds, end)
             for line in worker.output.read_text().splitlines():
                 note(**json.loads(line))
             if worker.number() < 0 and wrong:
                 raise RuntimeError(f"fuzz: no call could be run: {wrong}")
-            at = worker.number()
+            at = max(at, worker.number())
             if wrong:
                 note(at, wrong)
                 at += 1

@@ -25,7 +25,7 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_scalar, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
@@ -149,10 +149,10 @@ cdef object frozen(object data, int level, const Survey* survey):
 
 cdef tuple held(object data, Py_ssize_t n):
     """A sequence of n elements as a tuple."""
-    cdef tuple items = tuple(data)
-    if len(items) != n or len(data) != n:
+    cdef tuple values = items(data, n)
+    if len(values) != n or len(data) != n:
         raise ValueError("tensor: the sequence changed while it was read")
-    return items
+    return values
 
 
 cdef inline PyObject** row_items(object row, Py_ssize_t n) except? NULL:

@@ -230,6 +230,11 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
     return ndim
 
 
+def listed(sequence):
+    """The items of a sequence as a tuple, whatever length it claims."""
+    return items(sequence, LARGEST)
+
+
 def settled_dims(dims):
     """Dims, or any ints, as Python's own: see `settled`."""
     return settled(dims)

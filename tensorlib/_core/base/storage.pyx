@@ -64,7 +64,7 @@ cdef enum:
     HUGE = 4 << 20           # blocks from here on use huge pages
     SLAB = 1 << 20           # small blocks are cut from slabs of this size ...
     SMALL = 4096             # ... up to this size
-    N_CLASSES = 8 + 4 * 58
+    N_CLASSES = 8 + 4 * 53   # the bytes of the last, 2**62, can still be counted
 
 
 class OutOfMemoryError(MemoryError, RuntimeError):

@@ -231,8 +231,8 @@ cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
     cdef const int64_t* values = <const int64_t*>positions.data_pointer
     cdef int64_t signs = 0
     cdef Py_ssize_t i
-    for i in range(positions.numel_):        # a sign bit where one is not
-        signs |= values[i] | (size - 1 - values[i])
+    for i in range(positions.numel_):        # a sign bit where one is not; the least number wraps
+        signs |= values[i] | <int64_t>(<uint64_t>(size - 1) - <uint64_t>values[i])
     return signs >= 0
 
 
