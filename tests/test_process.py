@@ -103,7 +103,7 @@ KINDS = [
     "wide + wide[0]", "big.sum()", "wide.sum(0)", "big.argmax()", "big.var()", "mask.any()",
     "mask.count_nonzero()", "wide.softmax(1)", "wide.t().contiguous()", "out.copy_(big)",
     "big.clone()", "out.fill_(1.0)", "tl.ones(1_000_000)", "big[order]", "big.gather(0, order)",
-    "big[mask]", "big.masked_fill(mask, 0.0)", "tl.cat([big, big])",
+    "big[mask]", "mask.nonzero()", "big.masked_fill(mask, 0.0)", "tl.cat([big, big])",
     "tl.rand(1_000_000)", "tl.randn(1_000_000)", "tl.randint(9, (1_000_000,))",
     "tl.randperm(1_000_000)", "tl.arange(1_000_000)", "tl.linspace(0, 1, 1_000_000)",
 ]

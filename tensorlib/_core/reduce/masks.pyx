@@ -47,33 +47,38 @@ cdef Tensor nonzero_mask(Tensor x):
     return out
 
 
-cdef void write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
-                            Py_ssize_t next_dim) noexcept:
+cdef int write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
+                           Py_ssize_t next_dim) except -1:
     """Writes the coordinates of the ones of a packed mask of at least one dim, in order."""
     cdef Py_ssize_t place[MAX_NDIM]
-    cdef Py_ssize_t i, row, width
+    cdef Py_ssize_t i, row, rows, width
+    cdef const Py_ssize_t* dims = mask.dims
     cdef const char* data = mask.data_pointer
-    cdef int last = mask.ndim_ - 1, d
+    cdef int last = mask.ndim_ - 1, d, era
     if mask.numel_ == 0:
-        return
-    width = mask.dims[last]
+        return 0
+    width = dims[last]
+    rows = mask.numel_ // width
     for d in range(last):
         place[d] = 0
-    for row in range(mask.numel_ // width):
-        for i in range(width):
-            if data[i]:
-                for d in range(last):
-                    out[d * next_dim] = place[d]
-                out[last * next_dim] = i
-                out += next_place
-        data += width
-        d = last - 1
-        while d >= 0:
-            place[d] += 1
-            if place[d] < mask.dims[d]:
-                break
-            place[d] = 0
-            d -= 1
+    era = work_begins()
+    with nogil:
+        for row in range(rows):
+            for i in range(width):
+                if data[i]:
+                    for d in range(last):
+                        out[d * next_dim] = place[d]
+                    out[last * next_dim] = i
+                    out += next_place
+            data += width
+            d = last - 1
+            while d >= 0:
+                place[d] += 1
+                if place[d] < dims[d]:
+                    break
+                place[d] = 0
+                d -= 1
+    return work_ends(era)
 
 
 cdef list true_positions(Tensor mask):
