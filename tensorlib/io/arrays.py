@@ -66,7 +66,8 @@ def as_arrays(value, of_dtype=False):
             return np.empty(value.shape, np.dtype(value.dtype))
         return value.detach().numpy()
     if isinstance(value, (list, tuple)):
-        return type(value)(as_arrays(part, of_dtype) for part in value)
+        kind = list if isinstance(value, list) else tuple
+        return kind(as_arrays(part, of_dtype) for part in value)
     if isinstance(value, dict):
         return {name: as_arrays(part, of_dtype) for name, part in value.items()}
     return value
