@@ -403,3 +403,34 @@ def test_a_call_on_tensors_gives_what_it_gives_on_arrays(library, call):
     wanted, got = flat(call(data(np.asarray))), flat(call(given))
     assert len(got) == len(wanted) and all(map(agrees, got, wanted))
     assert all(np.array_equal(np.asarray(x), ARRAYS[name]) for name, x in vars(given).items())
+
+
+def test_scipys_minimiser_takes_values_and_gradients():
+    """What docs/recipes.md says of the function that it makes."""
+    pytest.importorskip("scipy")
+    both = tl.func.value_and_grad(rosenbrock)
+
+    def value_and_gradient(array):
+        value, gradient = both(tl.from_numpy(array))
+        return value.item(), gradient.numpy()
+
+    def product(x, p):
+        return tl.func.hvp(rosenbrock, (tl.from_numpy(x),), (tl.from_numpy(p),))[1].numpy()
+
+    found = optimize.minimize(value_and_gradient, [1.3, 0.7], jac=True)
+    assert np.allclose(found.x, 1, atol=1e-4)
+    found = optimize.minimize(value_and_gradient, [1.3, 0.7], jac=True, hessp=product,
+                              method="trust-ncg")
+    assert np.allclose(found.x, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("library, call", [
+    ("sklearn", lambda x: sk("preprocessing.StandardScaler").fit(x)),
+    ("pandas", lambda x: pd.DataFrame(x)),
+    ("matplotlib", picture(lambda ax, x: ax.plot(x[:, 0]))),
+    ("scipy", lambda x: stats.zscore(x)), ("scipy", lambda x: special.gammaln(x)),
+])
+def test_a_tensor_of_a_graph_is_refused_with_the_remedy(library, call):
+    pytest.importorskip(library)
+    with pytest.raises((RuntimeError, TypeError), match=r"\.detach\(\)\.numpy\(\)"):
+        call(tl.from_numpy(X.copy()).requires_grad_())

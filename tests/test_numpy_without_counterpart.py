@@ -161,6 +161,7 @@ class TestWriting:
         for write in (lambda x: np.copyto(x, 2.0), lambda x: np.put(x, [0], 2.0),
                       lambda x: np.fill_diagonal(x, 2.0), lambda x: np.putmask(x, M > 0, 2.0),
                       lambda x: np.place(x, M > 0, [2.0]), lambda x: np.add.at(x, (0, 0), 1.0),
+                      lambda x: np.copyto(dst=x, src=2.0),
                       lambda x: np.nan_to_num(x, copy=False), lambda x: np.cbrt(x, out=x),
                       lambda x: np.median(M, axis=1, out=x[0]),
                       lambda x: np.cumprod(M, 1, None, x)):
@@ -176,6 +177,12 @@ class TestWriting:
         np.put(x, [0], 5.0)
         with pytest.raises(RuntimeError, match="modified"):
             y.backward()
+
+    def test_a_write_that_fails_half_way_counts(self):
+        x = plain(V)
+        with pytest.raises(IndexError):
+            np.put(x, [0, 100], 5.0)
+        assert x._version == 1
 
     def test_out_is_returned(self):
         x, out = plain(V), tl.zeros(6, dtype=tl.float64)
@@ -211,6 +218,13 @@ def test_an_error_of_a_counterpart_stays():
             np.reshape(x, (4, 4))
     with pytest.raises(ZeroDivisionError):
         np.floor_divide(plain(INTS), np.zeros(6, int))
+
+
+def test_none_beside_a_tensor():
+    """matplotlib's `bar` broadcasts x, height and what was not given."""
+    assert [x.dtype.kind for x in np.broadcast_arrays(plain(V), None)] == ["f", "O"]
+    with pytest.raises(TypeError, match="^numpy.broadcast_arrays: None"):
+        np.broadcast_arrays(leaf(V), None)
 
 
 def test_complex_arrays_beside_plain_tensors():

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import tensorlib as tl
-from tensorlib.ops.declare import FUNCTIONS
 
 ROOT = Path(__file__).parents[1]
 
@@ -100,7 +99,6 @@ class TestThePageOfOperations:
             "from_numpy"]
 
     def test_it_lists_all_that_is_public(self):
-        assert set(FUNCTIONS) <= set(self.rows)
         assert not [name for name in dir(tl) if callable(getattr(tl, name))
                     and f"[`{name}`](" not in self.page]
         for module in (tl.autograd, tl.func, tl.ops, tl.graph, tl.testing, tl.memory):

@@ -67,16 +67,6 @@ def wrapped(names):
     return ", ".join(f"`{name}`" for name in sorted(names))
 
 
-def arguments(function):
-    """The arguments that a counterpart takes."""
-    found = []
-    for parameter in inspect.signature(function).parameters.values():
-        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
-        found.append(f"{star}{parameter.name}{default}")
-    return ", ".join(found)
-
-
 def short(function):
     return name_of(function).replace("numpy.", "np.", 1)
 
@@ -91,7 +81,7 @@ def page():
     """The text of the page."""
     plain = {f: ours for f, ours in COUNTERPARTS.items() if not isinstance(f, np.ufunc)}
     ufuncs = {f for f in COUNTERPARTS if isinstance(f, np.ufunc)}
-    lines = [f"- `{short(f)}({arguments(ours)})`"
+    lines = [f"- `{short(f)}{inspect.signature(ours)}`"
              for f, ours in sorted(plain.items(), key=lambda item: short(item[0]))]
     return "".join([
         INTRODUCTION, FUNCTIONS, "\n".join(lines), "\n\n",

@@ -14,6 +14,7 @@ MODULES = [
     ("tensorlib.autograd", "Gradients: tensorlib.autograd",
      "`Tensor.backward()` and these record and run the backward sweep; `no_grad` and its kin are "
      "under `tensorlib` too."),
+    ("tensorlib.autograd.function", "Inside of a Function: tensorlib.autograd.function", ""),
     ("tensorlib.autograd.graph", "Nodes and saved values: tensorlib.autograd.graph", ""),
     ("tensorlib.autograd.functional", "PyTorch's older transforms: tensorlib.autograd.functional",
      "New code should use `tensorlib.func`."),

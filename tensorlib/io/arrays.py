@@ -66,7 +66,8 @@ def as_arrays(value, of_dtype=False):
             return np.empty(value.shape, np.dtype(value.dtype))
         return value.detach().numpy()
     if isinstance(value, (list, tuple)):
-        return type(value)(as_arrays(part, of_dtype) for part in value)
+        kind = list if isinstance(value, list) else tuple
+        return kind(as_arrays(part, of_dtype) for part in value)
     if isinstance(value, dict):
         return {name: as_arrays(part, of_dtype) for name, part in value.items()}
     return value
@@ -82,17 +83,18 @@ def on_arrays(function, args, kwargs, refusal):
     if loses_gradient((args, kwargs)) and not of_dtype and (
             function not in ANSWERS or any(map(is_example, tensors_in((args, kwargs))))):
         raise plain(refusal)
+    writes = function in WRITERS or function.__name__ == "at"
+    out = None if writes else argument_out(function, args, kwargs)
     try:
         result = function(*as_arrays(args, of_dtype), **as_arrays(kwargs, of_dtype))
     except Exception:
         if isinstance(refusal, NotTaken):
             raise
         raise refusal from None
-    writes = args and (function in WRITERS or function.__name__ == "at")
-    written = args[0] if writes else argument_out(function, args, kwargs)
-    for x in tensors_in(written):
-        _count_write(x)
-    return result if writes else as_given(result, written)
+    finally:
+        for x in tensors_in((args[:1], () if args else kwargs) if writes else out):
+            _count_write(x)
+    return as_given(result, out)
 
 
 def plain(refusal):

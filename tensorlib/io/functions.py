@@ -349,6 +349,8 @@ def array_function(self, function, types, args, kwargs):
         return ours(*args, **kwargs)
     except TypeError as error:
         refusal = error
+    if type(refusal) is NotTaken and not str(refusal).startswith("numpy."):
+        refusal = NotTaken(f"{name_of(function)}: {refusal}")
     return on_arrays(function, args, kwargs, refusal)
 
 

@@ -198,9 +198,8 @@ def __array__(Tensor self, dtype=None, copy=None):
     """What `numpy.asarray(x)` calls. Raises: ValueError if `copy=False` but a copy is needed."""
     if requires_grad(self) and mode().grad:
         raise RuntimeError(
-            "Can't call numpy.array() or asarray() on Tensor that requires grad. Use "
-            "numpy.stack([...]) to put Tensors together inside the graph, or "
-            "tensor.detach().numpy() to leave it.")
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead; "
+            "numpy.stack([...]) puts Tensors together inside the graph, as numpy.array can't.")
     shared = numpy_view(self)
     if dtype is not None and np.dtype(dtype) != shared.dtype:
         if copy is False:
