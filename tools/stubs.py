@@ -17,7 +17,7 @@ from pathlib import Path
 import tensorlib
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.create.creation import Format
-from tensorlib._core.graph.node import RemovableHandle
+from tensorlib._core.graph.held import RemovableHandle
 from tensorlib.ops.declare import FUNCTIONS
 from tools.signatures import ALIASES, IMPORTS, forms, summary
 
