@@ -101,7 +101,7 @@ def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
         size = x.shape[dim] - 1
         after, before = narrow(x, dim, 1, size), narrow(x, dim, 0, size)
         x = after != before if x.dtype.name == "bool" else after - before
-    return x if n <= x.shape[dim] or x.shape[dim] == 0 else narrow(x, dim, 0, 0)
+    return x
 
 
 # ---- products ------------------------------------------------------------------------------------
