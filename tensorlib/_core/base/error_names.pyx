@@ -9,7 +9,7 @@ failed. The functions of all operations of one kind are closures of one `functio
 name in Cython's own errors.
 """
 
-from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject
+from cpython.exc cimport PyErr_ExceptionMatches, PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
@@ -64,6 +64,8 @@ def shown(error, function, given=()):
 
     An error about its arguments becomes one that says what the function takes.
     """
+    if isinstance(error, MemoryError):       # nothing more can be made
+        return error
     if type(error) is TypeError:
         explain(error, function, given)
     if not ALL_FRAMES:
@@ -158,7 +160,9 @@ cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
 
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
-    """Makes the error that is set what `shown` makes of it."""
+    """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
+    if PyErr_ExceptionMatches(MemoryError):
+        return
     cdef PyObject* kind = NULL
     cdef PyObject* value = NULL
     cdef PyObject* trace = NULL
