@@ -25,6 +25,7 @@ from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
+from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef extern from "Python.h":
@@ -134,6 +135,9 @@ cdef int require_fits(str name, object value, int dtype) except -1:
 cdef tuple tuple_of(Op op, object tensors):
     try:
         return tuple(tensors)
+    except MemoryError:                      # a sequence of 2**59, say
+        raise OutOfMemoryError(f"{op.name}: no memory for a tuple of the {op.arguments[0]}") \
+            from None
     except TypeError:
         raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
                         f"{type(tensors).__name__}") from None

@@ -137,7 +137,8 @@ cdef vectorcallfunc entrances[MAX_LISTED]
 
 cdef inline int place_of(PyObject* function) noexcept:
     """Where a function is listed, or would be."""
-    cdef int i = <int>((<size_t>function >> 4) * 0x9E3779B1 >> 8 & (MAX_LISTED - 1))
+    cdef size_t address = <size_t>function
+    cdef int i = <int>((address >> 4 ^ address >> 12) & <size_t>(MAX_LISTED - 1))
     while listed[i] != NULL and listed[i] != function:
         i = (i + 1) & (MAX_LISTED - 1)
     return i
