@@ -9,7 +9,9 @@ failed. The functions of all operations of one kind are closures of one `functio
 name in Cython's own errors.
 """
 
-from cpython.exc cimport PyErr_ExceptionMatches, PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject
+from cpython.exc cimport (
+    PyErr_ExceptionMatches, PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject,
+)
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
