@@ -124,7 +124,7 @@ def test_a_rule_that_returns_no_gradient(make, bad):
 def test_a_backward_operation_names_the_rule_that_returns_no_gradient():
     operation, name, _ = primitive_with(Rule(lambda g: 3.0))
     back = ops.build_grad_op(ops.call(operation, real(1.0, 2.0), real(3.0, 4.0)))
-    with pytest.raises(TypeError, match=f"rule of {name} returned float.*'y'"):
+    with pytest.raises(TypeError, match=f"rule of .*{name} returned float.*'y'"):
         back(tl.ones(2, dtype=tl.float64))
 
 

@@ -28,7 +28,7 @@ def check_derivative(op):
         raise RuntimeError(f"jvp: {op.name} has no derivative")
     if op.linearity not in RULES:
         remedy = "give it one by ops.defjvp" if isinstance(op.function, Primitive) else (
-            f"declare it linear or multilinear, or add @{op.name}.jvp")
+            f"declare it linear or multilinear, or add @{op.name.rpartition('.')[2]}.jvp")
         raise NoForwardRule(f"jvp: {op.name} has no forward-mode rule; {remedy}")
 
 

@@ -130,11 +130,12 @@ def _arranged(places, structure):
 def as_leaf(value, dtype=None):
     """A number or an array of NumPy's as a new tensor; anything else as it is.
 
-    Nothing is shared with an array, which its owner may write while a graph needs the values.
+    Python's ints count as real numbers. Nothing is shared with an array, which its owner may write
+    while a graph needs the values.
     """
     if isinstance(value, Tensor) or not isinstance(value, (int, float, np.generic, np.ndarray)):
         return value
-    return tensor(value, dtype=dtype)
+    return tensor(float(value) if type(value) is int else value, dtype=dtype)
 
 
 def flatten_tensors(name, what, container):

@@ -56,7 +56,6 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
         given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
         result = func(*unflatten(structure, given), **kwargs)
         outputs, shape = flatten(result, "vmap: the container of results")
-        outputs = [as_leaf(x) for x in outputs]
         for x in outputs:
             if not isinstance(x, Tensor):
                 raise ValueError("vmap: the function must only return Tensors, got "

@@ -4,7 +4,9 @@ import itertools
 from collections import Counter
 
 from tensorlib._core.graph.node import gradient_node
-from tensorlib.graph.traversal import graph_inside, kept_by, nodes_below, nodes_inside, roots_of
+from tensorlib.graph.traversal import (
+    graph_inside, kept_by, name_of, nodes_below, nodes_inside, roots_of,
+)
 
 
 class Summary:
@@ -52,9 +54,9 @@ def summary(tensors):
     inner = {}                   # the number of the graph inside a node; greater than its own
     for nodes in graphs:         # which grows meanwhile
         for node in nodes:
-            counts[node.operation] += 1
+            counts[name_of(node)] += 1
             for x in itertools.chain(*kept_by(node).values()):
-                saved[node.operation] += x.nbytes
+                saved[name_of(node)] += x.nbytes
                 extents.append(extent(x))
             inside = graph_inside(node)
             if inside is not None:

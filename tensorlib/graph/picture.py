@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tensorlib._core.graph.node import gradient_node
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.graph.traversal import (
-    graph_inside, kept_by, nodes_below, nodes_inside, place_of, roots_of,
+    graph_inside, kept_by, name_of, nodes_below, nodes_inside, place_of, roots_of,
 )
 
 LEAF = "accumulate_grad"
@@ -157,7 +157,7 @@ class Picture:
         """Gives an id and a name to each node of a subgraph."""
         for node in subgraph.nodes:
             is_leaf = node.operation == LEAF
-            kind = "leaf" if is_leaf else node.operation
+            kind = "leaf" if is_leaf else name_of(node)
             self.ids[node] = f"n{len(self.ids)}"
             self.names[node] = (is_leaf and node.variable.name) or f"{kind}_{self.numbers[kind]}"
             self.numbers[kind] += 1
@@ -245,7 +245,7 @@ class Picture:
         """The name of an operation, and those given to its outputs."""
         names = [self.given[node, slot] for slot in sorted(subgraph.outputs[node])
                  if (node, slot) in self.given]
-        return f"{', '.join(names)} = {node.operation}" if names else self.names[node]
+        return f"{', '.join(names)} = {name_of(node)}" if names else self.names[node]
 
     def operation(self, subgraph, node):
         """What stands in the box of an operation: its name, inputs and outputs, what it saves."""

@@ -72,3 +72,8 @@ def nodes_inside(inside):
     """The `nodes_below` the outputs of a graph inside a node, down to its inputs."""
     border = {gradient_node(x) for x in inside.inputs if x is not None}
     return nodes_below([gradient_node(x) for x in inside.outputs if x is not None], border)
+
+
+def name_of(node):
+    """The name of the operation that a node recorded, without that of a module."""
+    return node.operation.rpartition(".")[2]

@@ -82,7 +82,8 @@ def to_vjp(g, input_dtype):
 def type_method(name, target, doc):
     """Publishes the method that converts to one dtype."""
     def method(self, memory_format=None):
-        return in_format(name, cast(self, target), memory_format)
+        x = cast(self, target)
+        return x if memory_format is None else in_format(name, x, memory_format)
     method.checks = True                     # `cast` does
     publish(name, method, doc, public=False)
 

@@ -79,7 +79,7 @@ def missing(op):
     if op.differentiable and not (ruled or op.tangent_rule):
         rule = "deriv" if op.elementwise else "vjp"
         yield (f"it is differentiable, but has no rule for any of {', '.join(op.arguments)}; add "
-               f"@{op.name}.{rule}, or declare differentiable=False")
+               f"@{op.name.rpartition('.')[2]}.{rule}, or declare differentiable=False")
 
 
 def missing_for_tests(op):

@@ -76,8 +76,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
     def decorate(function):
         name, arguments = function.__name__, parameters(function)
         check_keywords("elementwise", name, testing)
-        check_names("elementwise", name, arguments, ("out",), boolean)
         registered = own_name(name, function, method)
+        check_names("elementwise", name, arguments, ("out",), boolean)
         loop = kernel
         if kernel is None:
             bools = "bool" in testing.get("takes", "bool")
@@ -101,7 +101,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             made = converted(name, made, convert, takes_out=True, option=option)
             inplace_made = converted(name + "_", inplace_made, convert, in_place=True,
                                      option=option)
-        publish(name, made, function.__doc__, method, public)
+        publish(name, made, function.__doc__, method, public and is_ours(function))
         made.inplace = publish(name + "_", inplace_made, f"In-place form of `{name}`.",
                                method and inplace, public=False)
         made.op = record
@@ -193,6 +193,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
         annotations, names = forward.__annotations__, parameters(forward)
         arguments = [p for p in names if annotations.get(p) in (Tensor, Tensors)]
         attributes = [p for p in names if p not in arguments]
+        registered = own_name(called, forward, method)
         check_names("op", called, names, outputs)
         check_tensor_places("op", called, names, arguments, differentiable)
         if linear and multilinear:
@@ -200,10 +201,10 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
                              "linear in each of several arguments is multilinear alone")
         run = kernel or forward
         if kernel is None and not is_ours(forward):
-            run = outside_graph(called, forward)
+            run = outside_graph(registered, forward)
         own = defaults(forward)
         record = Op(
-            own_name(called, forward, method), forward.__doc__, arguments, attributes,
+            registered, forward.__doc__, arguments, attributes,
             [own.get(a) for a in attributes],
             outputs, forward=run, variadic=Tensors in annotations.values(), is_view=view,
             differentiable=differentiable, takes_out=out, convert=convert,
@@ -221,7 +222,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
             made.__signature__ = names_signature(record.arguments, "out")
         if convert is not None:
             made = converted(called, made, convert, takes_out=out)
-        publish(called, made, forward.__doc__, method, public)
+        publish(called, made, forward.__doc__, method, public and is_ours(forward))
         made.op = record
         record.function = made
         _add_rules_to(made, record)
@@ -282,10 +283,11 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         arguments = tensors if tensors is not None else [
             p for p in names if p not in own and p in parameters(function)
             and annotations.get(p, Tensor) in (Tensor, Tensors)]
+        registered = own_name(name, function, method)
         check_names("composite", name, names, (), arguments)
         attributes = [p for p in names if p not in arguments]
         record = Op(
-            own_name(name, function, method), function.__doc__, arguments, attributes,
+            registered, function.__doc__, arguments, attributes,
             [own.get(a) for a in attributes],
             outputs, forward=function, variadic=Tensors in annotations.values(),
             differentiable=differentiable and not random, linearity="composite",
@@ -294,7 +296,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             places=[names.index(a) for a in arguments],
             testing={"reference": reference, "samples": samples, **testing})
         made = checked(name, function, out)
-        publish(name, made, function.__doc__, False, public)
+        publish(name, made, function.__doc__, False, public and is_ours(function))
         if method:
             publish(name, made, function.__doc__, True, public=False)
         made.op = function.op = record

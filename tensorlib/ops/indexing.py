@@ -196,8 +196,12 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     tensor([1., 0., 3.])
     """
     check_mask("masked_fill", mask)
-    broadcast_shapes("masked_fill", input.shape, mask.shape)
-    return where(mask, fill_value("masked_fill", value, input), input)
+    value = fill_value("masked_fill", value, input)
+    try:
+        return where(mask, value, input)
+    except RuntimeError as error:
+        error.args = (str(error).replace("where:", "masked_fill:", 1),)
+        raise
 
 
 def fill_value(name, value, input):

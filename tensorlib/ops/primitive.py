@@ -77,8 +77,9 @@ def primitive(fun: Rule) -> Rule:
     if taken := {"g", "out", "node"} & {*arguments, *attributes}:
         raise ValueError(f"primitive: {name} has a parameter {taken.pop()!r}, which rules use "
                          "themselves; call it something else")
-    run = outside_graph(name, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
-    record = Op(own_name(name, fun), fun.__doc__ or "", arguments, attributes, defaults,
+    registered = own_name(name, fun)
+    run = outside_graph(registered, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
+    record = Op(registered, fun.__doc__ or "", arguments, attributes, defaults,
                 forward=run, variadic=variadic, testing={"takes": "floating"})
     called = make_general(record)
     made = functools.wraps(fun)(Primitive(starred(called) if variadic else called))

@@ -8,6 +8,7 @@ from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite
 from tensorlib.ops.joining import cat, narrow
+from tensorlib.ops.outside import within_memory
 from tensorlib.ops.samples import given, refusals
 
 
@@ -147,7 +148,7 @@ def stacked(function):
 
 def several(name, tensors):
     """The tensors of a sequence. Raises: RuntimeError where there is none, TypeError."""
-    tensors = unpacked(name, (tuple(tensors),))
+    tensors = unpacked(name, (within_memory(name, lambda: tuple(tensors)),))
     if not tensors:
         raise RuntimeError(f"{name}: expects a non-empty sequence of Tensors")
     return tensors

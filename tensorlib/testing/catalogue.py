@@ -41,8 +41,7 @@ def elementwise(op):
 
 def public(op):
     """Users may call it; the others are called by gradient rules, with what they take."""
-    name = op.name.rpartition(".")[2]            # outside of the library it has the module's first
-    return name in FUNCTIONS or hasattr(tl.Tensor, name)
+    return op.name in FUNCTIONS or hasattr(tl.Tensor, op.name) or "." in op.name
 
 
 def smooth(op):

@@ -71,6 +71,11 @@ def test_edges_of_the_new_functions():
     inf, nan = float("inf"), float("nan")
     x = tl.tensor([inf, -inf, nan, 1.0])
     assert x.nan_to_num().tolist()[2:] == [0, 1] and x.nan_to_num().isfinite().all()
+    assert x.nan_to_num(5.0, 6.0, 7.0).tolist() == [6, 7, 5, 1]
+    for dtype in (tl.float16, tl.float64):
+        found = x.to(dtype).nan_to_num().tolist()
+        assert found == np.nan_to_num(x.to(dtype).numpy()).tolist()
+    assert tl.tensor([2, 3]).nan_to_num().tolist() == [2, 3]
     assert tl.logaddexp(x, x).tolist()[:2] == [inf, -inf]
     y = x.clone().requires_grad_()
     tl.logaddexp(y, x).sum().backward()

@@ -39,7 +39,7 @@ def test_grad_of_leaves_and_of_what_retains_it_does_not_warn():
 # ---- numbers and arrays --------------------------------------------------------------------------
 
 def test_transforms_take_python_numbers():
-    assert grad(tl.tanh)(0.0).item() == 1
+    assert grad(tl.tanh)(0.0).item() == grad(tl.tanh)(0).item() == 1
     assert value_and_grad(lambda x, y: x * y, (0, 1))(2.0, 3.0)[1] == (3, 2)
     assert jvp(lambda x: x * x, (3.0,), (1.0,)) == (9, 6)
     assert vjp(lambda x: x * x, 3.0)[1](1.0)[0].item() == 6
@@ -61,10 +61,9 @@ def test_transforms_take_arrays_and_share_nothing_with_them():
 def test_transforms_take_functions_that_return_numbers_and_arrays():
     assert grad(lambda x: 3.0)(1.0).item() == 0
     assert jacrev(lambda x: np.ones(2))(tl.ones(3)).tolist() == [[0, 0, 0]] * 2
-    assert vmap(lambda x: 2.0)(tl.ones(3)).tolist() == [2, 2, 2]
 
 
-@pytest.mark.parametrize("wrong, error", [("1", "got str"), (1, "floating"), (True, "floating")])
+@pytest.mark.parametrize("wrong, error", [("1", "got str"), (True, "floating")])
 def test_what_is_no_real_number_is_still_refused(wrong, error):
     with pytest.raises((TypeError, RuntimeError), match=error):
         grad(tl.tanh)(wrong)

@@ -141,13 +141,13 @@ ONES = tl.ones(3)
 REFUSED = {
     "no scalar": (lambda: func.grad(tl.sin)(ONES), RuntimeError, r"grad: .*scalar.*\(3,\).*jacrev"),
     "one element is no scalar": (lambda: func.grad(tl.sin)(tl.ones(1)), RuntimeError, "scalar"),
-    "no tensor": (lambda: func.grad(lambda x: 2.0)(ONES), RuntimeError, "grad: .*got float"),
+    "no tensor": (lambda: func.grad(lambda x: "2")(ONES), RuntimeError, "grad: .*got str"),
     "integer output": (lambda: func.grad(lambda x: x.sum().int())(ONES), RuntimeError,
                        "floating-point"),
-    "number as argument": (lambda: func.grad(tl.sin)(3.0), ValueError, "grad: .*float"),
-    "number is a TypeError": (lambda: func.grad(tl.sin)(3.0), TypeError, "grad: .*float"),
-    "number in a container": (lambda: func.grad(lambda p: p[0])((tl.ones(()), 3)), ValueError,
-                              "int"),
+    "text as argument": (lambda: func.grad(tl.sin)("3"), ValueError, "grad: .*str"),
+    "text is a TypeError": (lambda: func.grad(tl.sin)("3"), TypeError, "grad: .*str"),
+    "text in a container": (lambda: func.grad(lambda p: p[0])((tl.ones(()), "3")), ValueError,
+                            "str"),
     "integer argument": (lambda: func.jacfwd(tl.sin)(tl.tensor([1, 2])), RuntimeError,
                          "floating point.*int64"),
     "argnums too large": (lambda: func.grad(tl.sin, 3)(ONES), RuntimeError, "argnum=3.*only 1"),
@@ -158,23 +158,23 @@ REFUSED = {
     "argnums of floats": (lambda: func.grad(tl.sin, (0.5,))(ONES), RuntimeError, "0.5"),
     "no aux": (lambda: func.grad(tl.sum, has_aux=True)(ONES), RuntimeError, "has_aux"),
     "primals no tuple": (lambda: func.jvp(tl.sin, ONES, ONES), RuntimeError, "jvp: .*tuple"),
-    "hvp's primals no tuple": (lambda: func.hvp(tl.sum, ONES, (ONES,)), RuntimeError,
-                               "hvp: expected primals to be a tuple"),
+    "hvp's tangents of one primal in a tuple": (
+        lambda: func.hvp(tl.sum, ONES, (ONES,)), RuntimeError, "must have the structure"),
     "vhp's cotangents no tuple": (lambda: func.vhp(tl.sum, (ONES,), ONES), RuntimeError,
                                   "vhp: expected cotangents to be a tuple"),
     "too many tangents": (lambda: func.jvp(tl.sin, (ONES,), (ONES, ONES)), RuntimeError,
                           "jvp: tangents.*primals"),
     "shape of a tangent": (lambda: func.jvp(tl.sin, (ONES,), (tl.ones(2),)), RuntimeError,
                            r"jvp: tangent 0 has shape \(2,\).*\(3,\)"),
-    "tangent no tensor": (lambda: func.jvp(tl.sin, (ONES,), (2.0,)), RuntimeError, "tangents"),
+    "tangent no tensor": (lambda: func.jvp(tl.sin, (ONES,), ("2",)), RuntimeError, "tangents"),
     "strict": (lambda: func.jvp(lambda x: (x, tl.ones(2)), (ONES,), (ONES,), strict=True),
                RuntimeError, "output 1.*strict"),
     "shape of a cotangent": (lambda: func.vjp(tl.sin, ONES)[1](tl.ones(2)), RuntimeError,
                              r"vjp: cotangent 0 has shape \(2,\)"),
     "too few cotangents": (lambda: func.vjp(lambda x: (x, x), ONES)[1](ONES), RuntimeError,
                            r"cotangents.*\(\*, \*\).*got \*"),
-    "jvp of a number": (lambda: func.jvp(lambda x: 2.0, (ONES,), (ONES,)), RuntimeError,
-                        "jvp: .*float"),
+    "jvp of a text": (lambda: func.jvp(lambda x: "2", (ONES,), (ONES,)), RuntimeError,
+                      "jvp: .*str"),
 }
 
 
@@ -264,7 +264,8 @@ assert func.grad(cube)(x).item() == 12.0
 try:
     func.jvp(cube, (x,), (x,))
 except RuntimeError as error:
-    assert "jvp: cube has no forward-mode rule" in str(error), error
+    assert "cube has no forward-mode rule" in str(error), error
+    assert "@cube.jvp" in str(error)
 else:
     raise AssertionError("forward mode passed")
 

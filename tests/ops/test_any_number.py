@@ -71,7 +71,7 @@ def test_what_a_rule_needs_is_kept_and_checked(product):
     out = product(x, y, scale=1.0)
     assert set(out.grad_fn.saved_values) == {"xs[0]", "xs[1]", "out"}
     y.mul_(2)
-    with pytest.raises(RuntimeError, match="inplace operation: input 1 of product_of"):
+    with pytest.raises(RuntimeError, match="inplace operation: input 1 of .*product_of"):
         out.sum().backward()
 
 
@@ -80,7 +80,7 @@ def test_forward_mode_passes_what_is_composed(product, mean):
     assert_close(func.jvp(mean, (x, y), (x, y))[1], (x + y) / 2)
     with pytest.raises(RuntimeError, match="product_of_.* has no forward-mode rule"):
         func.jvp(lambda *xs: product(*xs, scale=1.0), (x, y), (x, y))
-    with pytest.raises(ValueError, match="defjvp: product_of_.* any number"):
+    with pytest.raises(ValueError, match="defjvp: .*product_of_.* any number"):
         ops.defjvp(product, lambda g, ans, *xs: g)
 
 

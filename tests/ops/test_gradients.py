@@ -92,13 +92,15 @@ def test_tangents_of_single_inputs_add_up(op):
         flat = tensors_among(op, args)
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
         out, together = jvp_of(op, args, kwargs, tangents)
-        total = 0.0
+        totals = [0.0] * len(outputs(out))
         for place in range(len(flat)):
             alone = [t if i == place else None for i, t in enumerate(tangents)]
             _, moved = jvp_of(op, args, kwargs, alone)
-            assert moved.shape == out.shape and moved.dtype == out.dtype
-            total = total + values(moved)
-        assert_close(total, values(together), rtol=1e-12, atol=1e-12)
+            for one, like in zip(outputs(moved), outputs(out), strict=True):
+                assert one.shape == like.shape and one.dtype == like.dtype
+            totals = [total + values(one) for total, one in zip(totals, outputs(moved))]
+        for total, one in zip(totals, outputs(together), strict=True):
+            assert_close(total, values(one), rtol=1e-12, atol=1e-12)
 
 
 @operations("tangent", lambda op: op.differentiable)

@@ -21,16 +21,17 @@ cdef object getitem(Tensor x, object key):
     try:
         return looked_up(x, key)
     except (IndexError, TypeError, RuntimeError) as error:
-        raise named("getitem", x, error) from None
+        put_name("getitem", x, error)
+        raise
 
 
-cdef object named(str name, Tensor x, error):
-    """An error about a key that begins with the name of the operation and tells what it indexed."""
+cdef int put_name(str name, Tensor x, error) except -1:
+    """Lets an error about a key begin with the name of the operation, and tell what it indexed."""
     cdef str text = str(error).removeprefix("tensor: ").removeprefix("index: ")
-    if text.startswith(name):
-        return error
-    shape = f" (indexing shape {tuple(x.shape)})" if isinstance(error, IndexError) else ""
-    return type(error)(f"{name}: {text}{shape}")
+    if not text.startswith(name):
+        shape = f" (indexing shape {tuple(x.shape)})" if isinstance(error, IndexError) else ""
+        error.args = (f"{name}: {text}{shape}",)
+    return 0
 
 
 cdef object looked_up(Tensor x, object key):
@@ -63,7 +64,8 @@ cdef int setitem(Tensor x, object key, object value) except -1:
     try:
         return write(x, key, value)
     except (IndexError, TypeError, RuntimeError) as error:
-        raise named("setitem", x, error) from None
+        put_name("setitem", x, error)
+        raise
 
 
 cdef int write(Tensor x, object key, object value) except -1:
@@ -76,6 +78,8 @@ cdef int write(Tensor x, object key, object value) except -1:
         try:
             value = from_data(value, x.type)
         except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise
             raise TypeError(str(error)) from None
     if stands_in(value):
         raise RuntimeError("setitem: a tensor that all examples of a batch share can't be written "

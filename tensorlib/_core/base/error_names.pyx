@@ -9,7 +9,9 @@ failed. The functions of all operations of one kind are closures of one `functio
 name in Cython's own errors.
 """
 
-from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject
+from cpython.exc cimport (
+    PyErr_ExceptionMatches, PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject,
+)
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
@@ -26,7 +28,8 @@ cdef extern from "Python.h":
     CallableType* Py_TYPE(object value)
 
 # Where our code is: Cython's frames have the path of the source as it was built.
-cdef tuple OWN = (str(Path(__file__).parents[2]) + os.sep, "tensorlib/_core/", "tensorlib/autograd/")
+cdef tuple OWN = (
+    str(Path(__file__).parents[2]) + os.sep, "tensorlib/_core/", "tensorlib/autograd/")
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
 # What Python and Cython say of arguments.
@@ -63,14 +66,17 @@ def shown(error, function, given=()):
 
     An error about its arguments becomes one that says what the function takes.
     """
+    if isinstance(error, MemoryError):       # nothing more can be made
+        return error
     if type(error) is TypeError:
-        error = explained(error, function, given)
+        explain(error, function, given)
     if not ALL_FRAMES:
         error.__traceback__ = shortened(error.__traceback__)
     return error
 
 
-cdef object explained(error, function, given):
+cdef int explain(error, function, given) except -1:
+    """Lets an error about arguments say what the function takes."""
     cdef str text = str(error), name = function.__name__
     found = UNKNOWN.match(text)
     if found and found[1] in ("function", name):
@@ -78,8 +84,9 @@ cdef object explained(error, function, given):
         near = nearest(found[2], names)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else (
             f"it takes {', '.join(names)}" if names else "")
-        return type(error)(f"{name}() got an unexpected keyword argument {found[2]!r}"
-                           + (f"; {hint}" if hint else ""))
+        error.args = (f"{name}() got an unexpected keyword argument {found[2]!r}"
+                      + (f"; {hint}" if hint else ""),)
+        return 0
     found = TOO_FEW.match(text)
     if found and found[1] in ("function", name):
         missing = [p for p, one in parameters(function).items()
@@ -88,11 +95,12 @@ cdef object explained(error, function, given):
         if count and missing:
             missing = [p for p in missing[int(count[1]):] if p not in given]
             if missing:
-                return type(error)(f"{name}() missing the argument "
-                                   f"{' and '.join(map(repr, missing))}")
+                error.args = (f"{name}() missing the argument "
+                              f"{' and '.join(map(repr, missing))}",)
+                return 0
     if text.startswith("function() "):
-        return type(error)(name + text[len("function"):])
-    return error
+        error.args = (name + text[len("function"):],)
+    return 0
 
 
 cdef object parameters(function):
@@ -131,7 +139,8 @@ cdef vectorcallfunc entrances[MAX_LISTED]
 
 cdef inline int place_of(PyObject* function) noexcept:
     """Where a function is listed, or would be."""
-    cdef int i = <int>((<size_t>function >> 4) * 0x9E3779B1 >> 8 & (MAX_LISTED - 1))
+    cdef size_t address = <size_t>function
+    cdef int i = <int>((address >> 4 ^ address >> 12) & <size_t>(MAX_LISTED - 1))
     while listed[i] != NULL and listed[i] != function:
         i = (i + 1) & (MAX_LISTED - 1)
     return i
@@ -154,7 +163,9 @@ cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
 
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
-    """Makes the error that is set what `shown` makes of it."""
+    """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
+    if PyErr_ExceptionMatches(MemoryError):
+        return
     cdef PyObject* kind = NULL
     cdef PyObject* value = NULL
     cdef PyObject* trace = NULL
@@ -197,7 +208,7 @@ def name_errors(function, bint for_ever=False):
 
 
 def one_frame(function):
-    """A function that does what `function`, one in Python, does, but with errors that are `shown`."""
+    """A function that does what `function`, one in Python, does; its errors are `shown`."""
     def entered(*args, **kwargs):
         try:
             return function(*args, **kwargs)

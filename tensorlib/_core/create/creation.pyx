@@ -1,7 +1,7 @@
 """New tensors of given sizes: constant, or as another tensor is."""
 
-from cpython.float cimport PyFloat_Check
-from cpython.long cimport PyLong_AsSsize_t
+from cpython.float cimport PyFloat_Check, PyFloat_CheckExact
+from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
@@ -122,16 +122,18 @@ cpdef object plain_number(str name, str argument, object value):
                 f"for it; compute with tensors instead, or give {argument}.item() if no gradient "
                 "is wanted")
         return element(<Tensor>value)
-    if stands_in(value):
-        return value.item()                  # refuses: it differs between examples
     found = exact_number(value)
     if found is not None:
         return found
+    if stands_in(value):
+        return value.item()                  # refuses: it differs between examples
     raise TypeError(f"{name}: {argument} must be a number, not {type(value).__name__}")
 
 
 cdef bint is_recorded(object value):
     """Whether what is filled with a value is to be made of it by operations."""
+    if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
+        return False
     return (in_graph(value) and (<Tensor>value).ndim_ == 0) or (
         stands_in(value) and value.ndim == 0)
 
@@ -326,8 +328,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
          requires_grad=False):
     """A tensor whose elements are all `fill_value`, of its dtype unless one is given.
 
-    Shapes: the sizes given. Gradient: to a tensor `fill_value` the sum. Raises: RuntimeError for sizes that are negative or too large,
-    TypeError for what is no number, OutOfRangeError for a value that the dtype can't hold.
+    Shapes: the sizes given. Gradient: to a tensor `fill_value` the sum.
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what is no number,
+    OutOfRangeError for a value that the dtype can't hold.
 
     >>> tensorlib.full((2, 2), 7)
     tensor([[7, 7],
