@@ -63,8 +63,6 @@ NEAREST = {
 SLOW = {"saved_values.py", "properties.py", "threads.py", "stubs.py", "graph_pictures.py",
         "fuzz.py", "cycles.py", "structure.py", "documents.py", "deep_graphs.py", "benchmarks.py"}
 QUICK = ["tests/core", "tests/func", "tests/ops", "tests/kernels"]      # before the others
-
-
 RUNNING = set()                 # the leaders of groups of processes
 
 
@@ -193,6 +191,8 @@ class Judge:
             status = build(copy)[0]
         if status != 0:
             return None
+        if run(copy, "-c", "import tensorlib.testing")[0] != 0:
+            return Outcome(True, "import tensorlib")
         near = nearest(self.sound, fault)
         for paths in (near, [*QUICK, "tests", *(f"--ignore={path}" for path in near)]):
             status, output = test(copy, *paths)
@@ -204,7 +204,7 @@ class Judge:
         if status is None:
             return f"runs for more than {SECONDS} s"
         failed = re.search(r"^(?:FAILED|ERROR) (tests/[^\n]*?)(?: - |$)", output, re.MULTILINE)
-        if status in (4, 5):
+        if status in (4, 5) and "conftest" not in output:
             raise SystemExit(f"pytest found no tests: {output[-500:]}")
         if status not in (1, 2) or not failed:
             return f"exit status {status}"
