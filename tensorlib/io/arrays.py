@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 
 from tensorlib._core.create.overwrite import _count_write
-from tensorlib._core.graph.node import is_grad_enabled
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 
 # Functions whose answers have no gradient: they take tensors of a graph too.

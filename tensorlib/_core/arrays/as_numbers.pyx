@@ -33,7 +33,8 @@ cpdef bint differentiating() noexcept:
 cdef object number_of(Tensor x):
     """The one element as a Python number: what `float(x)` and `int(x)` ask for.
 
-    Raises: RuntimeError for `array[i] = x` where `x` is in a graph, ValueError for several elements.
+    Raises: RuntimeError for `array[i] = x` where `x` is in a graph, ValueError for several
+    elements.
     """
     if x.numel_ != 1:
         raise ValueError("only one element tensors can be converted to Python scalars, "

@@ -16,7 +16,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 import inspect
 import os
 import re
-from pathlib import Path
+
+from tensorlib import _compiled
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*) noexcept
@@ -26,7 +27,8 @@ cdef extern from "Python.h":
     CallableType* Py_TYPE(object value)
 
 # Where our code is: Cython's frames have the path of the source as it was built.
-cdef tuple OWN = (str(Path(__file__).parents[2]) + os.sep, "tensorlib/_core/", "tensorlib/autograd/")
+cdef tuple OWN = (os.path.dirname(_compiled.__file__) + os.sep, "tensorlib/_core/",
+                  "tensorlib/autograd/")
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
 # What Python and Cython say of arguments.
@@ -197,7 +199,7 @@ def name_errors(function, bint for_ever=False):
 
 
 def one_frame(function):
-    """A function that does what `function`, one in Python, does, but with errors that are `shown`."""
+    """A function that does what `function`, one in Python, does, with errors that are `shown`."""
     def entered(*args, **kwargs):
         try:
             return function(*args, **kwargs)

@@ -326,8 +326,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
          requires_grad=False):
     """A tensor whose elements are all `fill_value`, of its dtype unless one is given.
 
-    Shapes: the sizes given. Gradient: to a tensor `fill_value` the sum. Raises: RuntimeError for sizes that are negative or too large,
-    TypeError for what is no number, OutOfRangeError for a value that the dtype can't hold.
+    Shapes: the sizes given. Gradient: to a tensor `fill_value` the sum. Raises: RuntimeError for
+    sizes that are negative or too large, TypeError for what is no number, OutOfRangeError for a
+    value that the dtype can't hold.
 
     >>> tensorlib.full((2, 2), 7)
     tensor([[7, 7],

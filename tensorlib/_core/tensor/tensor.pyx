@@ -344,8 +344,9 @@ cdef class Tensor:
 
 cdef int warn_of_none() except -1:
     return PyErr_WarnEx(
-        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. backward() "
-        b"fills it where .retain_grad() was called before, else only that of leaves.", 1)
+        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being "
+        b"accessed. backward() fills it where .retain_grad() was called before, else only that of "
+        b"leaves.", 1)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:
