@@ -133,7 +133,7 @@ cdef vectorcallfunc entrances[MAX_LISTED]
 
 cdef inline int place_of(PyObject* function) noexcept:
     """Where a function is listed, or would be."""
-    cdef int i = <int>((<size_t>function >> 4) * 0x9E3779B1 >> 8 & (MAX_LISTED - 1))
+    cdef int i = <int>((<size_t>function >> 4) * <size_t>0x9E3779B1 >> 8 & (MAX_LISTED - 1))
     while listed[i] != NULL and listed[i] != function:
         i = (i + 1) & (MAX_LISTED - 1)
     return i
