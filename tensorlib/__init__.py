@@ -27,12 +27,11 @@ from tensorlib._core.apply.elementwise import IntegerDivisionByZero, UnfitPower,
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.sweep.rules import WrongGradient
 from tensorlib._core.tensor.numbers import OutOfRangeError
-from tensorlib.autograd.run import WrongArgument
-from tensorlib.batch.values import DataDependent
 from tensorlib._core.base.pool import get_num_threads, set_num_threads
 from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_printoptions
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.errors import DataDependent, WrongArgument
 from tensorlib._version import __version__
 from tensorlib.autograd import (
     enable_grad,

@@ -34,13 +34,12 @@ from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.base.dtypes import promote_types as promote_types
 from tensorlib._core.base.pool import get_num_threads as get_num_threads
 from tensorlib._core.base.pool import set_num_threads as set_num_threads
-from tensorlib._core.base.storage import OutOfMemoryError as OutOfMemoryError
 from tensorlib._core.create.creation import contiguous_format as contiguous_format
 from tensorlib._core.create.creation import preserve_format as preserve_format
 from tensorlib._core.create.creation import strided as strided
 from tensorlib._core.create.generator import default_generator as default_generator
+from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
-from tensorlib._core.graph.node import is_grad_enabled as is_grad_enabled
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
@@ -85,12 +84,14 @@ def add(
     """Sum of the elements of both, with broadcasting."""
 
 def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor |
+    None = None
 ) -> Tensor:
     """input + value * tensor1 / tensor2, with broadcasting."""
 
 def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor |
+    None = None
 ) -> Tensor:
     """input + value * tensor1 * tensor2, with broadcasting."""
 
@@ -130,7 +131,9 @@ def amin(
 ) -> Tensor:
     """The smallest element of all, or over `dim` (an int or several); NaN if one is."""
 
-def aminmax(input: Tensor, *, dim: _Sizes | None = None, keepdim: _bool = False) -> _MinMax:
+def aminmax(
+    input: Tensor, *, dim: _Sizes | None = None, keepdim: _bool = False, out: Tensor | None = None
+) -> _MinMax:
     """`amin` and `amax` as a named tuple (min, max)."""
 
 def any(
@@ -174,6 +177,9 @@ def argmin(
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
     all."""
 
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
+
 def as_tensor(data: Any, dtype: _DType | None = None, device: _Device | None = None) -> Tensor:
     """`data` as a tensor: itself if it is one of that dtype, else as `asarray`."""
 
@@ -191,6 +197,16 @@ def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def atan2(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (x = other, y = input), in (-pi, pi]."""
+
+def atleast_1d(*tensors: Sequence[Tensor]) -> Tensor:
+    """Each tensor as it is, or with one dim if it has none; a tuple, or the only one."""
+
+def atleast_2d(*tensors: Sequence[Tensor]) -> Tensor:
+    """Each tensor as it is, or as one row if it has less than two dims; a tuple, or the only
+    one."""
+
+def atleast_3d(*tensors: Sequence[Tensor]) -> Tensor:
+    """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one."""
 
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
@@ -236,6 +252,9 @@ def bitwise_xor(
 def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, pair by pair."""
 
+def broadcast_tensors(*tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors expanded to the shape to which they broadcast, as views."""
+
 def broadcast_to(input: Tensor, size: _Sizes) -> Tensor:
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
 
@@ -266,8 +285,11 @@ def clip(
 ) -> Tensor:
     """Each element brought into [min, max]; either bound may be absent."""
 
-def clone(input: Tensor) -> Tensor:
+def clone(input: Tensor, *, memory_format: Format | None = None) -> Tensor:
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
+
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along dim 1, vectors as columns."""
 
 def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
@@ -275,7 +297,7 @@ def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = N
 def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
-def contiguous(input: Tensor) -> Tensor:
+def contiguous(input: Tensor, *, memory_format: Format = tensorlib.contiguous_format) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -292,14 +314,23 @@ def cumsum(
 ) -> Tensor:
     """The sums of each element and those before it along `dim`."""
 
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angles in degrees as radians."""
+
 def detach(input: Tensor) -> Tensor:
     """A view of the same elements, outside the graph."""
 
-def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
+def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a matrix."""
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dims as one new last dim, as a view."""
+
+def diff(
+    input: Tensor, n: _int = 1, dim: _Sizes = -1, prepend: Any = None, append: Any = None, *, out:
+    Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours along a dim, taken `n` times; of bools where neighbours differ."""
 
 def div(
     input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out:
@@ -315,6 +346,15 @@ def divide(
 
 def dot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors."""
+
+def dsplit(
+    input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
+    = None
+) -> Tensor:
+    """Views of `input` cut along dim 2: in so many equal parts, or there."""
+
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along dim 2, vectors and matrices after they got one."""
 
 def empty(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =
@@ -368,6 +408,12 @@ def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
 def flip(input: Tensor, *dims: _Sizes) -> Tensor:
     """A copy of `input` with the order of elements reversed along each of `dims`."""
 
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with the order of columns reversed."""
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy with the order of rows reversed."""
+
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number not above each element."""
 
@@ -375,6 +421,12 @@ def floor_divide(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
     """Quotient of the elements of both, rounded down."""
+
+def fmax(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """The larger element of both, with broadcasting; beside a NaN the other one."""
+
+def fmin(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """The smaller element of both, with broadcasting; beside a NaN the other one."""
 
 def fmod(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """input - other * trunc(input / other): the remainder with the sign of `input`."""
@@ -401,7 +453,10 @@ def full_like(
 ) -> Tensor:
     """A tensor whose elements are all `fill_value`, of the sizes and the dtype of `input`."""
 
-def gather(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
+def gather(
+    input: Tensor, dim: _Sizes, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None =
+    None
+) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim."""
 
 def ge(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -426,6 +481,19 @@ def greater_equal(
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
+def hsplit(
+    input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
+    = None
+) -> Tensor:
+    """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or
+    there."""
+
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along dim 1, vectors along dim 0."""
+
+def hypot(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """sqrt(input**2 + other**2) without overflow between, with broadcasting."""
+
 def index_add(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
 ) -> Tensor:
@@ -437,7 +505,7 @@ def index_copy(input: Tensor, dim: _Sizes, index: Tensor, source: Tensor) -> Ten
 def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector."""
 
-def index_select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
+def index_select(input: Tensor, dim: _Sizes, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` at the positions of `index`, a vector."""
 
 def initial_seed() -> _int:
@@ -470,10 +538,13 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is NaN, as bool."""
 
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Kronecker product: `other` times each element of `input`, in their places."""
+
 def le(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at most those of `other`, as bool."""
 
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
 
 def less(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -507,6 +578,11 @@ def log_softmax(
     input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """The logarithm of `softmax`, exact where that is small."""
+
+def logaddexp(
+    input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
+) -> Tensor:
+    """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
 
 def logical_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -547,7 +623,7 @@ def manual_seed(seed: _int) -> Generator:
 def masked_fill(input: Tensor, mask: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
 
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where the mask holds, as a vector; both broadcast."""
 
 def matmul(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -576,6 +652,9 @@ def mean(
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
 ) -> Tensor:
     """The mean over all elements, or over `dim` (an int or several); NaN for none."""
+
+def meshgrid(*tensors: Sequence[Tensor], indexing: _str = 'ij') -> Tensor:
+    """The coordinates of all points of a grid: for each vector one tensor, a view."""
 
 @overload
 def min(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -621,6 +700,12 @@ def multiply(
 
 def mv(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector."""
+
+def nan_to_num(
+    input: Tensor, nan: _float = 0.0, posinf: Any = None, neginf: Any = None, *, out: Tensor | None
+    = None
+) -> Tensor:
+    """`input` with numbers in the place of NaN and of infinities."""
 
 def nansum(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -689,6 +774,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def permute(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` with its dims in the order `dims`, as a view."""
 
+def positive(input: Tensor) -> Tensor:
+    """`input` itself."""
+
 def pow(
     input: Tensor | _Number, exponent: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
@@ -699,6 +787,9 @@ def prod(
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
 ) -> Tensor:
     """The product of all elements, or along one dim; 1 for none."""
+
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Angles in radians as degrees."""
 
 def rand(
     *sizes: _Sizes, size: _Sizes | None = None, generator: Generator | None = None, out: Tensor |
@@ -765,7 +856,9 @@ def remainder(
 ) -> Tensor:
     """input - other * floor(input / other): the remainder with the sign of `other`."""
 
-def repeat_interleave(input: Tensor, repeats: Any, dim: _Sizes | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: Any, dim: _Sizes | None = None, *, output_size: Any = None
+) -> Tensor:
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each."""
 
 def reshape(input: Tensor, *shape: _Sizes) -> Tensor:
@@ -774,8 +867,11 @@ def reshape(input: Tensor, *shape: _Sizes) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
     """`input` shifted along dims, what leaves at one end coming in at the other."""
 
-def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The nearest whole number to each element, halves to even."""
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest whole number to each element, halves to even; or to so many `decimals`."""
+
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along dim 0, vectors as rows."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
@@ -789,7 +885,10 @@ def scalar_tensor(
 ) -> Tensor:
     """A 0-d tensor of a number, of the default dtype unless one is given."""
 
-def scatter(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+def scatter(
+    input: Tensor, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value:
+    _Number | Tensor | None = None, reduce: Any = None
+) -> Tensor:
     """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
 
 def scatter_add(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
@@ -824,7 +923,10 @@ def softmax(
 ) -> Tensor:
     """exp(input) / sum(exp(input)) along one dim, without overflow."""
 
-def split(tensor: Tensor, split_size_or_sections: _Sizes, dim: _Sizes = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size:
+    Any = None
+) -> tuple[Tensor, ...]:
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
     the sizes given, which must add up."""
 
@@ -872,8 +974,8 @@ def sum(
 ) -> Tensor:
     """The sum over all elements, or over `dim` (an int or several); 0 for none."""
 
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """`input` with two dims exchanged, as a view."""
+def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
+    """`transpose` with NumPy's name and names of arguments."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dims exchanged, as a view."""
@@ -881,7 +983,12 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; vectors stay."""
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: _Sizes | None = None) -> Tensor:
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements of `input`, seen as a vector, at the positions of `index`."""
+
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """`gather` with broadcasting of the other dims; without `dim`, of both as vectors."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -895,6 +1002,16 @@ def tensor(
     False
 ) -> Tensor:
     """A new tensor that copies a number, nested sequence, array, buffer or tensor."""
+
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: _Sizes = 0, *, indices: Tensor | None =
+    None, sections: Any = None
+) -> Tensor:
+    """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
+    there."""
+
+def tensordot(a: Any, b: Tensor, dims: _Sizes = 2, *, out: Tensor | None = None) -> Tensor:
+    """Products of the elements of two tensors, summed over some dims of both."""
 
 def tile(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
@@ -910,7 +1027,7 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
 
 def tril_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _DType | None = None, device: _Device | None =
-    None, layout: Format | None = None
+    None, layout: Format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Rows and columns of the elements of a lower triangle, as two rows of int64."""
 
@@ -919,7 +1036,7 @@ def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
 
 def triu_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: _DType | None = None, device: _Device | None =
-    None, layout: Format | None = None
+    None, layout: Format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Rows and columns of the elements of an upper triangle, as two rows of int64."""
 
@@ -958,6 +1075,15 @@ def var_mean(
 
 def vdot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors."""
+
+def vsplit(
+    input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
+    = None
+) -> Tensor:
+    """Views of `input` cut along dim 0: in so many equal parts, or there."""
+
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along dim 0, vectors as rows."""
 
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]:

@@ -9,14 +9,9 @@ from tensorlib.autograd.batching import recording_of
 from tensorlib.autograd.jacobians import columns_of, rows_of
 from tensorlib.autograd.tree import as_leaf, flatten, flatten_tensors, unflatten
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.errors import WrongArgument
 
 ones_like = FUNCTIONS["ones_like"]
-
-
-class WrongArgument(ValueError, TypeError):
-    """A leaf that is no Tensor: ValueError is PyTorch's error for it, TypeError what it is."""
-
-    __module__ = "tensorlib"
 
 
 def checked_inputs(name, container):

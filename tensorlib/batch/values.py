@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.errors import DataDependent
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
                 "between them; clone() or new_zeros() of an example can")
@@ -122,12 +123,6 @@ def tensor_argument(op, place, x):
     if isinstance(x, (int, float)) or hasattr(x, "__array__"):
         return FUNCTIONS["asarray"](x)
     raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type(x).__name__}")
-
-
-class DataDependent(RuntimeError, TypeError):
-    """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
-
-    __module__ = "tensorlib"
 
 
 class Batched:

@@ -13,9 +13,10 @@ from tensorlib.ops.declare import elementwise as elementwise
 from tensorlib.ops.declare import op as op
 from tensorlib.ops.primitive import defjvp as defjvp
 from tensorlib.ops.primitive import defvjp as defvjp
+from tensorlib.ops.primitive import defvmap as defvmap
 from tensorlib.ops.primitive import primitive as primitive
 
 __all__ = [
     "Call", "GradOp", "Op", "Tensors", "build_grad_op", "call", "compose", "composite", "defjvp",
-    "defvjp", "elementwise", "op", "primitive", "registry"
+    "defvjp", "defvmap", "elementwise", "op", "primitive", "registry"
 ]

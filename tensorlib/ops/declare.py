@@ -97,10 +97,9 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             made.__signature__ = names_signature(record.arguments, "out")
             inplace_made.__signature__ = names_signature(record.arguments)
         else:
-            option = option_of(record, convert)
-            made = converted(name, made, convert, takes_out=True, option=option)
+            made = converted(name, made, convert, takes_out=True, binary=record)
             inplace_made = converted(name + "_", inplace_made, convert, in_place=True,
-                                     option=option)
+                                     binary=record)
         publish(name, made, function.__doc__, method, public and is_ours(function))
         made.inplace = publish(name + "_", inplace_made, f"In-place form of `{name}`.",
                                method and inplace, public=False)
@@ -121,24 +120,26 @@ def loop_of(ufuncs, bools):
 
 
 def option_of(record, convert):
-    """The one option of a `convert` that has the arguments of a binary operation and no others."""
-    names, positional = parameters(convert), convert.__code__.co_argcount
-    if record.arguments == ("input", "other") == names[:positional] and len(names) == 3:
-        return names[2] if names[2] in OPTIONS else None
-    return None
+    """The option of a `convert` that takes a binary operation's arguments and it alone, or None."""
+    names, code = parameters(convert), convert.__code__
+    if (record is None or convert.__defaults__ or code.co_flags & CO_VARARGS
+            or not record.arguments == ("input", "other") == names[:code.co_argcount]):
+        return None
+    return names[2] if len(names) == 3 and names[2] in OPTIONS else None
 
 
-def converted(name, call, convert, takes_out=False, in_place=False, option=None):
+def converted(name, call, convert, takes_out=False, in_place=False, binary=None):
     """The function `call` of an operation with the arguments of `convert`.
 
-    Its `canonical` is `call` itself. option: the name of what `option_of` finds.
+    Its `canonical` is `call` itself. binary: the record of an operation that may be one of two
+    tensors with an option, which is called without `convert` where that is not given.
     """
     code, given = convert.__code__, convert.__defaults__ or ()
     most = MANY if code.co_flags & CO_VARARGS else code.co_argcount
     places = tensor_places(convert, by_name=False)
+    option = option_of(binary, convert)
     if option is not None and not places:
-        made = make_optioned(find(name.removesuffix("_")), option, under_name(convert, name),
-                             in_place)
+        made = make_optioned(binary, option, under_name(convert, name), in_place)
     else:
         made = make_converted(name, places, under_name(convert, name), call,
                               code.co_argcount - len(given), most, in_place,

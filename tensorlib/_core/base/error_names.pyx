@@ -18,7 +18,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 import inspect
 import os
 import re
-from pathlib import Path
+
+from tensorlib import _compiled
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*) noexcept
@@ -28,8 +29,8 @@ cdef extern from "Python.h":
     CallableType* Py_TYPE(object value)
 
 # Where our code is: Cython's frames have the path of the source as it was built.
-cdef tuple OWN = (
-    str(Path(__file__).parents[2]) + os.sep, "tensorlib/_core/", "tensorlib/autograd/")
+cdef tuple OWN = (os.path.dirname(_compiled.__file__) + os.sep, "tensorlib/_core/",
+                  "tensorlib/autograd/")
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
 # What Python and Cython say of arguments.
@@ -139,8 +140,7 @@ cdef vectorcallfunc entrances[MAX_LISTED]
 
 cdef inline int place_of(PyObject* function) noexcept:
     """Where a function is listed, or would be."""
-    cdef size_t address = <size_t>function
-    cdef int i = <int>((address >> 4 ^ address >> 12) & <size_t>(MAX_LISTED - 1))
+    cdef int i = <int>((<size_t>function >> 4) * <size_t>0x9E3779B1 >> 8 & (MAX_LISTED - 1))
     while listed[i] != NULL and listed[i] != function:
         i = (i + 1) & (MAX_LISTED - 1)
     return i

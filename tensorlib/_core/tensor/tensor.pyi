@@ -101,11 +101,17 @@ class Tensor:
         """Sum of the elements of both, with broadcasting."""
     def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """In-place form of `add`."""
-    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
+    def addcdiv(
+        self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor | None =
+        None
+    ) -> Tensor:
         """input + value * tensor1 / tensor2, with broadcasting."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
         """In-place form of `addcdiv`."""
-    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
+    def addcmul(
+        self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor | None =
+        None
+    ) -> Tensor:
         """input + value * tensor1 * tensor2, with broadcasting."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1) -> Tensor:
         """In-place form of `addcmul`."""
@@ -144,7 +150,9 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The smallest element of all, or over `dim` (an int or several); NaN if one is."""
-    def aminmax(self, *, dim: _Sizes | None = None, keepdim: _bool = False) -> _MinMax:
+    def aminmax(
+        self, *, dim: _Sizes | None = None, keepdim: _bool = False, out: Tensor | None = None
+    ) -> _MinMax:
         """`amin` and `amax` as a named tuple (min, max)."""
     def any(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
@@ -179,6 +187,9 @@ class Tensor:
     ) -> Tensor:
         """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
         all."""
+    def argwhere(self) -> Tensor:
+        """The positions of the elements that are not zero, a row each: `nonzero` by another
+        name."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -215,7 +226,7 @@ class Tensor:
         self, p: _Number | Tensor = 0.5, *, generator: Generator | None = None
     ) -> Tensor:
         """This tensor, after its elements became 1 with probability `p`, else 0."""
-    def bfloat16(self) -> Tensor:
+    def bfloat16(self, memory_format: Format | None = None) -> Tensor:
         """The elements as bfloat16."""
     def bitwise_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Bitwise "and" of integers or bools."""
@@ -243,17 +254,17 @@ class Tensor:
         """In-place form of `bitwise_xor`."""
     def bmm(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Products of two batches of matrices, pair by pair."""
-    def bool(self) -> Tensor:
+    def bool(self, memory_format: Format | None = None) -> Tensor:
         """The elements as bool."""
     def broadcast_to(self, size: _Sizes) -> Tensor:
         """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
-    def byte(self) -> Tensor:
+    def byte(self, memory_format: Format | None = None) -> Tensor:
         """The elements as uint8."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """The smallest whole number not below each element."""
     def ceil_(self) -> Tensor:
         """In-place form of `ceil`."""
-    def char(self) -> Tensor:
+    def char(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int8."""
     def chunk(self, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last
@@ -284,9 +295,9 @@ class Tensor:
         self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None
     ) -> Tensor:
         """In-place form of `clamp`."""
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: Format | None = None) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
-    def contiguous(self) -> Tensor:
+    def contiguous(self, *, memory_format: Format = tensorlib.contiguous_format) -> Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""
     def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Tensor:
@@ -316,17 +327,27 @@ class Tensor:
     def data(self, value: Tensor) -> None: ...
     def data_ptr(self) -> _int:
         """Address of the first element."""
+    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
+        """Angles in degrees as radians."""
+    def deg2rad_(self) -> Tensor:
+        """In-place form of `deg2rad`."""
     def detach(self) -> Tensor:
         """A view of the same elements, outside the graph."""
     def detach_(self) -> Tensor:
         """This tensor, cut from its graph."""
     @property
     def device(self) -> _device: ...
-    def diag(self, diagonal: _int = 0) -> Tensor:
+    def diag(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a
         matrix."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dims as one new last dim, as a view."""
+    def diff(
+        self, n: _int = 1, dim: _Sizes = -1, prepend: Any = None, append: Any = None, *, out: Tensor
+        | None = None
+    ) -> Tensor:
+        """Differences of neighbours along a dim, taken `n` times; of bools where neighbours
+        differ."""
     def dim(self) -> _int:
         """The number of dims."""
     def div(
@@ -345,8 +366,13 @@ class Tensor:
         """In-place form of `div`."""
     def dot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is."""
-    def double(self) -> Tensor:
+    def double(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float64."""
+    def dsplit(
+        self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
+        None
+    ) -> Tensor:
+        """Views of `input` cut along dim 2: in so many equal parts, or there."""
     @property
     def dtype(self) -> _dtype: ...
     def element_size(self) -> _int:
@@ -394,7 +420,11 @@ class Tensor:
         """`input` with the dims from `start_dim` to `end_dim` made one."""
     def flip(self, *dims: _Sizes) -> Tensor:
         """A copy of `input` with the order of elements reversed along each of `dims`."""
-    def float(self) -> Tensor:
+    def fliplr(self) -> Tensor:
+        """A copy with the order of columns reversed."""
+    def flipud(self) -> Tensor:
+        """A copy with the order of rows reversed."""
+    def float(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float32."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """The largest whole number not above each element."""
@@ -404,11 +434,21 @@ class Tensor:
         """Quotient of the elements of both, rounded down."""
     def floor_divide_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `floor_divide`."""
+    def fmax(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """The larger element of both, with broadcasting; beside a NaN the other one."""
+    def fmax_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `fmax`."""
+    def fmin(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """The smaller element of both, with broadcasting; beside a NaN the other one."""
+    def fmin_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `fmin`."""
     def fmod(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """input - other * trunc(input / other): the remainder with the sign of `input`."""
     def fmod_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `fmod`."""
-    def gather(self, dim: _Sizes, index: Tensor) -> Tensor:
+    def gather(
+        self, dim: _Sizes, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
+    ) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim."""
     def ge(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at least those of `other`, as bool."""
@@ -434,8 +474,18 @@ class Tensor:
         """Whether elements of `input` are larger than those of `other`, as bool."""
     def gt_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `gt`."""
-    def half(self) -> Tensor:
+    def half(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float16."""
+    def hsplit(
+        self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
+        None
+    ) -> Tensor:
+        """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or
+        there."""
+    def hypot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """sqrt(input**2 + other**2) without overflow between, with broadcasting."""
+    def hypot_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `hypot`."""
     def index_add(
         self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
     ) -> Tensor:
@@ -453,16 +503,16 @@ class Tensor:
         vector."""
     def index_fill_(self, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `index_fill`."""
-    def index_select(self, dim: _Sizes, index: Tensor) -> Tensor:
+    def index_select(self, dim: _Sizes, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Sums of products over the last dim of both; the product where one has no dim."""
-    def int(self) -> Tensor:
+    def int(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int32."""
     def is_complex(self) -> _bool:
         """False: no dtype is complex."""
-    def is_contiguous(self) -> _bool:
-        """Whether the elements lie in row-major order without gaps."""
+    def is_contiguous(self, memory_format: Format | None = None) -> _bool:
+        """Whether the elements lie in row-major order without gaps, the one format there is."""
     @property
     def is_cuda(self) -> _bool: ...
     def is_floating_point(self) -> _bool:
@@ -485,11 +535,13 @@ class Tensor:
         """The one element as a Python number."""
     @property
     def itemsize(self) -> _int: ...
+    def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Kronecker product: `other` times each element of `input`, in their places."""
     def le(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `le`."""
-    def lerp(self, end: Tensor, weight: Any) -> Tensor:
+    def lerp(self, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
         """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting."""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """In-place form of `lerp`."""
@@ -521,6 +573,10 @@ class Tensor:
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """The logarithm of `softmax`, exact where that is small."""
+    def logaddexp(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
+    def logaddexp_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `logaddexp`."""
     def logical_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both are true (not zero), as bool."""
     def logical_and_(self, other: Tensor | _Number) -> Tensor:
@@ -541,7 +597,7 @@ class Tensor:
         self, dim: _Sizes, keepdim: _bool = False, *, out: Tensor | None = None
     ) -> Tensor:
         """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none."""
-    def long(self) -> Tensor:
+    def long(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int64."""
     def lt(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are smaller than those of `other`, as bool."""
@@ -555,7 +611,7 @@ class Tensor:
         """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
     def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `masked_fill`."""
-    def masked_select(self, mask: Tensor) -> Tensor:
+    def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The elements where the mask holds, as a vector; both broadcast."""
     def matmul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Matrix product over the last two dims: `input @ other`."""
@@ -620,6 +676,13 @@ class Tensor:
         """Product of a matrix and a vector."""
     @property
     def name(self) -> _str: ...
+    def nan_to_num(
+        self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None, *, out: Tensor | None =
+        None
+    ) -> Tensor:
+        """`input` with numbers in the place of NaN and of infinities."""
+    def nan_to_num_(self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+        """In-place form of `nan_to_num`."""
     def nansum(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None
@@ -704,6 +767,8 @@ class Tensor:
     def output_nr(self) -> _int: ...
     def permute(self, *dims: _Sizes) -> Tensor:
         """`input` with its dims in the order `dims`, as a view."""
+    def positive(self) -> Tensor:
+        """`input` itself."""
     def pow(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """`input` to the power of `exponent`, with broadcasting."""
     def pow_(self, exponent: Tensor | _Number) -> Tensor:
@@ -713,6 +778,10 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The product of all elements, or along one dim; 1 for none."""
+    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
+        """Angles in radians as degrees."""
+    def rad2deg_(self) -> Tensor:
+        """In-place form of `rad2deg`."""
     def random_(
         self, from_: _int | None = None, to: _int | None = None, *, generator: Generator | None =
         None
@@ -740,7 +809,9 @@ class Tensor:
         """In-place form of `remainder`."""
     def repeat(self, *repeats: Any) -> Tensor:
         """This tensor as often as `repeats` says along each dim, the last of which are its own."""
-    def repeat_interleave(self, repeats: Any, dim: _Sizes | None = None) -> Tensor:
+    def repeat_interleave(
+        self, repeats: Any, dim: _Sizes | None = None, *, output_size: Any = None
+    ) -> Tensor:
         """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for
         each."""
     @property
@@ -759,9 +830,9 @@ class Tensor:
     def retains_grad(self) -> _bool: ...
     def roll(self, shifts: Any, dims: _Sizes | None = None) -> Tensor:
         """`input` shifted along dims, what leaves at one end coming in at the other."""
-    def round(self, *, out: Tensor | None = None) -> Tensor:
-        """The nearest whole number to each element, halves to even."""
-    def round_(self) -> Tensor:
+    def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
+        """The nearest whole number to each element, halves to even; or to so many `decimals`."""
+    def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of `round`."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The reciprocal of the square root of each element."""
@@ -769,9 +840,15 @@ class Tensor:
         """In-place form of `rsqrt`."""
     def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
-    def scatter(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+    def scatter(
+        self, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value: _Number |
+        Tensor | None = None, reduce: Any = None
+    ) -> Tensor:
         """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
-    def scatter_(self, dim: _Sizes, index: Tensor, src: Tensor | _Number) -> Tensor:
+    def scatter_(
+        self, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value: _Number |
+        Tensor | None = None, reduce: Any = None
+    ) -> Tensor:
         """In-place form of `scatter`."""
     def scatter_add(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
         """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
@@ -781,7 +858,7 @@ class Tensor:
         """`input` at one index of a dim, which goes away, as a view."""
     @property
     def shape(self) -> Size: ...
-    def short(self) -> Tensor:
+    def short(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int16."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """1 / (1 + exp(-input)) for each element."""
@@ -808,7 +885,10 @@ class Tensor:
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """exp(input) / sum(exp(input)) along one dim, without overflow."""
-    def split(self, split_size_or_sections: _Sizes, dim: _Sizes = 0) -> tuple[Tensor, ...]:
+    def split(
+        self, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size: Any =
+        None
+    ) -> tuple[Tensor, ...]:
         """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or
         of the sizes given, which must add up."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
@@ -862,10 +942,10 @@ class Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
     def sum_to_size(self, *size: _Sizes) -> Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """`input` with two dims exchanged, as a view."""
-    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
-        """This tensor, after two of its dims were exchanged."""
+    def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
+        """`transpose` with NumPy's name and names of arguments."""
+    def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
+        """As `transpose_`."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
@@ -874,7 +954,11 @@ class Tensor:
         """The transpose of a matrix, as a view; vectors stay."""
     def t_(self) -> Tensor:
         """This tensor, after it was transposed."""
-    def take_along_dim(self, indices: Tensor, dim: _Sizes | None = None) -> Tensor:
+    def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The elements of `input`, seen as a vector, at the positions of `index`."""
+    def take_along_dim(
+        self, indices: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
+    ) -> Tensor:
         """`gather` with broadcasting of the other dims; without `dim`, of both as vectors."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """The tangent of each element."""
@@ -884,11 +968,18 @@ class Tensor:
         """The hyperbolic tangent of each element."""
     def tanh_(self) -> Tensor:
         """In-place form of `tanh`."""
+    def tensor_split(
+        self, indices_or_sections: Any = None, dim: _Sizes = 0, *, indices: Tensor | None = None,
+        sections: Any = None
+    ) -> Tensor:
+        """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
+        there."""
     def tile(self, *dims: _Sizes) -> Tensor:
         """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
     def to(
         self, *args: Any, dtype: _DType | None = None, device: _Device | None = None, copy: _bool =
-        False, non_blocking: _bool = False, memory_format: Format | None = None
+        False, non_blocking: _bool = False, memory_format: Format | None = None, other: Tensor |
+        _Number | None = None
     ) -> Tensor:
         """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu",
         dtype)`."""
@@ -954,6 +1045,11 @@ class Tensor:
         """`input` under other sizes with the same elements, as a view."""
     def view_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`, as a view."""
+    def vsplit(
+        self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
+        None
+    ) -> Tensor:
+        """Views of `input` cut along dim 0: in so many equal parts, or there."""
     def where(self, condition: Tensor, other: Tensor | _Number) -> Tensor:
         """`input` where the condition holds, else `other`, with broadcasting."""
     def zero_(self) -> Tensor:

@@ -30,6 +30,8 @@ cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* inde
     return pointer
 
 
+cdef Py_ssize_t cost(const Plan* plan) noexcept nogil
+
 cdef inline void advance(const Plan* plan, Py_ssize_t* index, Py_ssize_t count) noexcept nogil:
     """Moves the index on by `count` elements, at most to the start of the next row."""
     cdef int d = plan.ndim - 1

@@ -3,6 +3,7 @@
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.program cimport Program
 
 
 cdef int make_plan(Plan* plan, PyObject** inputs, Tensor out) except -1:
@@ -120,3 +121,16 @@ cdef void describe(Operand* operand, int ndim, const Py_ssize_t* dims) noexcept 
         operand.linear = operand.linear and operand.steps[d] == expected
         operand.scalar = operand.scalar and operand.steps[d] == 0
         expected *= dims[d]
+
+
+cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
+    """How long an element takes, in times of the cheapest loop on runs."""
+    cdef const Program* program = plan.program
+    cdef Py_ssize_t found = max(program.n_steps, 1)
+    cdef int i
+    for i in range(program.n_steps):
+        found += program.steps[i].loop.cost - 1
+    for i in range(program.n_inputs + 1):
+        if not (plan.operands[i].linear or plan.operands[i].scalar):
+            found += 1                       # it is gathered, or scattered
+    return found

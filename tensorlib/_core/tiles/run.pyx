@@ -21,7 +21,7 @@ from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
     takes_number,
 )
-from tensorlib._core.tiles.plan cimport Operand, Plan, advance, make_plan, place
+from tensorlib._core.tiles.plan cimport Operand, Plan, advance, cost, make_plan, place
 from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
 
 cdef enum:
@@ -29,7 +29,7 @@ cdef enum:
     WIDE_TILE = 16384        # bytes; three of them fit in the scratch memory of a tile
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
     GRAIN = 32768            # elements of one parallel chunk, of the cheapest loop on runs
-    LEAST_GRAIN = 4096
+    MOST = 8                 # times as long as in that an element may take, as far as it counts
     RELEASE_GIL = 16384      # elements from which on the GIL is released
     ROWS = 16                # of a transposition in one chunk, at least
 
@@ -121,21 +121,8 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
             parallel_for(transpose_rows, &plan, plan.dims[0], max(GRAIN // plan.dims[1], ROWS))
     else:
         with nogil:
-            parallel_for(run_range, &plan, numel, max(GRAIN // cost(&plan), LEAST_GRAIN))
+            parallel_for(run_range, &plan, numel, GRAIN // min(cost(&plan), MOST))
     return work_ends(era)
-
-
-cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
-    """How long an element takes, in times of the cheapest loop on runs."""
-    cdef const Program* program = plan.program
-    cdef Py_ssize_t found = max(program.n_steps, 1)
-    cdef int i
-    for i in range(program.n_steps):
-        found += program.steps[i].loop.cost - 1
-    for i in range(program.n_inputs + 1):
-        if not (plan.operands[i].linear or plan.operands[i].scalar):
-            found += 1                       # it is gathered, or scattered
-    return found
 
 
 cdef bint is_transposition(const Plan* plan) noexcept:
@@ -264,10 +251,8 @@ cdef bint repeats_rows(const Plan* plan) noexcept nogil:
 
 cdef void run_repeated_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
                             Py_ssize_t rows) noexcept nogil:
-    """The same where an operand is one row over and over: on several rows at once.
-
-    This is the sum with a bias: one call per row of 256 float32 takes half as long again.
-    """
+    """The same where an operand is one row over and over (a bias): on several rows at once."""
+    # one call per row of 256 float32 takes half as long again
     cdef const Step* step = &plan.program.steps[0]
     cdef const Operand* operand
     cdef int inner = plan.ndim - 1, k

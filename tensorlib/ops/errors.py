@@ -1,0 +1,16 @@
+"""Errors of transforms and of batches, which modules raise that are imported late.
+
+They are public, so that `except tensorlib.DataDependent` is to import no more than this.
+"""
+
+
+class WrongArgument(ValueError, TypeError):
+    """A leaf that is no Tensor: ValueError is PyTorch's error for it, TypeError what it is."""
+
+    __module__ = "tensorlib"
+
+
+class DataDependent(RuntimeError, TypeError):
+    """Asked for is a value that differs between the examples: PyTorch's error, and Python's."""
+
+    __module__ = "tensorlib"
