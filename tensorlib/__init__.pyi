@@ -297,7 +297,7 @@ def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = N
 def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
-def contiguous(input: Tensor, *, memory_format: Format = tensorlib.contiguous_format) -> Tensor:
+def contiguous(input: Tensor, *, memory_format: Format = ...) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:

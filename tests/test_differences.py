@@ -10,9 +10,12 @@ CONVENTIONS = Path(__file__).parents[1] / "docs" / "conventions.md"
 
 # The beginning of the row of the table for each operation that peer.py excuses.
 POSITIONS = "positions in `index_select`"
+PROMOTED = "matrix products of different dtypes"
 ROWS = {
     "reversed slices": ["slices with a negative step"],
-    "matmul": ["`bool @ bool`"],
+    **{name: [PROMOTED] for name in (
+        "@", "mm", "mv", "bmm", "dot", "addmm", "addmv", "baddbmm", "inner")},
+    "matmul": ["`bool @ bool`", PROMOTED],
     "softmax": ["softmax of integers"], "log_softmax": ["softmax of integers"],
     "square": ["`square` of bools"],
     "sub": ["bools in a difference"], "-": ["bools in a difference"],

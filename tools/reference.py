@@ -40,6 +40,9 @@ SETTINGS = [
     ("Threads and this installation", ["get_num_threads", "set_num_threads", "show_config"]),
     ("Recording", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode",
                    "is_grad_enabled", "is_inference_mode_enabled"]),
+    ("Errors of its own",
+     ["OutOfMemoryError", "OutOfRangeError", "IntegerDivisionByZero", "UnfitPower",
+      "UnsupportedDtype", "WrongArgument", "WrongGradient", "DataDependent"]),
 ]
 VARIABLES = """\
 ## Environment variables
@@ -49,6 +52,7 @@ They are read when tensorlib is imported.
 | variable | what it does |
 | --- | --- |
 | `TENSORLIB_NUM_THREADS=1` | The number of threads at the start; see `set_num_threads`. |
+| `TENSORLIB_TRACEBACK=full` | Tracebacks show all frames of the library, not the last one alone. |
 | `TENSORLIB_ISA=v2` (or `v3`, `v4`) | Runs the kernels of this instruction set, not the best one. |
 """
 

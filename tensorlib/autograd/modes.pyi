@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
-from tensorlib._core.graph.node import is_grad_enabled as is_grad_enabled
+from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -297,7 +297,7 @@ class Tensor:
         """In-place form of `clamp`."""
     def clone(self, *, memory_format: Format | None = None) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
-    def contiguous(self, *, memory_format: Format = tensorlib.contiguous_format) -> Tensor:
+    def contiguous(self, *, memory_format: Format = ...) -> Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""
     def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Tensor:
