@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 
+import tensorlib.io.protocol  # noqa: F401  fills the table of counterparts
 from tensorlib.io.arrays import ANSWERS, CONVERSIONS
 from tensorlib.io.operands import name_of
 from tensorlib.io.table import COUNTERPARTS

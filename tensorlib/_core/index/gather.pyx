@@ -120,7 +120,7 @@ cdef struct Cut:
 
 cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
     """Runs along all lines of the positions; False, with part of it done, if one is not there."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_
+    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_, parts
     cdef Lines lines
     cdef Cut cut
     cdef int d, era
@@ -143,15 +143,15 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
                 lines.inner = d
     if n < RELEASE_GIL:
         return walk_lines(&lines)
+    cut.lines, cut.dim, cut.failed = &lines, longest(&lines), 0
+    parts = lines.dims[cut.dim]
     era = work_begins()
     if adds:
         with nogil:
             inside = walk_lines(&lines)
     else:
-        cut.lines, cut.dim, cut.failed = &lines, longest(&lines), 0
         with nogil:
-            parallel_for(walk_part, &cut, lines.dims[cut.dim],
-                         1 + GRAIN // (n // lines.dims[cut.dim]))
+            parallel_for(walk_part, &cut, parts, 1 + GRAIN // (n // parts))
         inside = not cut.failed
     work_ends(era)
     return inside
