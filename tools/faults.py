@@ -17,6 +17,7 @@ TOKEN = re.compile(r"""
 DECLARES = re.compile(r"(cdef|ctypedef)\s+(extern|struct|enum|packed|union|fused)\b|cdef\s*:")
 LEFT_ALONE = {"import", "from", "cimport", "include", "ctypedef", "class", "global", "nonlocal",
               "assert"}
+TEST_DATA = {"samples", "edges", "errors", "reference"}     # in a declaration: no fault of it
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
          "*": "+", "/": "*", "//": "/", "%": "//", "<<": ">>", ">>": "<<", "&": "|", "|": "&",
          "^": "&", "**": "*", "+=": "-=", "-=": "+=", "*=": "+=", "|=": "&=", "&=": "|=",
@@ -132,7 +133,7 @@ def swappable(around):
 
 
 def mutable(text, tokens):
-    """The tokens of a statement but for types, casts and signatures."""
+    """The tokens of a statement but for types, casts, signatures and data for tests."""
     first = tokens[0].text
     if first in ("cdef", "cpdef"):
         equals = [i for i, t in enumerate(tokens) if t.text == "=" and t.depth == 0]
@@ -141,11 +142,15 @@ def mutable(text, tokens):
         kinds = ("number",) if first == "def" else ()
         tokens = [token for before, token in zip(tokens, tokens[1:]) if before.text == "="
                   and (token.text in ("True", "False") or token.kind in kinds)]
-    cast_stop = 0
-    for token in tokens:
+    cast_stop, data_depth = 0, None
+    for token, after in zip(tokens, [*tokens[1:], None]):
         if token.text == "<" and (cast := CAST.match(text, token.start)):
             cast_stop = cast.end()
-        if token.start >= cast_stop:
+        if token.text in TEST_DATA and after and after.text == "=" and token.depth:
+            data_depth = token.depth
+        elif token.text == "," and token.depth == data_depth:
+            data_depth = None
+        if token.start >= cast_stop and data_depth is None:
             yield token
 
 

@@ -235,3 +235,15 @@ def test_the_same_elements_in_another_shape(x, data):
     equal(tensor(moved).flatten().flip(0), moved.ravel()[::-1])
     shift, dim = data.draw(st.integers(-5, 900)), data.draw(st.integers(0, x.ndim - 1))
     equal(tl.roll(tensor(x), shift, dim), np.roll(x, shift, dim))
+
+
+@pytest.mark.parametrize("width", [1, 3, 7, 31, 63, 65])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_copies_of_short_rows_that_lie_apart(width, dtype):
+    """Chunks begin inside of rows."""
+    x = np.resize(POOLS[dtype], (100_000 // width, 2 * width))[:, :width]
+    equal(tensor(x).contiguous(), x)
+    y = np.zeros((len(x), 3 * width), dtype)
+    tensor(y[:, width:2 * width]).copy_(tensor(x))
+    np.testing.assert_array_equal(y[:, width:2 * width], x)
+    assert not y[:, :width].any() and not y[:, 2 * width:].any()
