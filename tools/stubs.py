@@ -181,7 +181,7 @@ def compiled_names():
                 if is_compiled(home):
                     found.setdefault(home, {})[value.__name__] = value
     found.setdefault("tensorlib._core.create.creation", {})["Format"] = Format
-    found["tensorlib._core.graph.node"]["RemovableHandle"] = RemovableHandle
+    found["tensorlib._core.graph.held"] = {"RemovableHandle": RemovableHandle}
     return found
 
 

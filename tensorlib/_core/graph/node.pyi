@@ -6,6 +6,7 @@ from typing import Any
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib._core.graph.held import RemovableHandle
 
 class Node:
     @property
@@ -28,9 +29,3 @@ class Node:
     def saved_values(self) -> dict[_str, Tensor]: ...
     @property
     def variable(self) -> Tensor: ...
-
-class RemovableHandle:
-    def __enter__(self) -> RemovableHandle: ...
-    def __exit__(self, *error: object) -> None: ...
-    def remove(self) -> None:
-        """Takes the hook off."""
