@@ -40,15 +40,19 @@ ADDRESSES = 12 << 30            # bytes, so that a fault in a size cannot take a
 NEAREST = {
     "_kernels": "kernels core/test_reduction_loops.py core/test_softmax_loops.py "
                 "core/test_large_layouts.py ops/test_values.py ops/test_random.py",
-    "_core/arrays": "core/test_convert.py core/test_printing.py test_interop.py",
-    "_core/base": "core/test_pool.py test_memory_in_use.py ops/test_creation.py",
+    "_core/arrays": "core/test_convert.py core/test_printing.py test_interop.py "
+                    "test_memory_leaks.py",
+    "_core/base": "core/test_pool.py test_memory_in_use.py test_memory_leaks.py "
+                  "ops/test_creation.py",
     "_core/create": "ops/test_creation.py ops/test_random.py ops/test_repeating.py",
-    "_core/graph": "autograd/test_backward.py autograd/test_hooks.py autograd/test_inplace.py",
+    "_core/graph": "autograd/test_backward.py autograd/test_hooks.py autograd/test_inplace.py "
+                   "test_memory_leaks.py autograd/test_sweeps_and_memory.py",
     "_core/index": "core/test_keys.py core/test_gather.py ops/test_positions.py ops/test_forms.py",
     "_core/layout": "core/test_joining.py ops/test_forms.py ops/test_values.py",
     "_core/products": "core/test_blas.py ops/test_linalg.py",
     "_core/reduce": "core/test_reduction_loops.py ops/test_reductions.py ops/test_values.py",
-    "_core/sweep": "autograd/test_backward.py autograd/test_hooks.py autograd/test_inplace.py",
+    "_core/sweep": "autograd/test_backward.py autograd/test_hooks.py autograd/test_inplace.py "
+                   "test_memory_leaks.py autograd/test_sweeps_and_memory.py",
     "_core/tensor": "core/test_convert.py autograd/test_inplace.py ops/test_forms.py",
     "_core": "core/test_tiles.py core/test_large_layouts.py ops/test_forms.py ops/test_values.py",
     "autograd": "autograd func",
