@@ -49,7 +49,7 @@ def multilinear_tangent(op, source, tangents):
 
 def elementwise_tangent(op, source, tangents):
     """The sum of each tangent times the derivative for its argument."""
-    return added([rules.product(source, op, i, tangent) for i, tangent in enumerate(tangents)
+    return added([rules.run_rule(source, op, i, tangent, True) for i, tangent in enumerate(tangents)
                   if tangent is not None and op.rules[i] is not None], source)
 
 

@@ -1,7 +1,7 @@
 from tensorlib._core.graph.op cimport Op
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded)
-cdef object run_rule(object source, Op op, int i, object g, bint recorded)
+cpdef object run_rule(object source, Op op, int i, object g, bint recorded)
 cdef object fit(object source, Op op, int i, object grad, bint recorded)
 cdef object value_of(object source, int place, bint recorded)
 cdef tuple facts_of(object source, int i)

@@ -106,19 +106,14 @@ def gradients(source, Op op, wanted, g, bint recorded):
             for i in range(count_inputs(source))]
 
 
-def product(source, Op op, int i, g):
-    """`g` times the derivative of an element-wise operation for input `i`, in either mode."""
-    return run_rule(source, op, i, g, True)
-
-
 def tangent(source, Op op, tuple tangents):
     """What the forward-mode rule that the operation declares gives."""
     cdef Rule rule = op.tangent_rule
     return rule.function(*arguments(rule, op, source, tangents, True))
 
 
-cdef object run_rule(object source, Op op, int i, object g, bint recorded):
-    """The gradient of input `i`, before it is brought to the input's shape and dtype."""
+cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
+    """The gradient of input `i`, before `fit`; an element-wise one takes tangents as well."""
     cdef Rule rule = <Rule>op.rules[i]
     cdef object result
     if rule is None:
