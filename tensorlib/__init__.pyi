@@ -1010,7 +1010,7 @@ def tensor_split(
     """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
     there."""
 
-def tensordot(a: Any, b: Tensor, dims: _Sizes = 2, *, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: _Sizes = 2, *, out: Tensor | None = None) -> Tensor:
     """Products of the elements of two tensors, summed over some dims of both."""
 
 def tile(input: Tensor, *dims: _Sizes) -> Tensor:

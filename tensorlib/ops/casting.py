@@ -15,6 +15,8 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
     if memory_format is not None:
         return [to_format, self, args, memory_format, dtype, device, copy, other]
     if other is not None:
+        if not isinstance(other, Tensor):
+            raise TypeError(f"to: other must be a Tensor, not {type(other).__name__}")
         dtype = other.dtype
     for arg in args:
         if isinstance(arg, Tensor):

@@ -132,7 +132,7 @@ def summed_over(a, b, dims=2):
            errors=refusals((RuntimeError, (2, 3), np.ones((4, 2)), 1),
                            (RuntimeError, (2, 3), np.ones(3), 2),
                            (RuntimeError, (2, 3), np.ones(3), ((0, 1), (0,)))))
-def tensordot(a, b: Tensor, dims=2):
+def tensordot(a: Tensor, b: Tensor, dims=2):
     """Products of the elements of two tensors, summed over some dims of both.
 
     dims: how many, the last of `a` and the first of `b`; or two lists that say which.

@@ -246,7 +246,7 @@ def parts(name, x, cuts, dim, even=False):
     dim = wrap(name, dim, x.ndim)
     size = x.shape[dim]
     if isinstance(cuts, Tensor):
-        cuts = cuts.tolist()
+        cuts = within_memory(name, cuts.tolist)
     if isinstance(cuts, (tuple, list)):
         bounds = [0, *[max(0, min(size, i + size if i < 0 else i)) for i in map(as_int, cuts)],
                   size]
