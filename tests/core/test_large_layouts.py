@@ -11,6 +11,8 @@ from large import POOLS, equal, layouts, shapes, tensor
 
 import tensorlib as tl
 
+pytestmark = pytest.mark.usefixtures("two_threads")     # chunks begin in the middle of rows
+
 NUMBERS = st.sampled_from(sorted(set(POOLS) - {"bool"}))
 FLOATS = st.sampled_from(["float32", "float64"])
 # Of one size and of several: a move of bits must not pass for a cast.
@@ -27,15 +29,6 @@ def operands(n):
     """n layouts whose shapes broadcast to one, each of any dtype of numbers."""
     return st.tuples(shapes(), *[NUMBERS] * n).flatmap(
         lambda drawn: st.tuples(*[layouts(drawn[0], dtype) for dtype in drawn[1:]]))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _two_threads():
-    """Chunks begin in the middle of rows."""
-    before = tl.get_num_threads()
-    tl.set_num_threads(2)
-    yield
-    tl.set_num_threads(before)
 
 
 @MANY

@@ -12,21 +12,14 @@ from large import POOLS, Positions, equal, layouts, shapes, tensor
 
 import tensorlib as tl
 
+pytestmark = pytest.mark.usefixtures("two_threads")     # chunks begin in the middle of rows
+
 DTYPES = st.sampled_from(sorted(POOLS))
 NUMBERS = st.sampled_from(sorted(set(POOLS) - {"bool"}))
 EXACT = ["int32", "int64", "float32", "float64"]       # hold sums of 1,000 products
 REDUCTIONS = {"sum": np.sum, "amax": np.max, "amin": np.min, "any": np.any, "all": np.all,
               "count_nonzero": np.count_nonzero}
 SOME, MANY = settings(max_examples=50), settings(max_examples=120)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _two_threads():
-    """Chunks begin in the middle of rows."""
-    before = tl.get_num_threads()
-    tl.set_num_threads(2)
-    yield
-    tl.set_num_threads(before)
 
 
 @st.composite
