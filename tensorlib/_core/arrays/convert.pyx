@@ -67,6 +67,8 @@ cdef inline bint is_block(object value):
 
     A tensor of one element stands for its number whatever its shape, as in PyTorch.
     """
+    if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
+        return False
     if isinstance(value, Tensor):
         return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
     if isinstance(value, cnp.ndarray):
