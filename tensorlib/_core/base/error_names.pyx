@@ -136,6 +136,7 @@ cdef enum:
 
 cdef PyObject* listed[MAX_LISTED]
 cdef vectorcallfunc entrances[MAX_LISTED]
+cdef int n_listed = 0
 
 
 cdef inline int place_of(PyObject* function) noexcept:
@@ -189,7 +190,7 @@ def name_errors(function, bint for_ever=False):
 
     for_ever: it is the library's, and no function of an operation.
     """
-    global enter
+    global enter, n_listed
     cdef vectorcallfunc found = PyVectorcall_Function(function)
     cdef vectorcallfunc* slot = <vectorcallfunc*>(
         <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
@@ -199,7 +200,9 @@ def name_errors(function, bint for_ever=False):
     if not for_ever and (enter == NULL or found == enter):
         enter = found
         slot[0] = call_named
-    elif for_ever and function.__class__.__name__ == "cython_function_or_method":
+    elif (for_ever and n_listed < MAX_LISTED // 2          # a full table would be searched for ever
+          and function.__class__.__name__ == "cython_function_or_method"):
+        n_listed += 1
         i = place_of(<PyObject*>function)
         listed[i], entrances[i] = <PyObject*>function, found
         Py_INCREF(function)
