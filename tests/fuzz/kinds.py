@@ -84,12 +84,10 @@ def failing_call(rng):
 def is_numpys(error):
     """Whether an error comes from NumPy, which does not stand failing allocations everywhere.
 
-    Its `ufunc.reduce` returns nothing and sets no error, which the interpreter may notice only
-    where the function ends that called it: printing takes the largest element by it.
+    Its `ufunc.reduce` returns nothing and sets no error.
     """
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return ("numpy" in str(error) or "numpy" in last.filename or "np." in (last.line or "")
-            or "elements_text" in (last.line or ""))
+    return ("numpy" in str(error) or "numpy" in last.filename or "np." in (last.line or ""))
 
 
 def run_failing(call):

@@ -8,8 +8,6 @@ import math
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-import numpy as np
-
 from tensorlib._core.arrays.arrays import shown
 from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -71,15 +69,18 @@ def printoptions(**changes):
 
 
 def formatter(values):
-    """The function that writes one element, and the width it needs, for an array of elements."""
+    """The function that writes one element, and the width it needs, for an array of elements.
+
+    Python's own numbers are looked at: so few elements are shown that arrays would be slower.
+    """
+    numbers = values.ravel().tolist()
     if values.dtype.kind != "f":
-        return str, max(len(str(value)) for value in values.ravel().tolist())
-    values = values.astype(np.float64)
-    finite = values[np.isfinite(values) & (values != 0)]
-    if not finite.size:
+        return str, max(len(str(number)) for number in numbers)
+    finite = [number for number in numbers if math.isfinite(number) and number != 0]
+    if not finite:
         return whole, 1
-    smallest, largest = float(np.abs(finite).min()), float(np.abs(finite).max())
-    integral = bool((finite == np.ceil(finite)).all())
+    smallest, largest = min(map(abs, finite)), max(map(abs, finite))
+    integral = all(map(float.is_integer, finite))
     scientific = options.sci_mode
     if scientific is None:
         wide = largest / smallest > 1000 or largest > 1e8
@@ -90,11 +91,11 @@ def formatter(values):
         write = whole
     else:
         write = f"{{:.{options.precision}f}}".format
-    return write, max(len(write(value)) for value in finite.tolist())
+    return write, max(map(len, map(write, finite)))
 
 
 def whole(value):
-    """Whether every value is a whole number."""
+    """A number without digits after the point."""
     return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
 
 
