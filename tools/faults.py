@@ -1,7 +1,7 @@
 """The plausible faults of a source file in Python or Cython: one small change of one line each.
 
-Comments, strings, imports, types and lines that only declare are left alone. There is no parser of
-Cython for Python, so a fault is decided by the tokens around it.
+Comments, strings, imports and lines that only declare are left alone. There is no parser of Cython
+for Python: the tokens decide, and what does not compile is drawn again.
 """
 
 import re
@@ -11,22 +11,21 @@ TOKEN = re.compile(r"""
     (?P<text> [rbf]{0,2}(?:\"\"\"[\s\S]*?\"\"\" | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'))
     | (?P<number> 0[xX][0-9a-fA-F]+ | (?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)
     | (?P<word> [^\W\d]\w*)
+    | (?P<cast> (?<![\w)\]]\ )<[A-Za-z_][\w.]*[\s*]*(?:\[[^\]]*\])?>)
     | (?P<op> \*\*=?|//=?|<<=?|>>=?|->|[-+*/%&|^<>=!:]=|[-+*/%&|^~<>=()\[\]{},:.;@?])
     | (?P<line> (?<!\\)\n)
     | (?P<other> \#[^\n]*|[\s\S])""", re.VERBOSE)
 DECLARES = re.compile(r"(cdef|ctypedef)\s+(extern|struct|enum|packed|union|fused)\b|cdef\s*:")
-LEFT_ALONE = {"import", "from", "cimport", "include", "ctypedef", "class", "global", "nonlocal",
-              "assert"}
+LEFT_ALONE = {"import", "from", "cimport", "include", "ctypedef", "class", "global", "assert"}
 TEST_DATA = {"samples", "edges", "errors", "reference"}     # in a declaration: no fault of it
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
          "*": "+", "/": "*", "//": "/", "%": "//", "<<": ">>", ">>": "<<", "&": "|", "|": "&",
          "^": "&", "**": "*", "+=": "-=", "-=": "+=", "*=": "+=", "|=": "&=", "&=": "|=",
-         "and": "or", "or": "and"}
-OTHER_WORD = {"True": "False", "False": "True", "break": "pass", "continue": "pass", "not": ""}
-ORDERED = {"-", "/", "//", "%", "<<", ">>", "<", "<=", ">", ">=", ",", "=="}
-KEYWORDS = {"return", "and", "or", "not", "in", "is", "if", "else", "elif", "while", "yield",
-            "lambda", "for", "None", "True", "False", "raise"}
-CAST = re.compile(r"(?<![\w)\]])<[A-Za-z_][\w .]*[\s*]*(\[[^\]]*\])?>|(?<=return )<[\w .*]+>")
+         "and": "or", "or": "and", "True": "False", "False": "True", "break": "pass",
+         "continue": "pass", "not": "", "is": "is not"}
+ORDERED = {"-", "/", "//", "%", "<<", ">>", "<", "<=", ">", ">=", ","}
+BINDING = {"and", "or", "not", "in", "is", "else", "for", "None", "True", "False", ".", "*", "/"}
+CLOSING = {")", "]", ",", ":"}
 CALL = re.compile(r"[A-Za-z_][\w.]*(\[[^\]]*\])?\(.*\)$", re.DOTALL)
 STORE = re.compile(r"([A-Za-z_]\w*\s*[-+*/|&^%]=|[A-Za-z_]\w*[.\[][^=(]*\s[-+*/|&^%]?=)[^=]")
 
@@ -74,7 +73,7 @@ def statements(text):
             if found:
                 yield found
             found = []
-        elif match.lastgroup not in ("line", "other"):
+        elif match.lastgroup not in ("line", "other", "cast"):
             depth -= match[0] in (")", "]", "}")
             found.append(Token(match.lastgroup, match[0], *match.span(), depth))
             depth += match[0] in ("(", "[", "{")
@@ -95,63 +94,28 @@ def of_statement(source, tokens):
 
 def of_tokens(text, tokens):
     """An operator, a word, a number or two operands changed."""
-    tokens = list(mutable(text, tokens))
-    loop = any(token.text == "for" for token in tokens)
-    for i, (kind, old, start, stop, _) in enumerate(tokens):
-        before = tokens[i - 1] if i else Token("op", "(", 0, 0, 0)
-        after = tokens[i + 1] if i + 1 < len(tokens) else before
-        binary = before.kind in ("number", "text") or before.text in (")", "]") or (
-            before.kind == "word" and before.text not in KEYWORDS)
+    if tokens[0].text in ("cdef", "cpdef", "def", "@"):         # but for types and signatures
+        equals = [i for i, t in enumerate(tokens) if t.text == "="] or [len(tokens)]
+        tokens = tokens[equals[0]:]
+    data = None                                                 # the depth of data for tests
+    for i, (kind, old, start, stop, depth) in enumerate(tokens):
+        before, after = tokens[i - 1], tokens[min(i + 1, len(tokens) - 1)]
+        if old in TEST_DATA and after.text == "=" and depth:
+            data = depth
+        elif old == "," and depth == data:
+            data = None
+        if data is not None:
+            continue
         if kind == "number":
             yield from ((start, stop, new) for new in other_numbers(old))
-        elif old in OTHER and binary:
+        elif old in OTHER and (old in "- not" or before.kind != "op" or before.text in ")]"):
             yield start, stop, OTHER[old]
-        elif old in OTHER_WORD:
-            yield start, stop, OTHER_WORD[old]
-        elif old == "-":
-            yield start, stop, ""
-        elif old == "is" and after.text != "not":
-            yield stop, stop, " not"
-        elif old == "in" and binary and not loop:
+        elif old == "in" and not any(token.text == "for" for token in tokens):
             yield start, start, "not "
-        elif [t.text for t in tokens[i:i + 4:3]] == ["range", ")"]:
-            yield tokens[i + 3].start, tokens[i + 3].start, " - 1"
-        if old in ORDERED and swappable(tokens[i - 2:i + 3]):
-            middle = text[before.stop:after.start]
-            yield before.start, after.stop, after.text + middle + before.text
-
-
-def swappable(around):
-    """Whether two plain names stand beside an operator or a comma, and nothing binds tighter."""
-    if len(around) < 5:
-        return False
-    outer, x, middle, y, beyond = around
-    return (x.kind == y.kind == "word" and x.text != y.text and not {x.text, y.text} & KEYWORDS
-            and beyond.text in (")", ",", "]", ":")
-            and (outer.text in ("(", ",") and x.depth > 0 if middle.text == ","
-                 else outer.text in ("(", ",", "[", "=", "return", "if", "and", "or")))
-
-
-def mutable(text, tokens):
-    """The tokens of a statement but for types, casts, signatures and data for tests."""
-    first = tokens[0].text
-    if first in ("cdef", "cpdef"):
-        equals = [i for i, t in enumerate(tokens) if t.text == "=" and t.depth == 0]
-        tokens = tokens[equals[0]:] if equals and tokens[-1].text != ":" else []
-    elif first in ("def", "@"):
-        kinds = ("number",) if first == "def" else ()
-        tokens = [token for before, token in zip(tokens, tokens[1:]) if before.text == "="
-                  and (token.text in ("True", "False") or token.kind in kinds)]
-    cast_stop, data_depth = 0, None
-    for token, after in zip(tokens, [*tokens[1:], None]):
-        if token.text == "<" and (cast := CAST.match(text, token.start)):
-            cast_stop = cast.end()
-        if token.text in TEST_DATA and after and after.text == "=" and token.depth:
-            data_depth = token.depth
-        elif token.text == "," and token.depth == data_depth:
-            data_depth = None
-        if token.start >= cast_stop and data_depth is None:
-            yield token
+        around = {token.text for token in tokens[max(i - 2, 0):i + 3]}
+        if (old in ORDERED and before.kind == after.kind == "word" and before.text != after.text
+                and not around & BINDING and {t.text for t in tokens[i + 2:i + 3]} <= CLOSING):
+            yield before.start, after.stop, after.text + text[before.stop:after.start] + before.text
 
 
 def other_numbers(old):
@@ -163,8 +127,6 @@ def other_numbers(old):
     elif "x" in old.lower():
         yield old[:-1] + ("3" if old[-1] != "3" else "5")
     else:
-        mantissa = re.match(r"[\d.]*", old)[0]
-        digits = [i for i, c in enumerate(mantissa) if c.isdigit() and c != "0"]
-        digits = digits or [i for i, c in enumerate(mantissa) if c.isdigit()]
-        i = digits[min(2, len(digits) - 1)]
+        digits = [i for i, c in enumerate(re.match(r"[\d.]*", old)[0]) if c.isdigit()]
+        i = ([i for i in digits if old[i] != "0"] or digits)[:3][-1]
         yield old[:i] + ("3" if old[i] != "3" else "5") + old[i + 1:]
