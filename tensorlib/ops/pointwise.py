@@ -1,6 +1,7 @@
 """Functions of one tensor, element by element."""
 
 import math
+from operator import index as as_int
 
 import numpy as np
 
@@ -385,14 +386,18 @@ def ceil(input):
 
 def to_decimals(input, *, decimals=0):
     """The `convert` of `round`."""
-    return (input,) if decimals == 0 else [rounded_to, input, decimals]
+    return (input,) if type(decimals) is int and decimals == 0 else [rounded_to, input, decimals]
 
 
 def rounded_to(input, decimals):
     """What `round` gives for a number of decimals, which may be negative."""
     if not input.is_floating_point():
         raise RuntimeError(f"round: takes decimals for floating-point dtypes, got {input.dtype}")
-    power = 10.0 ** math.fabs(decimals)
+    try:
+        decimals = as_int(decimals)
+        power = 10.0 ** (decimals if decimals > 0 else -decimals)
+    except (TypeError, OverflowError):
+        raise TypeError(f"round: decimals must be a small int, got {decimals!r}") from None
     return (input * power).round() / power if decimals > 0 else (input / power).round() * power
 
 

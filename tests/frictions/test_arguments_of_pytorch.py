@@ -29,6 +29,11 @@ def test_round_to_decimals():
     assert x.round(decimals=0).tolist() == x.round().tolist()
     with pytest.raises(RuntimeError, match="round: takes decimals for floating"):
         x.int().round(decimals=1)
+    with pytest.raises(TypeError, match="round: input must be a Tensor, not int"):
+        tl.round(2, decimals=1)
+    for decimals in (1.0, object, 10**400):
+        with pytest.raises(TypeError, match="round: decimals must be a small int"):
+            x.round(decimals=decimals)
 
 
 def test_scatter_with_a_value_and_a_reduction():

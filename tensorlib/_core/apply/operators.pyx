@@ -384,7 +384,7 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
         except BaseException as error:
             raise shown(error, convert, kwargs)
         if type(given) is list:
-            return run_instead(<list>given, in_place, out)
+            return run_instead(name, <list>given, in_place, out)
         if in_place and args and given[0] is not args[0]:
             raise RuntimeError(f"{name}: its convert made another of the tensor to be written")
         return call(*given) if out is None else call(*given, out=out)
@@ -416,15 +416,18 @@ cdef inline object call_optioned(Op op, object convert, bint in_place, object a,
             check_count(op.name + "_" * in_place, 2, more, b)
         given = convert(a, b, **{option: value})
         if type(given) is list:
-            return run_instead(<list>given, in_place, out)
+            return run_instead(op.name, <list>given, in_place, out)
         a, b = <tuple>given
     if in_place:
         return call_inplace(op, a, b, more)
     return call_binary(op, a, b, more, out)
 
 
-cdef object run_instead(list given, bint in_place, object out):
-    """Runs another operation, in the form that was called: plain, in place or with `out`."""
+cdef object run_instead(str name, list given, bint in_place, object out):
+    """Runs another operation on a tensor, in the form that was called: plain, in place or with
+    `out`."""
+    if not (isinstance(given[1], Tensor) or stands_in(given[1])):
+        raise TypeError(f"{name}: input must be a Tensor, not {type(given[1]).__name__}")
     function = given[0].inplace if in_place else given[0]
     if out is None:
         return function(*given[1:])
