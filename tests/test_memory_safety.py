@@ -50,6 +50,7 @@ def column(n):
     lambda: column(2**50)[None].tril(),
     lambda: column(2**50).cumsum(0),
     lambda: tl.zeros(0, 3).chunk(2**62),
+    lambda: tl.zeros(0, 3).tensor_split(2**40),
     lambda: column(2**50).split(1),
     lambda: column(2**50).unbind(),
 ])

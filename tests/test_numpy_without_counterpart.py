@@ -287,3 +287,13 @@ def test_every_function_that_takes_tensors_of_a_graph_is_meant_to():
     for function in called:
         with pytest.raises(TypeError, match=f"^numpy.{function.__name__}: "):
             function(x)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, out: np.cumsum(x, out=out), lambda x, out: np.cumprod(x, None, None, out),
+    lambda x, out: np.cumsum(x.numpy(), out=out), lambda x, out: np.multiply.accumulate(x, out=out),
+    lambda x, out: np.maximum.accumulate(x.numpy(), 0, None, out)])
+def test_running_sums_into_a_number_are_refused(call):
+    """NumPy itself reads past the dims of such an `out`."""
+    with pytest.raises(ValueError, match="out must have the input's shape"):
+        call(tl.arange(4), tl.tensor(1))

@@ -1,5 +1,6 @@
 """Going through a graph, by what its nodes say of themselves."""
 
+from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.node import gradient_node
 from tensorlib._core.index.keys import Index
 from tensorlib._core.sweep.python_nodes import payload_of
@@ -13,7 +14,7 @@ def roots_of(name, given):
         given = (given,)
     elif not isinstance(given, (tuple, list)):
         raise TypeError(f"graph.{name}: expected Tensors, got {type(given).__name__}")
-    tensors = tuple(given)
+    tensors = listed(given)
     if not tensors:
         raise ValueError(f"graph.{name}: got no tensors")
     for i, x in enumerate(tensors):

@@ -73,6 +73,11 @@ def as_arrays(value, of_dtype=False):
     return value
 
 
+# With an `out` of no dims NumPy's running sums of a vector read past the dims that it has.
+RUNNING = {"cumsum", "cumprod", "nancumsum", "nancumprod", "cumulative_sum", "cumulative_prod",
+           "accumulate"}
+
+
 def on_arrays(function, args, kwargs, refusal):
     """What NumPy's function gives for arrays that share the memory of the Tensors.
 
@@ -85,6 +90,9 @@ def on_arrays(function, args, kwargs, refusal):
         raise plain(refusal)
     writes = function in WRITERS or function.__name__ == "at"
     out = None if writes else argument_out(function, args, kwargs)
+    if function.__name__ in RUNNING and any(x.ndim == 0 for x in tensors_in(out)):
+        raise ValueError(f"{function.__name__}: out must have the input's shape, not that of a "
+                         "number")
     try:
         result = function(*as_arrays(args, of_dtype), **as_arrays(kwargs, of_dtype))
     except Exception:

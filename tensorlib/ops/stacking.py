@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.base.shape import broadcast_shapes, wrap
+from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite
 from tensorlib.ops.joining import cat, narrow
@@ -258,6 +259,7 @@ def parts(name, x, cuts, dim, even=False):
         if count < 1 or even and size % count:
             raise RuntimeError(f"{name}: can't cut {size} elements of dim {dim} into {count} parts"
                                + (" of one size" if even else ""))
+        check_room(name, count, Tensor.__basicsize__)
         bounds = [i * (size // count) + min(i, size % count) for i in range(count + 1)]
     return tuple(narrow(x, dim, begin, max(0, end - begin))
                  for begin, end in zip(bounds, bounds[1:]))

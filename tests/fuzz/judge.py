@@ -96,6 +96,9 @@ def judged(call):
         return None                              # the arguments themselves are refused
     finally:
         reset()
+    if call[0].startswith("np.") and args and isinstance(args[0], tl.Tensor) and (
+            args[0].ndim and args[0].shape[0] > 10**6):
+        return None                              # where it takes a sequence it goes through all
     before = [snapshot(x) for x in (*args, *kwargs.values())]
     liars.INPUTS.extend((*args, *kwargs.values()))
     raised = None
@@ -147,7 +150,7 @@ def is_numpys(call):
     text = " ".join([call[0], *call[1], *call[2].values()])
     return (call[0].startswith("np.") or "__array" in call[0] or "numpy" in call[0]
             or ".rules[" in call[0] or "np.lib" in text or "tolist" in call[0]
-            or call[0].startswith(("tl.Size", "tl.testing")))
+            or "__reduce" in call[0] or call[0].startswith(("tl.Size", "tl.testing")))
 
 
 def self_of(call):

@@ -7,7 +7,7 @@ new history here.
 from cpython.object cimport PyObject
 
 from tensorlib._core.apply.elementwise cimport apply_into
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
 from tensorlib._core.graph.attached cimport RETAINS, hook_node
@@ -130,7 +130,7 @@ cdef object apply_inplace(Op op, PyObject** args):
         if ndim != x.ndim_ or not fits(x, dims):
             raise RuntimeError(
                 f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
-                f"{tuple([dims[k] for k in range(ndim)])}")
+                f"{sizes_of(ndim, dims)}")
     wanted = wanted and mode().grad
     if not is_plainly_writable(x):
         check_writable(op.name + "_", x, mode().grad)

@@ -6,7 +6,7 @@ from tensorlib._core.apply.elementwise cimport apply_into
 from tensorlib._core.apply.inplace cimport check_writable, fits
 from tensorlib._core.arrays.operands cimport as_tensors
 from tensorlib._core.base.dtypes cimport KIND
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, replace, requires_grad
@@ -51,7 +51,7 @@ cdef Tensor target_for(str name, list tensors, Tensor out, int ndim, const Py_ss
     if out.numel_:
         raise RuntimeError(
             f"{name}: out has shape {tuple(out.shape)} but the result has shape "
-            f"{tuple([dims[d] for d in range(ndim)])}; pass an empty tensor to have it resized")
+            f"{sizes_of(ndim, dims)}; pass an empty tensor to have it resized")
     return new_tensor(out.type, ndim, dims)
 
 

@@ -42,6 +42,7 @@ cdef int refuse_place(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
 cdef Py_ssize_t add_sizes(str name, Py_ssize_t a, Py_ssize_t b) except -1
 
 cdef object make_size(int ndim, const Py_ssize_t* dims)
+cdef tuple sizes_of(int ndim, const Py_ssize_t* dims)
 cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1
 cdef tuple items(object sequence, Py_ssize_t most)
 cdef int parse_shape(str name, object given, Py_ssize_t* dims) except -1

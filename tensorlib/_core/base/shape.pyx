@@ -2,6 +2,8 @@
 
 from math import prod
 
+from libc.string cimport memcpy
+
 from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.ref cimport Py_INCREF
@@ -45,14 +47,25 @@ class Size(tuple):
 
 
 cdef object make_size(int ndim, const Py_ssize_t* dims):
-    """The sizes as a `Size`, filled in place as tuples are."""
+    """The sizes as a `Size`, filled in place as tuples are.
+
+    They are copied first: the collector may run where a tuple is made, and with it any code, which
+    may give the tensor other sizes.
+    """
+    cdef Py_ssize_t kept[MAX_NDIM]
+    memcpy(kept, dims, ndim * sizeof(Py_ssize_t))
     cdef object size = PyType_GenericAlloc(Size, ndim), item
     cdef int d
     for d in range(ndim):
-        item = dims[d]
+        item = kept[d]
         Py_INCREF(item)
         PyTuple_SET_ITEM(size, d, item)
     return size
+
+
+cdef tuple sizes_of(int ndim, const Py_ssize_t* dims):
+    """Sizes or strides as a plain tuple, for messages."""
+    return tuple(make_size(ndim, dims))
 
 
 cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
@@ -70,7 +83,7 @@ cdef Py_ssize_t count(str name, int ndim, const Py_ssize_t* dims) except -1:
 
 cdef int refuse_size(str name, int ndim, const Py_ssize_t* dims) except -1:
     """Raises for sizes that no tensor has. Without a name the operation adds its own."""
-    cdef list sizes = [dims[i] for i in range(ndim)]
+    cdef list sizes = list(sizes_of(ndim, dims))
     if name:
         name += ": "
     if min(sizes) < 0:
@@ -82,8 +95,8 @@ cdef int refuse_place(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
                       Py_ssize_t nbytes) except -1:
     """Raises for a view that would leave its storage."""
     raise RuntimeError(
-        f"a view of sizes {[dims[d] for d in range(ndim)]} and strides "
-        f"{[steps[d] for d in range(ndim)]} does not lie in the {nbytes} bytes of its storage; was "
+        f"a view of sizes {list(sizes_of(ndim, dims))} and strides "
+        f"{list(sizes_of(ndim, steps))} does not lie in the {nbytes} bytes of its storage; was "
         "the tensor changed while it was read?")
 
 
@@ -223,8 +236,8 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
         size_b = b[d - ndim + ndim_b] if d >= ndim - ndim_b else 1
         if size_a != size_b and size_a != 1 and size_b != 1:
             raise RuntimeError(
-                f"{name}: shapes {tuple([a[i] for i in range(ndim_a)])} and "
-                f"{tuple([b[i] for i in range(ndim_b)])} do not broadcast: the sizes "
+                f"{name}: shapes {sizes_of(ndim_a, a)} and "
+                f"{sizes_of(ndim_b, b)} do not broadcast: the sizes "
                 f"{size_a} and {size_b} at dim {d} must match, or one of them be 1")
         dims[d] = size_b if size_a == 1 else size_a
     return ndim

@@ -5,7 +5,7 @@ from tensorlib._core.apply.inplace cimport (
 )
 from tensorlib._core.arrays.operands cimport operand, refuse_shared_write
 from tensorlib._core.base.dtypes cimport KIND
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport untracked
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
@@ -39,7 +39,7 @@ cdef int write(str name, Tensor x, Tensor source) except -1:
         if ndim != x.ndim_ or dims[d] != x.dims[d]:
             raise RuntimeError(
                 f"{name}: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
-                f"{tuple([dims[k] for k in range(ndim)])}")
+                f"{sizes_of(ndim, dims)}")
     histories = histories_of(x, source)
     copy_into(x, packed_copy(source, source.type) if may_overlap(source, x) else source)
     overwritten(x, histories)

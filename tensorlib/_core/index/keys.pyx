@@ -25,7 +25,7 @@ from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.index.basic cimport (
     ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, settled,
@@ -388,7 +388,7 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     if y is None:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-            f"indexing result of shape {[dims[d] for d in range(ndim)]}")
+            f"indexing result of shape {list(sizes_of(ndim, dims))}")
     if may_overlap(view, y):
         values = packed_copy(values, values.type)
         y = expanded(values, ndim, dims)

@@ -5,7 +5,7 @@ All of it is raw, outside the graph.
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.base.shape cimport (
-    MAX_NDIM, count, items, parse_shape, row_major, settled, wrap_dim,
+    MAX_NDIM, count, items, parse_shape, row_major, settled, sizes_of, wrap_dim,
 )
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport sum_to
@@ -53,7 +53,7 @@ cdef Tensor reshaped(str name, Tensor x, int ndim, Py_ssize_t* dims, bint may_co
         raise RuntimeError(
             f"{name}: view size is not compatible with input tensor's size and stride: "
             f"{tuple(x.shape)} with strides {x.stride()} can't be seen as "
-            f"{tuple([dims[d] for d in range(ndim)])} without a copy; use reshape")
+            f"{sizes_of(ndim, dims)} without a copy; use reshape")
     result = packed_copy(x, x.type)
     row_major(ndim, dims, steps)
     return new_view(result, ndim, dims, steps, result.data_pointer)
@@ -69,7 +69,7 @@ cdef int infer_size(str name, Tensor x, int ndim, Py_ssize_t* dims) except -1:
         elif dims[d] < 0:
             raise RuntimeError(
                 f"{name}: only one dimension can be inferred and the others must be 0 or more, got "
-                f"{[dims[k] for k in range(ndim)]}")
+                f"{list(sizes_of(ndim, dims))}")
     if free >= 0:
         dims[free] = 1
     known = count(name, ndim, dims)
@@ -162,7 +162,7 @@ cdef Tensor expanded(str name, Tensor x, int ndim, const Py_ssize_t* dims):
                     raise RuntimeError(
                         f"{name}: the expanded size of the tensor ({dims[d]}) must match the "
                         f"existing size ({x.dims[d - new]}) at non-singleton dimension {d}. "
-                        f"Target sizes: {[dims[i] for i in range(ndim)]}. "
+                        f"Target sizes: {list(sizes_of(ndim, dims))}. "
                         f"Tensor sizes: {list(x.shape)}")
                 steps[d] = 0
         if sizes[d] < 0:
@@ -406,7 +406,7 @@ def sum_to_size(Tensor x, size):
     cdef int ndim = parse_shape("sum_to_size", size, dims), d
     for d in range(ndim):
         if ndim > x.ndim_ or (dims[d] != 1 and dims[d] != x.dims[x.ndim_ - ndim + d]):
-            wanted = tuple([dims[d] for d in range(ndim)])
+            wanted = sizes_of(ndim, dims)
             raise RuntimeError(f"sum_to_size: a tensor of sizes {wanted} does not broadcast to the "
                                f"input's {tuple(x.shape)}")
     return sum_to("sum_to_size", x, ndim, dims)

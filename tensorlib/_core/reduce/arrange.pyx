@@ -2,7 +2,7 @@
 the kernels reduce over n."""
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
-from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
@@ -191,7 +191,7 @@ cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
     if extra < 0:
         raise RuntimeError(
             f"backward: the gradient rule of {name} returned shape {tuple(g.shape)}, which doesn't "
-            f"reduce to the input's {tuple([dims[d] for d in range(ndim)])}")
+            f"reduce to the input's {sizes_of(ndim, dims)}")
     if n == 0:
         return new_view(g, ndim, dims, g.steps, g.data_pointer)
     summed = cast(fold(SUM, cast(g, computed), n, reduced, False, computed), g.type)
@@ -246,7 +246,7 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
     if not fits:
         raise RuntimeError(
             f"backward: a gradient of shape {tuple(g.shape)} is not that of a reduction of "
-            f"{tuple([dims[d] for d in range(ndim)])} over {n_reduced} dims")
+            f"{sizes_of(ndim, dims)} over {n_reduced} dims")
     if n_reduced == ndim and numel <= FILLED:
         out = new_tensor(g.type, ndim, dims)
         find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)

@@ -18,7 +18,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, default_float,
     dtype_object, from_numpy_dtype,
 )
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 import numpy as np
 
@@ -273,7 +273,10 @@ def item(Tensor self):
 
 def tolist(Tensor self):
     """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
-    return read_list(self, 0, self.data_pointer) if self.ndim_ else element(self)
+    if self.ndim_ == 0:
+        return element(self)
+    self = alias(self)           # where a list is made the collector may run, and with it any code
+    return read_list(self, 0, self.data_pointer)
 
 
 def __complex__(Tensor self):

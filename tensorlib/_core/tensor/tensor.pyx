@@ -17,7 +17,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
 from tensorlib._core.base.shape cimport (
-    make_size, reach, refuse_place, refuse_size, settled, widen, wrap_dim,
+    make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
 )
 from tensorlib._core.base.storage cimport (
     Storage, allocate, first_version, holds, retire, untracked,
@@ -83,9 +83,8 @@ cdef class Tensor:
 
     def stride(self, dim=None):
         """The steps between elements along each dim, in elements, or the step of one dim."""
-        cdef int d
         if dim is None:
-            return tuple([self.steps[d] for d in range(self.ndim_)])
+            return sizes_of(self.ndim_, self.steps)
         dim = settled(dim)
         return self.steps[wrap_dim("stride", dim, self.ndim_)]
 
