@@ -52,6 +52,8 @@ def column(n):
     lambda: tl.zeros(0, 3).chunk(2**62),
     lambda: tl.zeros(0, 3).tensor_split(2**40),
     lambda: column(2**50).split(1),
+    lambda: tl.zeros(0, 3).split(tl.zeros(1, dtype=tl.int64).expand(2**40)),
+    lambda: tl.hstack(column(2**40)),
     lambda: column(2**50).unbind(),
 ])
 def test_sizes_beyond_memory_are_refused(call):

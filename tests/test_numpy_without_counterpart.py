@@ -297,3 +297,11 @@ def test_running_sums_into_a_number_are_refused(call):
     """NumPy itself reads past the dims of such an `out`."""
     with pytest.raises(ValueError, match="out must have the input's shape"):
         call(tl.arange(4), tl.tensor(1))
+
+
+def test_an_error_that_numpy_goes_on_after_is_raised():
+    """NumPy alone gives a SystemError."""
+    for call in (lambda: np.put(tl.zeros(8), tl.tensor([1]), 1.0, 5),
+                 lambda: np.take(tl.zeros(1, dtype=tl.int64), (0,), 2, mode=65)):
+        with pytest.raises(ValueError, match="axis 2|clipmode"):
+            call()

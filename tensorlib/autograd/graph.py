@@ -4,7 +4,6 @@ import functools
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from tensorlib._core.base.shape import listed
 from tensorlib._core.create.overwrite import _count_write
 from tensorlib._core.graph.held import RemovableHandle
 from tensorlib._core.graph.modes import _set_packing
@@ -12,7 +11,7 @@ from tensorlib._core.graph.node import Node
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.sweep.sweep import current_sweep, is_reached, is_running
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.outside import members
 
 # ---- places of gradients -------------------------------------------------------------------------
 
@@ -96,7 +95,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     if mode not in ("all", "any"):
         raise ValueError(f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but "
                          f"got {mode!r}")
-    tensors = within_memory("register_multi_grad_hook", lambda: listed(tensors))
+    tensors = members("register_multi_grad_hook", tensors)
     arrived = {}                                        # gradients, by the number of the sweep
 
     def arrived_now():

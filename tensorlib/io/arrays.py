@@ -95,10 +95,12 @@ def on_arrays(function, args, kwargs, refusal):
                          "number")
     try:
         result = function(*as_arrays(args, of_dtype), **as_arrays(kwargs, of_dtype))
-    except Exception:
-        if isinstance(refusal, NotTaken):
-            raise
-        raise refusal from None
+    except Exception as error:
+        if not isinstance(refusal, NotTaken):
+            raise refusal from None
+        if isinstance(error, SystemError) and error.__cause__ is not None:
+            raise error.__cause__ from None      # NumPy went on after an error
+        raise
     finally:
         for x in tensors_in((args[:1], () if args else kwargs) if writes else out):
             _count_write(x)

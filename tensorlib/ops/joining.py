@@ -9,7 +9,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite, op
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.outside import members, within_memory
 from tensorlib.ops.samples import given, given_sequences, refusals
 
 # ---- one part ------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def sizes_of_pieces(wanted, size, dim):
         check_room("split", size // max(wanted, 1), Tensor.__basicsize__)
         return [min(wanted, size - start) for start in range(0, size, wanted)] if size else [0]
     try:
-        sizes = [as_int(n) for n in wanted]
+        sizes = [as_int(n) for n in members("split", wanted)]
     except TypeError:
         raise TypeError(
             f"split: expects an int or a sequence of ints, got {wanted!r}") from None

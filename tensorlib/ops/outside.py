@@ -5,7 +5,8 @@ import functools
 import numpy as np
 
 from tensorlib._core.arrays.convert import as_tensor
-from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.base.shape import listed
+from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.graph.modes import _set_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 
@@ -43,3 +44,10 @@ def within_memory(name, make):
         return make()
     except MemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None
+
+
+def members(name, sequence):
+    """The items of a sequence, or the rows of a tensor, as a tuple. Raises: OutOfMemoryError."""
+    if isinstance(sequence, Tensor) and sequence.ndim:
+        check_room(name, sequence.shape[0], Tensor.__basicsize__)
+    return within_memory(name, lambda: listed(sequence))

@@ -9,7 +9,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite
 from tensorlib.ops.joining import cat, narrow
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.outside import members, within_memory
 from tensorlib.ops.samples import given, refusals
 
 
@@ -149,7 +149,7 @@ def stacked(function):
 
 def several(name, tensors):
     """The tensors of a sequence. Raises: RuntimeError where there is none, TypeError."""
-    tensors = unpacked(name, (within_memory(name, lambda: tuple(tensors)),))
+    tensors = unpacked(name, (members(name, tensors),))
     if not tensors:
         raise RuntimeError(f"{name}: expects a non-empty sequence of Tensors")
     return tensors

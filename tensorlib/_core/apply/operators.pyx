@@ -366,11 +366,8 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
     def function(*args, **kwargs):
         cdef object out = None, given
         cdef Py_ssize_t count = len(<tuple>args)
-        if not kwargs:
-            if count == most and not checks:
-                return call(*args)
-            if count == 1 and alone is not None:
-                return alone((<tuple>args)[0])
+        if not kwargs and count == most and not checks:
+            return call(*args)
         if count > most or not kwargs and count < least:
             bound = "" if least == most else "at least " if count < least else "at most "
             raise TypeError(f"{name}: takes {bound}{least if count < least else most} arguments, "
@@ -388,7 +385,13 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
         if in_place and args and given[0] is not args[0]:
             raise RuntimeError(f"{name}: its convert made another of the tensor to be written")
         return call(*given) if out is None else call(*given, out=out)
-    return function
+
+    def function_or_alone(first=..., /, *args, **kwargs):
+        if first is ...:
+            return function(**kwargs)
+        return function(first, *args, **kwargs) if args or kwargs else alone(first)
+
+    return function if alone is None else function_or_alone
 
 
 OPTIONS = ("alpha", "rounding_mode")       # what `make_optioned` knows
@@ -436,40 +439,48 @@ cdef object run_instead(str name, list given, bint in_place, object out):
 
 def make_general(Op op):
     """For operations that are not element-wise: checks the tensors, runs `forward`, records."""
-    cdef int n = op.n_args
-    cdef bint variadic = op.variadic
-    def function(*args, **kwargs):
-        cdef int i
-        if len(args) < n:
-            args = by_position(op, args, kwargs)
-        if variadic:
-            tensors = tuple_of(op, args[0])
-            args = (tensors,) if len(args) == 1 else (tensors,) + args[1:]
-            if not all_tensors(<tuple>args[0]):
+    if op.variadic:
+        def function(first=..., /, *args, **kwargs):
+            if first is ...:
+                first = by_position(op, (), kwargs)[0]
+            tensors = tuple_of(op, first)
+            args = (tensors, *args) if args else (tensors,)
+            if not all_tensors(<tuple>tensors):
                 done = stand_in(op, args, kwargs)
                 if done is not NotImplemented:
                     return done
-                check_sequence(op, <tuple>args[0])
-        else:
-            for i in range(n):
+                check_sequence(op, <tuple>tensors)
+            return run_general(op, args, kwargs)
+    else:
+        def function(*args, **kwargs):
+            cdef int i
+            if len(args) < op.n_args:
+                args = by_position(op, args, kwargs)
+            for i in range(op.n_args):
                 if not isinstance(args[i], Tensor):
                     done = stand_in(op, args, kwargs)
                     if done is not NotImplemented:
                         return done
                     args = convert_arguments(op, args)
                     break
-        if kwargs and "out" in kwargs:
-            if not op.takes_out:
-                raise TypeError(f"{op.name}: takes no out")
-            out = kwargs.pop("out")
-            if out is not None:
-                return store_results(op.name, tuple(args[0]) if variadic else args,
-                                     op.forward(*args, **kwargs), out)
-        try:
-            return apply_general(op, args, kwargs)
-        except BaseException as error:
-            raise shown(error, op.function, kwargs)
+            return run_general(op, args, kwargs)
     return function
+
+
+cdef object run_general(Op op, tuple args, dict kwargs):
+    """Runs and records an operation, or stores what it gives in `out`."""
+    cdef object out
+    if kwargs and "out" in kwargs:
+        if not op.takes_out:
+            raise TypeError(f"{op.name}: takes no out")
+        out = kwargs.pop("out")
+        if out is not None:
+            return store_results(op.name, <tuple>args[0] if op.variadic else args,
+                                 op.forward(*args, **kwargs), out)
+    try:
+        return apply_general(op, args, kwargs)
+    except BaseException as error:
+        raise shown(error, op.function, kwargs)
 
 
 cdef object store_results(str name, tuple inputs, object result, object out):

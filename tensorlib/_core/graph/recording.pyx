@@ -18,6 +18,7 @@ from tensorlib._core.base.storage import OutOfMemoryError
 cdef extern from "Python.h":
     ctypedef struct TupleItems "PyTupleObject":
         PyObject** ob_item
+    object PyObject_Vectorcall(object function, PyObject** args, size_t n, PyObject* names)
 
 cdef extern from * nogil:
     int __builtin_popcount(unsigned int bits)
@@ -89,7 +90,11 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
     """Runs any other operation on canonical arguments (tensors first) and records it."""
     cdef object out
     try:
-        out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+        if kwargs:
+            out = op.forward(*args, **kwargs)
+        else:
+            out = PyObject_Vectorcall(op.forward, (<TupleItems*><PyObject*>args).ob_item, len(args),
+                                      NULL)
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op.name}: {error}") from None
     if mode().grad and op.differentiable:

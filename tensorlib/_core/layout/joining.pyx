@@ -1,11 +1,12 @@
 """Tensors joined into one: raw, outside the graph."""
 
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, count, settled, times, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, settled, times, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport copy_into
@@ -23,38 +24,43 @@ cdef bint is_nothing(Tensor x) noexcept:
 def cat(tuple tensors, dim=0):
     """The tensors joined along `dim`: a new tensor. Vectors of no elements join with anything."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int along, d, dtype
+    cdef int along = 0, dtype
     cdef Tensor x, first = None
     if not tensors:
         raise RuntimeError("cat: expects a non-empty sequence of Tensors")
     dim = settled(dim)
     dtype = (<Tensor>tensors[0]).type
     for x in tensors:
-        dtype = promote(dtype, x.type)
+        if x.type != dtype:
+            dtype = promote(dtype, x.type)
         if x.ndim_ == 0:
             raise RuntimeError("cat: zero-dimensional tensors cannot be concatenated; use stack")
-        if first is None and not is_nothing(x):
-            first = x
-    if first is None:
-        first = <Tensor>tensors[0]
-    along = wrap_dim("cat", dim, first.ndim_)
-    for d in range(first.ndim_):
-        dims[d] = first.dims[d]
-    dims[along] = 0
-    for x in tensors:
         if is_nothing(x):
             continue
-        for d in range(x.ndim_ if x.ndim_ == first.ndim_ else 0):
-            if d != along and x.dims[d] != first.dims[d]:
-                break
-        else:
-            if x.ndim_ == first.ndim_:
-                dims[along] = add_sizes("cat", dims[along], x.dims[along])
-                continue
-        raise RuntimeError(
-            f"cat: sizes of tensors must match except in dimension {along}: expected "
-            f"{list(first.shape)}, got {list(x.shape)}")
-    return joined("cat", tensors, first.ndim_, dims, along, dtype)
+        if first is None:
+            first = x
+            along = wrap_dim("cat", dim, x.ndim_)
+            memcpy(dims, x.dims, x.ndim_ * sizeof(Py_ssize_t))
+            continue
+        if not fits_beside(x, first, along):
+            raise RuntimeError(
+                f"cat: sizes of tensors must match except in dimension {along}: expected "
+                f"{list(first.shape)}, got {list(x.shape)}")
+        dims[along] = add_sizes("cat", dims[along], x.dims[along])
+    if first is None:                # nothing but nothing
+        first = <Tensor>tensors[0]
+        along = wrap_dim("cat", dim, 1)
+        dims[0] = 0
+    return joined(tensors, first.ndim_, dims, along, dtype)
+
+
+cdef bint fits_beside(Tensor x, Tensor y, int along) noexcept:
+    """Whether two tensors have the same sizes but for those of one dim."""
+    cdef int d
+    for d in range(y.ndim_):
+        if x.ndim_ != y.ndim_ or (d != along and x.dims[d] != y.dims[d]):
+            return False
+    return True
 
 
 def stack(tuple tensors, dim=0):
@@ -79,7 +85,7 @@ def stack(tuple tensors, dim=0):
     for d in range(first.ndim_):
         dims[d + (d >= along)] = first.dims[d]
     dims[along] = len(tensors)
-    return joined("stack", tensors, first.ndim_ + 1, dims, along, dtype)
+    return joined(tensors, first.ndim_ + 1, dims, along, dtype)
 
 
 cdef struct Blocks:
@@ -138,31 +144,28 @@ cdef bint join_several(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t s
     return True
 
 
-cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, int along, int dtype):
+cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, int dtype):
     """A new tensor of these sizes, filled from the tensors one after the other along a dim.
 
     A tensor has one dim less where each has one place of a new dim.
     """
     cdef Py_ssize_t part[MAX_NDIM]
-    cdef Py_ssize_t start = 0, outer = 1, inner, d
-    cdef Tensor x, out
+    cdef Py_ssize_t start = 0, outer = 1, inner, size, d
+    cdef Tensor x, out = new_tensor(dtype, ndim, dims)
     cdef Blocks blocks
     cdef char* target
     cdef int era
-    count(name, ndim, dims)
-    out = new_tensor(dtype, ndim, dims)
     inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
-    for d in range(ndim):
-        part[d] = dims[d]
-        outer *= dims[d] if d < along else 1
+    for d in range(along):
+        outer *= dims[d]
     if out.numel_ and join_several(tensors, out, outer, dims[along] * inner):
         return out
     for x in tensors:
         if x.numel_ == 0:
             continue
-        part[along] = x.dims[along] if x.ndim_ == ndim else 1
+        size = x.dims[along] if x.ndim_ == ndim else 1
         target = out.data_pointer + start * inner
-        blocks.nbytes = part[along] * inner
+        blocks.nbytes = size * inner
         if x.packed and x.type == dtype and (outer > 1 or blocks.nbytes <= GRAIN):
             blocks.x, blocks.y, blocks.step = x.data_pointer, target, dims[along] * inner
             if times(outer, blocks.nbytes) <= GRAIN:
@@ -173,8 +176,10 @@ cdef Tensor joined(str name, tuple tensors, int ndim, const Py_ssize_t* dims, in
                     parallel_for(copy_range, &blocks, outer, GRAIN // max(blocks.nbytes, 1) + 1)
                 work_ends(era)
         else:
+            memcpy(part, dims, ndim * sizeof(Py_ssize_t))
+            part[along] = size
             fill(new_view(out, ndim, part, out.steps, target), x, along)
-        start += part[along]
+        start += size
     return out
 
 

@@ -4,7 +4,7 @@ the kernels reduce over n."""
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, SUM, reduce_run
+from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -27,7 +27,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     if out.numel_ == 0:
         return out
     cdef int status, era
-    if x.numel_ < 16384:
+    if x.numel_ < RELEASE_GIL:
         status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
     else:
         era = work_begins()

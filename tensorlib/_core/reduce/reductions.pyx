@@ -22,8 +22,8 @@ from tensorlib._core.reduce.arrange cimport (
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD, SOFTMAX,
-    SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_backward_run, rows_run, scan_run,
+    ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
+    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_run, scan_run,
     squares_run,
 )
 from tensorlib._core.tensor.tensor cimport (
@@ -262,10 +262,13 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     places = new_like(values, INT64)
     if values.numel_:
         data, to, at = x.data_pointer, values.data_pointer, <int64_t*>places.data_pointer
-        era = work_begins()
-        with nogil:
+        if x.numel_ < RELEASE_GIL:
             status = index_run(kind, dtype, data, to, at, sizes[0], sizes[1], sizes[2])
-        work_ends(era)
+        else:
+            era = work_begins()
+            with nogil:
+                status = index_run(kind, dtype, data, to, at, sizes[0], sizes[1], sizes[2])
+            work_ends(era)
         check_status(status, x)
     return cast(values, input.type), places
 
@@ -365,12 +368,13 @@ cdef int run_rows(int kind, Tensor x, Tensor g, Tensor out, Py_ssize_t rows,
     cdef const char* from_ = x.data_pointer
     cdef const char* grad = NULL if g is None else g.data_pointer
     cdef char* to = out.data_pointer
-    cdef int dtype = x.type, era = work_begins()
+    cdef int dtype = x.type, era
+    if x.numel_ < RELEASE_GIL:
+        rows_run(kind, dtype, grad, from_, to, rows, n)
+        return 0
+    era = work_begins()
     with nogil:
-        if grad == NULL:
-            rows_run(kind, dtype, from_, to, rows, n)
-        else:
-            rows_backward_run(kind, dtype, grad, from_, to, rows, n)
+        rows_run(kind, dtype, grad, from_, to, rows, n)
     return work_ends(era)
 
 

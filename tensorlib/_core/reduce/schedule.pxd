@@ -27,6 +27,7 @@ cdef enum:  # row kinds
 cdef enum:
     NO_LOOP = -1
     NO_MEMORY = -2
+    RELEASE_GIL = 16384      # elements from which on the callers release the GIL
 
 cdef int reduce_run(int kind, int dtype, const char* x, char* y,
                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
@@ -37,11 +38,8 @@ cdef int squares_run(int dtype, const char* x, const char* c, char* y,
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
 
-cdef int rows_run(int kind, int dtype, const char* x, char* y,
-                  Py_ssize_t rows, Py_ssize_t n) noexcept nogil
-
-cdef int rows_backward_run(int kind, int dtype, const char* g, const char* out, char* y,
-                           Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py_ssize_t rows,
+                  Py_ssize_t n) noexcept nogil
 
 cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_t n,
                   Py_ssize_t inner) noexcept nogil

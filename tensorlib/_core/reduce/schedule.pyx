@@ -213,20 +213,10 @@ ctypedef struct Rows:
     Py_ssize_t n, itemsize, y_row  # y_row: bytes of a row of y
 
 
-cdef int rows_run(int kind, int dtype, const char* x, char* y,
-                  Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
-    """y := softmax, log_softmax (rows, n) or logsumexp (rows) of each row of x (rows, n)"""
-    return run_all_rows(kind, dtype, NULL, x, y, rows, n)
-
-
-cdef int rows_backward_run(int kind, int dtype, const char* g, const char* out, char* y,
-                           Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
-    """y := gradient of softmax or log_softmax, from g and the result, all (rows, n)"""
-    return run_all_rows(kind, dtype, g, out, y, rows, n)
-
-
-cdef int run_all_rows(int kind, int dtype, const char* g, const char* x, char* y,
-                      Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py_ssize_t rows,
+                  Py_ssize_t n) noexcept nogil:
+    """y := softmax, log_softmax (rows, n) or logsumexp (rows) of each row of x (rows, n); with `g`
+    the gradient of one of the first two, `x` being the result."""
     cdef Rows work
     work.loop = row_loops[kind][dtype]
     if work.loop == NULL:
