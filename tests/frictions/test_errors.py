@@ -125,6 +125,10 @@ def test_a_rule_in_the_manner_of_autograd_is_told_how_rules_are_written_here():
     (lambda: X.addmm(X, X, bta=1), "addmm", "beta"), (lambda: X.to(dtpe=1), "to", "dtype"),
     (lambda: grad(tl.sum, argnum=1), "grad", "argnums"),
     (lambda: tl.full((2,), 1.0, dtyp=1), "full", "dtype"),
+    (lambda: tl.zeros(2, 3, dtyp=1), "zeros", "dtype"), (lambda: tl.rand(2, sizes=3), "rand", "size"),
+    (lambda: X.backward(retain=True), "backward", "retain_graph"),
+    (lambda: X.requires_grad_(require_grad=True), "requires_grad_", "requires_grad"),
+    (lambda: X.numpy(forc=True), "numpy", "force"),
 ])
 def test_an_unknown_keyword_is_refused_with_the_nearest_argument(call, function, nearest):
     with pytest.raises(TypeError, match=rf"{function}\(\) got an unexpected keyword argument "

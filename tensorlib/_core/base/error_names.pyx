@@ -14,6 +14,7 @@ from cpython.exc cimport (
 )
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 import inspect
 import os
@@ -27,6 +28,11 @@ cdef extern from "Python.h":
     struct CallableType "_typeobject":
         Py_ssize_t tp_vectorcall_offset
     CallableType* Py_TYPE(object value)
+    Py_ssize_t PyVectorcall_NARGS(size_t n)
+    void* PyCFunction_GET_FUNCTION(PyObject* function)
+    PyObject* PyCFunction_GET_SELF(PyObject* function)
+
+ctypedef object (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs)
 
 # Where our code is: Cython's frames have the path of the source as it was built.
 cdef tuple OWN = (os.path.dirname(_compiled.__file__) + os.sep, "tensorlib/_core/",
@@ -81,7 +87,9 @@ cdef int explain(error, function, given) except -1:
     cdef str text = str(error), name = function.__name__
     found = UNKNOWN.match(text)
     if found and found[1] in ("function", name):
-        names = [p for p in parameters(function) if p not in given or p == found[2]]
+        names = [p for p, one in parameters(function).items()
+                 if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+                 and p not in ("self", *given)]
         near = nearest(found[2], names)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else (
             f"it takes {', '.join(names)}" if names else "")
@@ -163,6 +171,37 @@ cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
     return result
 
 
+cdef PyObject* call_by_tuple(PyObject* function, PyObject** args, size_t n,
+                             PyObject* names) noexcept:
+    """How functions that begin with `*sizes` are entered: Cython gives them no other way than by a
+    tuple and a dict."""
+    try:
+        result = by_tuple(function, args, PyVectorcall_NARGS(n), names)
+    except BaseException as error:
+        PyErr_SetObject(type(error), error)
+        replace_error(function, names)
+        return NULL
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef object by_tuple(PyObject* function, PyObject** args, Py_ssize_t n, PyObject* names):
+    cdef with_keywords run = <with_keywords>PyCFunction_GET_FUNCTION(function)
+    cdef PyObject* self = PyCFunction_GET_SELF(function)
+    cdef tuple given = PyTuple_New(n)
+    cdef dict named
+    cdef Py_ssize_t i
+    for i in range(n):
+        Py_INCREF(<object>args[i])
+        PyTuple_SET_ITEM(given, i, <object>args[i])
+    if names == NULL:
+        return run(self, <PyObject*>given, NULL)
+    named = {}
+    for i, name in enumerate(<tuple><object>names):
+        named[name] = <object>args[n + i]
+    return run(self, <PyObject*>given, <PyObject*>named)
+
+
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
     """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
     if PyErr_ExceptionMatches(MemoryError):
@@ -191,17 +230,20 @@ def name_errors(function, bint for_ever=False):
     for_ever: it is the library's, and no function of an operation.
     """
     global enter, n_listed
+    if function.__class__.__name__ != "cython_function_or_method":
+        return function
     cdef vectorcallfunc found = PyVectorcall_Function(function)
     cdef vectorcallfunc* slot = <vectorcallfunc*>(
         <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
     cdef int i
-    if found == NULL or found == call_named or found == call_listed:
+    if found == call_named or found == call_listed or found == call_by_tuple:
         return function
-    if not for_ever and (enter == NULL or found == enter):
+    if found == NULL:
+        slot[0] = call_by_tuple
+    elif not for_ever and (enter == NULL or found == enter):
         enter = found
         slot[0] = call_named
-    elif (for_ever and n_listed < MAX_LISTED // 2          # a full table would be searched for ever
-          and function.__class__.__name__ == "cython_function_or_method"):
+    elif for_ever and n_listed < MAX_LISTED // 2:   # a full table would be searched for ever
         n_listed += 1
         i = place_of(<PyObject*>function)
         listed[i], entrances[i] = <PyObject*>function, found

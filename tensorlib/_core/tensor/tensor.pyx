@@ -27,6 +27,8 @@ from tensorlib._core.base.upcalls cimport (
     SUB, TRUEDIV, XOR, upcalls,
 )
 
+from tensorlib._core.base.error_names import name_errors
+
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
     int PyObject_GenericSetAttr(object x, object name, object value) except -1
@@ -490,4 +492,4 @@ def attach(str name, object function):
     `io` theirs when they are imported. Nothing in the core calls them: for that there is the table
     of upcalls.
     """
-    attach_to(Tensor, name, function)
+    attach_to(Tensor, name, name_errors(function, True))
