@@ -1,4 +1,7 @@
-"""The hypothesis profile of all tests."""
+"""What holds for all tests: the hypothesis profile, and a garbage collector with less to go through.
+"""
+
+import gc
 
 from hypothesis import HealthCheck, settings
 
@@ -10,3 +13,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tensorlib")
+
+
+def pytest_collection_finish(session):
+    """Tests that collect garbage need not go through the tests themselves, some 20,000."""
+    gc.collect()
+    gc.freeze()

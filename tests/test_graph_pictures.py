@@ -116,12 +116,12 @@ class TestSummary:
         found = graph.summary(tl.ones(2, requires_grad=True))
         assert found.nodes == found.depth == 1
 
-    def test_a_graph_a_hundred_thousand_deep(self):
+    def test_a_graph_much_deeper_than_the_stack(self):
         x = tl.ones(1, requires_grad=True)
-        for _ in range(100_000):
+        for _ in range(20_000):
             x = x * 1.5
-        assert graph.summary(x).depth == 100_001
-        assert graph.dot(x).count("->") == 100_001
+        assert graph.summary(x).depth == 20_001
+        assert graph.dot(x).count("->") == 20_001
 
     def test_looking_changes_nothing(self, network):
         w = network.w.detach().requires_grad_()
