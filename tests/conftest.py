@@ -1,5 +1,4 @@
-"""What holds for all tests: the hypothesis profile, and a garbage collector with less to go through.
-"""
+"""The hypothesis profile of all tests, and a garbage collector with less to go through."""
 
 import gc
 

@@ -15,6 +15,18 @@ from tensorlib.testing import assert_close
 N_KEPT = 65_536        # objects of a type that are kept for reuse: further ones are allocated
 
 
+def results(n):
+    """As many tensors, and nodes, none of them one that was kept."""
+    return [tl.ones(1, requires_grad=True) * 2 for _ in range(n)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _none_are_kept():
+    held = results(N_KEPT)
+    yield
+    held.clear()
+
+
 class Collecting:
     """Within it every allocation collects, and the first collection after `skip` calls `act`."""
 
@@ -22,7 +34,7 @@ class Collecting:
         self.act, self.skip = act, skip
 
     def __enter__(self):
-        self.held = [tl.ones(1, requires_grad=True) * 2 for _ in range(N_KEPT + 100)]
+        self.held = results(1000)
         self.before = gc.get_threshold()
         gc.callbacks.append(self.collected)
         gc.set_threshold(1, 1, 1)
@@ -81,20 +93,24 @@ def test_a_collection_may_give_the_operand_other_memory(call, other):
 
 
 @pytest.mark.parametrize("read, expected", [
-    (tl.Tensor.tolist, [[1.0] * 16] * 16), (lambda x: x.shape, (16, 16)), (tl.Tensor.stride, (16, 1))])
+    (tl.Tensor.tolist, [[1.0] * 16] * 16), (lambda x: x.shape, (16, 16)),
+    (tl.Tensor.stride, (16, 1))])
 @pytest.mark.parametrize("other", [lambda: tl.zeros(()), lambda: tl.zeros((1,) * 40)])
 def test_what_is_read_into_lists_is_of_one_state(read, expected, other):
     """Each list or tuple may be what starts a collection."""
+    acted = []
     for skip in range(20):
         x = tl.ones(16, 16)
 
         def act():
             x.data = other()
             tl.memory.empty_cache()
+            acted.append(skip)
 
         with Collecting(act, skip):
             found = read(x)
         assert found in (expected, read(x))
+    assert acted
 
 
 def test_an_operation_collects_nothing_itself():

@@ -24,7 +24,8 @@ OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+"
          "and": "or", "or": "and", "True": "False", "False": "True", "break": "pass",
          "continue": "pass", "not": "", "is": "is not"}
 ORDERED = {"-", "/", "//", "%", "<<", ">>", "<", "<=", ">", ">=", ","}
-BINDING = {"and", "or", "not", "in", "is", "else", "for", "None", "True", "False", ".", "*", "/"}
+UNARY = {"return", "and", "or", "not", "in", "is", "if", "else", "lambda", "yield"}
+BINDING = {"for", "None", "True", "False", ".", "*", "/"} | UNARY
 CLOSING = {")", "]", ",", ":"}
 CALL = re.compile(r"[A-Za-z_][\w.]*(\[[^\]]*\])?\(.*\)$", re.DOTALL)
 STORE = re.compile(r"([A-Za-z_]\w*\s*[-+*/|&^%]=|[A-Za-z_]\w*[.\[][^=(]*\s[-+*/|&^%]?=)[^=]")
@@ -94,9 +95,13 @@ def of_statement(source, tokens):
 
 def of_tokens(text, tokens):
     """An operator, a word, a number or two operands changed."""
-    if tokens[0].text in ("cdef", "cpdef", "def", "@"):         # but for types and signatures
-        equals = [i for i, t in enumerate(tokens) if t.text == "="] or [len(tokens)]
-        tokens = tokens[equals[0]:]
+    first = tokens[0].text
+    if first in ("def", "@"):                                   # but for types and signatures
+        tokens = [t for before, t in zip(tokens, tokens[1:]) if before.text == "="
+                  and (t.text in ("True", "False") or t.kind == "number" and first == "def")]
+    elif first in ("cdef", "cpdef"):
+        equals = [i for i, t in enumerate(tokens) if t.text == "=" and not t.depth]
+        tokens = tokens[equals[0]:] if equals and tokens[-1].text != ":" else []
     data = None                                                 # the depth of data for tests
     for i, (kind, old, start, stop, depth) in enumerate(tokens):
         before, after = tokens[i - 1], tokens[min(i + 1, len(tokens) - 1)]
@@ -106,12 +111,17 @@ def of_tokens(text, tokens):
             data = None
         if data is not None:
             continue
+        binary = (before.kind != "op" or before.text in ")]") and before.text not in UNARY
         if kind == "number":
             yield from ((start, stop, new) for new in other_numbers(old))
-        elif old in OTHER and (old in "- not" or before.kind != "op" or before.text in ")]"):
+        elif old == "-" and not binary:
+            yield start, stop, ""
+        elif old in OTHER and (binary or kind == "word") and after.text != "not":
             yield start, stop, OTHER[old]
         elif old == "in" and not any(token.text == "for" for token in tokens):
             yield start, start, "not "
+        elif old == "range" and [t.text for t in tokens[i + 1:i + 4:2]] == ["(", ")"]:
+            yield tokens[i + 3].start, tokens[i + 3].start, " - 1"
         around = {token.text for token in tokens[max(i - 2, 0):i + 3]}
         if (old in ORDERED and before.kind == after.kind == "word" and before.text != after.text
                 and not around & BINDING and {t.text for t in tokens[i + 2:i + 3]} <= CLOSING):

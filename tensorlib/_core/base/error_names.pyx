@@ -14,7 +14,6 @@ from cpython.exc cimport (
 )
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 import inspect
 import os
@@ -31,8 +30,14 @@ cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t n)
     void* PyCFunction_GET_FUNCTION(PyObject* function)
     PyObject* PyCFunction_GET_SELF(PyObject* function)
+    PyObject* PyTuple_New(Py_ssize_t n)
+    void PyTuple_SET_ITEM(PyObject* items, Py_ssize_t i, PyObject* item)
+    PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t i)
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* items)
+    PyObject* PyDict_New()
+    int PyDict_SetItem(PyObject* made, PyObject* key, PyObject* value)
 
-ctypedef object (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs)
+ctypedef PyObject* (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
 
 # Where our code is: Cython's frames have the path of the source as it was built.
 cdef tuple OWN = (os.path.dirname(_compiled.__file__) + os.sep, "tensorlib/_core/",
@@ -174,32 +179,43 @@ cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
 cdef PyObject* call_by_tuple(PyObject* function, PyObject** args, size_t n,
                              PyObject* names) noexcept:
     """How functions that begin with `*sizes` are entered: Cython gives them no other way than by a
-    tuple and a dict."""
-    try:
-        result = by_tuple(function, args, PyVectorcall_NARGS(n), names)
-    except BaseException as error:
-        PyErr_SetObject(type(error), error)
+    tuple and a dict. By pointers: where there is no memory for a traceback no error can be caught.
+    """
+    cdef Py_ssize_t count = PyVectorcall_NARGS(n)
+    cdef PyObject* result = NULL
+    cdef PyObject* given = new_tuple(args, count)
+    cdef PyObject* named = NULL if names == NULL else new_dict(names, args + count)
+    if given != NULL and (names == NULL or named != NULL):
+        result = (<with_keywords>PyCFunction_GET_FUNCTION(function))(
+            PyCFunction_GET_SELF(function), given, named)
+    Py_XDECREF(given)
+    Py_XDECREF(named)
+    if result == NULL:
         replace_error(function, names)
-        return NULL
-    Py_INCREF(result)
-    return <PyObject*>result
+    return result
 
 
-cdef object by_tuple(PyObject* function, PyObject** args, Py_ssize_t n, PyObject* names):
-    cdef with_keywords run = <with_keywords>PyCFunction_GET_FUNCTION(function)
-    cdef PyObject* self = PyCFunction_GET_SELF(function)
-    cdef tuple given = PyTuple_New(n)
-    cdef dict named
+cdef PyObject* new_tuple(PyObject** items, Py_ssize_t n) noexcept:
+    """A new tuple, or NULL with an error set."""
+    cdef PyObject* made = PyTuple_New(n)
     cdef Py_ssize_t i
-    for i in range(n):
-        Py_INCREF(<object>args[i])
-        PyTuple_SET_ITEM(given, i, <object>args[i])
-    if names == NULL:
-        return run(self, <PyObject*>given, NULL)
-    named = {}
-    for i, name in enumerate(<tuple><object>names):
-        named[name] = <object>args[n + i]
-    return run(self, <PyObject*>given, <PyObject*>named)
+    if made != NULL:
+        for i in range(n):
+            Py_INCREF(<object>items[i])
+            PyTuple_SET_ITEM(made, i, items[i])
+    return made
+
+
+cdef PyObject* new_dict(PyObject* names, PyObject** values) noexcept:
+    """A new dict of the names in a tuple, or NULL with an error set."""
+    cdef PyObject* made = PyDict_New()
+    cdef Py_ssize_t i
+    if made != NULL:
+        for i in range(PyTuple_GET_SIZE(names)):
+            if PyDict_SetItem(made, PyTuple_GET_ITEM(names, i), values[i]) < 0:
+                Py_XDECREF(made)
+                return NULL
+    return made
 
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
