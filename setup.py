@@ -20,6 +20,7 @@ import platform
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import Cython
@@ -90,6 +91,12 @@ def dotted(source):
 
 def sources():
     return sorted(PACKAGE.rglob("*.pyx"))
+
+
+def digest():
+    """A digest of the project's files that are translated and compiled, and of their names."""
+    files = sorted(path for path in PACKAGE.rglob("*") if path.suffix in {".pyx", ".pxd", ".h"})
+    return sha256(b"".join(bytes(path) + path.read_bytes() for path in files)).hexdigest()
 
 
 def depends_on_level(source):
@@ -180,7 +187,11 @@ class BuildTranslated(build_ext):
         record = GENERATED / "settings.txt"
         if not record.exists() or record.read_text() != settings():
             self.force = True
-        translated = self.translate()
+        # each build by pip has new copies of Cython's and NumPy's headers, which are not a change
+        built, contents = GENERATED / "contents.txt", digest()
+        changed = self.force or not built.exists() or built.read_text() != contents
+        translated = self.translate() if changed else {
+            str(source): (str(GENERATED / source.with_suffix(".c")), []) for source in sources()}
         with ThreadPoolExecutor(self.parallel) as pool:
             objects = [[pool.submit(self.compile, ext, *translated[source])
                         for source in ext.sources] for ext in self.extensions]
@@ -189,6 +200,7 @@ class BuildTranslated(build_ext):
             ext.sources = []
         super().build_extensions()
         record.write_text(settings())
+        built.write_text(contents)
 
     def translate(self):
         """The C file and the headers of each source."""
