@@ -132,6 +132,8 @@ class Tensor:
         """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
         """In-place form of `addmv`."""
+    def adjoint(self) -> Tensor:
+        """The matrices of the last two dims transposed, and conjugate where they are complex."""
     def all(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -155,6 +157,9 @@ class Tensor:
         self, *, dim: _Sizes | None = None, keepdim: _bool = False, out: Tensor | None = None
     ) -> _MinMax:
         """`amin` and `amax` as a named tuple (min, max)."""
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angle in the plane of complex numbers: 0 or, for negative numbers, pi; NaN for
+        NaN."""
     def any(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -298,6 +303,12 @@ class Tensor:
         """In-place form of `clamp`."""
     def clone(self, *, memory_format: Format | None = None) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
+    def conj(self) -> Tensor:
+        """The conjugate complex numbers: `input` itself, which is real."""
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
+        """The conjugate complex numbers: a copy of `input`, which is real."""
+    def conj_physical_(self) -> Tensor:
+        """In-place form of `conj_physical`."""
     def contiguous(self, *, memory_format: Format = ...) -> Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""
@@ -457,6 +468,8 @@ class Tensor:
         """In-place form of `ge`."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
+    def get_device(self) -> Tensor:
+        """-1, as PyTorch says for the CPU."""
     @property
     def grad(self) -> Tensor | Any: ...
     @grad.setter
@@ -512,6 +525,8 @@ class Tensor:
         """The elements as int32."""
     def is_complex(self) -> _bool:
         """False: no dtype is complex."""
+    def is_conj(self) -> Tensor:
+        """False: there are no complex tensors, whose conjugation could wait."""
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
         """Whether the elements lie in row-major order without gaps, the one format there is."""
     @property
@@ -522,6 +537,14 @@ class Tensor:
         """Whether this tensor was made in inference mode."""
     @property
     def is_leaf(self) -> _bool: ...
+    def is_neg(self) -> Tensor:
+        """False: no tensor's negation waits."""
+    def is_nonzero(self) -> Tensor:
+        """Whether the only element of `input` is not 0."""
+    def is_same_size(self, other: Tensor) -> Tensor:
+        """Whether both tensors have one shape."""
+    def is_signed(self) -> Tensor:
+        """Whether the dtype of `input` has negative numbers."""
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -825,6 +848,10 @@ class Tensor:
         """`input` under other sizes with the same elements: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`."""
+    def resolve_conj(self) -> Tensor:
+        """`input` itself, of which no conjugation waits."""
+    def resolve_neg(self) -> Tensor:
+        """`input` itself, of which no negation waits."""
     def retain_grad(self) -> None:
         """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`."""
     @property
