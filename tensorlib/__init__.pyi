@@ -32,6 +32,8 @@ from tensorlib._core.base.dtypes import can_cast as can_cast
 from tensorlib._core.base.dtypes import dtype as dtype
 from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.base.dtypes import promote_types as promote_types
+from tensorlib._core.base.limits import finfo as finfo
+from tensorlib._core.base.limits import iinfo as iinfo
 from tensorlib._core.base.pool import get_num_threads as get_num_threads
 from tensorlib._core.base.pool import set_num_threads as set_num_threads
 from tensorlib._core.create.creation import contiguous_format as contiguous_format

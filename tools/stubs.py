@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tensorlib
 from tensorlib._core.base.dtypes import dtype
-from tensorlib._core.create.creation import Format
+from tensorlib._core.base.formats import Format
 from tensorlib._core.graph.held import RemovableHandle
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declare_all
@@ -35,7 +35,11 @@ PROPERTIES = {
     "device": "_device", "dtype": "_dtype", "grad": "Tensor | Any",
     "grad_fn": "Node | Any",
     "flags": "Any",
-    "is_cuda": "_bool", "is_leaf": "_bool", "itemsize": "_int", "nbytes": "_int", "ndim": "_int",
+    **dict.fromkeys(
+        "is_cpu is_cuda is_ipu is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse "
+        "is_sparse_csr is_vulkan is_xla is_xpu".split(), "_bool"),
+    "real": "Tensor", "layout": "Format",
+    "is_leaf": "_bool", "itemsize": "_int", "nbytes": "_int", "ndim": "_int",
     "output_nr": "_int", "requires_grad": "_bool", "retains_grad": "_bool", "shape": "Size",
     "arguments": "tuple[_str, ...]", "attributes": "tuple[_str, ...]",
     "defaults": "tuple[Any, ...]", "differentiable": "_bool", "doc": "_str", "elementwise": "_bool",

@@ -6,8 +6,8 @@ class Format:
     name: _str
     def __init__(self, name: _str) -> None: ...
 
-strided: Format
-
 contiguous_format: Format
 
 preserve_format: Format
+
+strided: Format

@@ -83,6 +83,8 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> ndarray[Any, Any]: ...
     def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **options: Any) -> Any: ...
     @property
+    def H(self) -> Tensor: ...
+    @property
     def T(self) -> Tensor: ...
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of each element."""
@@ -530,21 +532,47 @@ class Tensor:
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
         """Whether the elements lie in row-major order without gaps, the one format there is."""
     @property
+    def is_cpu(self) -> _bool: ...
+    @property
     def is_cuda(self) -> _bool: ...
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating one."""
     def is_inference(self) -> _bool:
         """Whether this tensor was made in inference mode."""
     @property
+    def is_ipu(self) -> _bool: ...
+    @property
     def is_leaf(self) -> _bool: ...
+    @property
+    def is_meta(self) -> _bool: ...
+    @property
+    def is_mkldnn(self) -> _bool: ...
+    @property
+    def is_mps(self) -> _bool: ...
+    @property
+    def is_mtia(self) -> _bool: ...
     def is_neg(self) -> Tensor:
         """False: no tensor's negation waits."""
+    @property
+    def is_nested(self) -> _bool: ...
     def is_nonzero(self) -> Tensor:
         """Whether the only element of `input` is not 0."""
+    @property
+    def is_quantized(self) -> _bool: ...
     def is_same_size(self, other: Tensor) -> Tensor:
         """Whether both tensors have one shape."""
     def is_signed(self) -> Tensor:
         """Whether the dtype of `input` has negative numbers."""
+    @property
+    def is_sparse(self) -> _bool: ...
+    @property
+    def is_sparse_csr(self) -> _bool: ...
+    @property
+    def is_vulkan(self) -> _bool: ...
+    @property
+    def is_xla(self) -> _bool: ...
+    @property
+    def is_xpu(self) -> _bool: ...
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -561,6 +589,8 @@ class Tensor:
     def itemsize(self) -> _int: ...
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Kronecker product: `other` times each element of `input`, in their places."""
+    @property
+    def layout(self) -> Format: ...
     def le(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
@@ -813,6 +843,8 @@ class Tensor:
         """This tensor, after its elements became integers in [from, to)."""
     def ravel(self) -> Tensor:
         """`input` as a vector: a view if possible, else a copy."""
+    @property
+    def real(self) -> Tensor: ...
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
