@@ -91,6 +91,12 @@ def add(
 ) -> Tensor:
     """Sum of the elements of both, with broadcasting."""
 
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
+    Tensor | None = None
+) -> Tensor:
+    """beta * input + alpha * (the sum of the products in the batch), with `input` expanded."""
+
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor |
     None = None
@@ -119,6 +125,12 @@ def addmv_(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1
 ) -> Tensor:
     """In-place form of `addmv`."""
+
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+    | None = None
+) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2), with `input` expanded; ignored if beta is 0."""
 
 def adjoint(input: Tensor) -> Tensor:
     """The matrices of the last two dims transposed, and conjugate where they are complex."""
@@ -501,6 +513,9 @@ def eye(
     requires_grad: _bool = False
 ) -> Tensor:
     """The identity matrix of n rows and m columns (n unless given)."""
+
+def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
+    """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
 
 def fill_(self, value: _Number | Tensor) -> Tensor:
     """This tensor, after all its elements became `value`, a number or a 0-d tensor."""

@@ -45,6 +45,10 @@ FAMILIES = {
         functions="result_type real", methods="conj_physical_"),
     "tensorlib.ops.windows": Names(
         functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
+    "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
+    "tensorlib.ops.older": Names(
+        functions="fill",
+        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory"),
     "tensorlib.ops.inplace": Names(
         functions="abs_ acos_ addmv_ arccos_ arcsin_ arctan_ asin_ atan_ ceil_ clamp_ clamp_max_ "
                   "clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ "
