@@ -4,7 +4,7 @@ from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 from numpy import dtype as _numpy_dtype, generic as _scalar, ndarray
-from tensorlib._core.create.creation import Format
+from tensorlib._core.base.formats import Format
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.base.shape import Size
@@ -20,7 +20,7 @@ _Device: TypeAlias = _device | _str
 
 class Tensor:
     def __init__(
-        self, data: Any = (), *, dtype: _DType | None = None, requires_grad: _bool = False
+        self, *data: Any, dtype: _DType | None = None, requires_grad: _bool = False
     ) -> None: ...
     def __add__(self, other: _Operand) -> Tensor: ...
     def __radd__(self, other: _Operand) -> Tensor: ...
@@ -183,7 +183,7 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """Whether an element is true (not zero), of all or over `dim` (an int or several)."""
-    def apply_(self, callable: Any) -> Tensor:
+    def apply_(self, callable: Callable[..., _Number | _bool]) -> Tensor:
         """This tensor, after each element x became callable(x), a number."""
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
@@ -577,7 +577,7 @@ class Tensor:
     def is_nested(self) -> _bool: ...
     def is_nonzero(self) -> Tensor:
         """Whether the only element of `input` is not 0."""
-    def is_pinned(self) -> Tensor:
+    def is_pinned(self) -> _bool:
         """False: memory is pinned for other devices."""
     @property
     def is_quantized(self) -> _bool: ...
@@ -683,7 +683,7 @@ class Tensor:
     def mH(self) -> Tensor: ...
     @property
     def mT(self) -> Tensor: ...
-    def map_(self, tensor: Tensor, callable: Any) -> Tensor:
+    def map_(self, tensor: Tensor, callable: Callable[..., _Number | _bool]) -> Tensor:
         """This tensor, after each element x became callable(x, y) for the element y of `tensor`."""
     def masked_fill(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
@@ -772,7 +772,7 @@ class Tensor:
     def nbytes(self) -> _int: ...
     @property
     def ndim(self) -> _int: ...
-    def ndimension(self) -> Tensor:
+    def ndimension(self) -> _int:
         """The number of dims."""
     def ne(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both differ, as bool."""
@@ -1102,7 +1102,7 @@ class Tensor:
         """Each element without its fraction."""
     def trunc_(self) -> Tensor:
         """In-place form of `trunc`."""
-    def type(self, dtype: _DType | None = None, non_blocking: _bool = False) -> Tensor:
+    def type(self, dtype: _DType | None = None, non_blocking: _bool = False) -> Tensor | _str:
         """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype."""
     def type_as(self, other: Tensor) -> Tensor:
         """The elements as the dtype of `other`."""
