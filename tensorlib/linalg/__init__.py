@@ -1,0 +1,22 @@
+"""Functions of matrices: decompositions, inverses, systems of equations and norms.
+
+>>> a = tensorlib.tensor([[4., 2.], [2., 5.]])
+>>> tensorlib.linalg.solve(a, tensorlib.tensor([8., 4.]))
+tensor([2., 0.])
+"""
+
+from tensorlib.linalg.checks import LinAlgError
+from tensorlib.linalg.inverses import (
+    linalg_cholesky as cholesky,
+    linalg_cholesky_ex as cholesky_ex,
+    linalg_det as det,
+    linalg_inv as inv,
+    linalg_inv_ex as inv_ex,
+    linalg_slogdet as slogdet,
+    linalg_solve as solve,
+    linalg_solve_ex as solve_ex,
+    linalg_solve_triangular as solve_triangular,
+)
+from tensorlib.ops.late import declared
+
+declared(__name__)
