@@ -17,6 +17,14 @@ from tensorlib.linalg.inverses import (
     linalg_solve_ex as solve_ex,
     linalg_solve_triangular as solve_triangular,
 )
+from tensorlib.linalg.spectra import (
+    linalg_eigh as eigh,
+    linalg_eigvalsh as eigvalsh,
+    linalg_pinv as pinv,
+    linalg_qr as qr,
+    linalg_svd as svd,
+    linalg_svdvals as svdvals,
+)
 from tensorlib.ops.late import declared
 
 declared(__name__)

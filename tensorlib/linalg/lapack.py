@@ -183,3 +183,12 @@ def svdvals(name, a):
     values = call(loops.svd, a)
     require_convergence(name, values)
     return values
+
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+def qr(a, complete):
+    """Q and R of matrices that are not wide; NumPy's loops know float64 alone."""
+    dtype = a.dtype
+    q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
+    return q.astype(dtype), r.astype(dtype)
