@@ -4,7 +4,8 @@ from tensorlib.batch.values import batch_of, rule
 
 
 @rule("linalg_cholesky_ex", "linalg_inv_ex", "linalg_det", "linalg_slogdet", "cofactors",
-      "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals", "qr_tall", "linalg_pinv")
+      "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals", "qr_tall", "linalg_pinv",
+      "linalg_matrix_rank")
 def of_matrices(op, level, tensors, attributes):
     """Of each matrix of all examples."""
     x, = tensors

@@ -17,6 +17,13 @@ from tensorlib.linalg.inverses import (
     linalg_solve_ex as solve_ex,
     linalg_solve_triangular as solve_triangular,
 )
+from tensorlib.linalg.norms import (
+    linalg_cond as cond,
+    linalg_matrix_norm as matrix_norm,
+    linalg_matrix_rank as matrix_rank,
+    linalg_norm as norm,
+    linalg_vector_norm as vector_norm,
+)
 from tensorlib.linalg.spectra import (
     linalg_eigh as eigh,
     linalg_eigvalsh as eigvalsh,
