@@ -1,17 +1,20 @@
 """LAPACK, by the loops of `numpy.linalg`: arrays in, arrays out, batches in the dims in front.
 
-These loops take any strides and need no GIL. They mark a matrix that they fail at with NaN and by
+NumPy's loops take any strides and need no GIL. They mark a matrix that they fail at with NaN and by
 the floating-point flag `invalid`, which `failed` turns into the number that LAPACK would give. The
 BLAS runs with one thread, so that results have the same bits for any number of threads.
 """
 
+import math
+
 import numpy as np
 from numpy.linalg import _umath_linalg as loops
 
+from tensorlib._core.products import lapack as products
 from tensorlib._core.products.blas import one_blas_thread
 from tensorlib.linalg.checks import LinAlgError
 
-quiet = {"all": "ignore"}
+LAPACK = products.has()          # whether what NumPy's loops lack is in its library
 
 
 def call(loop, *arrays):
@@ -32,6 +35,16 @@ def infos(a, result, number):
         for place in np.argwhere(marked(result)):
             info[tuple(place)] = number(a[tuple(place)])
     return info
+
+
+def as_batch(a):
+    """A contiguous array as a batch of matrices with one dim in front."""
+    return a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
+
+
+def copied_columns(a):
+    """A copy of matrices as a batch that is stored by columns."""
+    return as_batch(np.array(a.swapaxes(-1, -2), order="C"))
 
 
 # ---- Cholesky ------------------------------------------------------------------------------------
@@ -82,8 +95,55 @@ def zero_pivot(a):
     return 0
 
 
+def lu_factor(a):
+    """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal."""
+    m, n = a.shape[-2:]
+    by_columns = copied_columns(a)
+    if LAPACK:
+        pivots, info = products.getrf(by_columns)
+    else:
+        found = [lu_of(matrix.T) for matrix in by_columns]
+        pivots = np.array([pivots for pivots, _ in found]).reshape((len(by_columns), min(m, n)))
+        info = np.array([info for _, info in found], np.int64)
+    batch = a.shape[:-2]
+    return (by_columns.reshape(batch + (n, m)).swapaxes(-1, -2),
+            pivots.astype(np.int32).reshape(batch + (min(m, n),)),
+            info.astype(np.int32).reshape(batch))
+
+
+def lu_of(a):
+    """a := its L and U, column by column; the pivots and info. For libraries without LAPACK's."""
+    pivots, info = [], 0
+    for j in range(min(a.shape)):
+        row = j + int(np.argmax(np.abs(a[j:, j])))
+        pivots.append(row + 1)
+        if a[row, j] == 0:
+            info = info or j + 1
+            continue
+        a[[j, row]] = a[[row, j]]
+        a[j + 1:, j] /= a[j, j]
+        a[j + 1:, j + 1:] -= np.outer(a[j + 1:, j], a[j, j + 1:])
+    return pivots, info
+
+
+def permutations(pivots, n):
+    """Which row of P @ x each row of x becomes the place of, after the exchanges of `pivots`."""
+    order = np.broadcast_to(np.arange(n), pivots.shape[:-1] + (n,)).copy()
+    rows = pivots.astype(np.int64) - 1
+    for j in range(pivots.shape[-1]):
+        other = rows[..., j:j + 1]
+        here, there = order[..., j:j + 1].copy(), np.take_along_axis(order, other, -1)
+        order[..., j:j + 1] = there
+        np.put_along_axis(order, other, here, -1)
+    return order
+
+
 def solve_triangular(a, b, upper, unitriangular):
     """x of a @ x = b for triangles of a."""
+    if LAPACK:
+        x = np.array(b, order="C")
+        products.trsm(as_batch(np.require(a, None, ["C", "W"])), as_batch(x), upper, unitriangular)
+        return x
     a = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         places = np.arange(a.shape[-1])
@@ -189,6 +249,57 @@ def svdvals(name, a):
 
 def qr(a, complete):
     """Q and R of matrices that are not wide; NumPy's loops know float64 alone."""
-    dtype = a.dtype
-    q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
-    return q.astype(dtype), r.astype(dtype)
+    m, n = a.shape[-2:]
+    if not LAPACK:
+        q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
+        return q.astype(a.dtype), r.astype(a.dtype)
+    columns, tau = geqrf(a)
+    q = columns
+    if complete and m > n:
+        q = np.zeros((len(columns), m, m), a.dtype)
+        q[:, :n] = columns
+    r = np.triu(columns[:, :, :q.shape[1]].swapaxes(-1, -2))
+    products.orgqr(q, tau)
+    return (q.reshape(a.shape[:-2] + q.shape[1:]).swapaxes(-1, -2),
+            r.reshape(a.shape[:-2] + r.shape[1:]))
+
+
+def geqrf(a):
+    """R and the Householder vectors below it as a batch by columns, and their factors."""
+    columns = copied_columns(a)
+    if LAPACK:
+        return columns, products.geqrf(columns)
+    found, tau = np.empty_like(columns), []
+    for place, matrix in enumerate(columns):
+        found[place], factors = np.linalg.qr(matrix.T.astype(np.float64), "raw")
+        tau.append(factors)
+    tau = np.array(tau, a.dtype).reshape((len(columns), min(a.shape[-2:])))
+    return found, tau
+
+
+# ---- LDL -----------------------------------------------------------------------------------------
+
+def require_lapack(name):
+    """Raises NotImplementedError where NumPy's library has not LAPACK's functions."""
+    if not LAPACK:
+        raise NotImplementedError(f"{name}: the library that NumPy has loaded has no LAPACK that "
+                                  "is known")
+
+
+def ldl_factor(a):
+    """L and D in one matrix, the pivots, and infos: LAPACK's sytrf."""
+    require_lapack("linalg.ldl_factor")
+    n, batch = a.shape[-1], a.shape[:-2]
+    columns = copied_columns(a)
+    pivots, info = products.sytrf(columns)
+    return (np.triu(columns).reshape(a.shape).swapaxes(-1, -2),
+            pivots.astype(np.int32).reshape(batch + (n,)), info.astype(np.int32).reshape(batch))
+
+
+def ldl_solve(ld, pivots, b):
+    """x of a @ x = b for what `ldl_factor` made of `a`."""
+    require_lapack("linalg.ldl_solve")
+    (n, k), batch = b.shape[-2:], b.shape[:-2]
+    columns, x = copied_columns(ld), copied_columns(b)
+    products.sytrs(columns, np.array(pivots, np.int64).reshape((len(columns), n)), x)
+    return x.reshape(batch + (k, n)).swapaxes(-1, -2)
