@@ -16,8 +16,8 @@ PACKAGE = ROOT / "tensorlib"
 # A floor may import itself and the floors before it. "public" is the package's own __init__: what
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
-    "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "autograd", "func",
-    "utils", "io", "graph", "public", "nn", "optim", "data", "testing",
+    "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
+    "autograd", "func", "utils", "io", "graph", "public", "nn", "optim", "data", "testing",
 ]
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",

@@ -8,6 +8,7 @@ from tensorlib._core.sweep import graph_reader
 from tensorlib._core.sweep.rules import gradients as gradients_of
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.batch import Batched, has_rule, innermost, is_at, warn_of_loop
+from tensorlib.ops.complete import is_ours
 from tensorlib.ops.declare import FUNCTIONS
 
 stack = FUNCTIONS["stack"]
@@ -71,8 +72,7 @@ def path_takes_batches(path):
 def known_forward(op):
     """Whether the forward-mode rule of an operation runs on batches."""
     if op.linearity == "jvp":
-        made_by = getattr(op.tangent_rule.function, "__module__", "")
-        return made_by.startswith("tensorlib.ops.") and has_rule(op)
+        return is_ours(op.tangent_rule.function) and has_rule(op)
     return op.linearity in ("linear", "multilinear", "deriv") and has_rule(op)
 
 

@@ -342,6 +342,11 @@ def run_resolved(op, tensors, attributes):
     """What an operation gives for its tensors and its attributes by name."""
     if op.places == tuple(range(len(tensors))):
         return op.function(*tensors, **attributes)
+    if op.variadic:                              # after what stands before its `*tensors`
+        before = [attributes[name] for name in op.attributes[:op.places[0]]]
+        rest = {name: attributes[name] for name in op.attributes[op.places[0]:]
+                if name in attributes}
+        return op.function(*before, *tensors, **rest)
     return op.function(**dict(zip(op.arguments, tensors)), **attributes)
 
 

@@ -55,6 +55,11 @@ FAMILIES = {
                   "exp_ expm1_ fill_ fix_ floor_ log10_ log1p_ log2_ log_ nan_to_num_ neg_ "
                   "negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
                   "square_ tan_ tanh_ trunc_ zero_"),
+    "tensorlib.ops.einsum": Names(functions="einsum"),
+    "tensorlib.linalg": Names(
+        both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
+             "cholesky_inverse triangular_solve geqrf orgqr ormqr",
+        functions="lu_unpack"),
 }
 
 

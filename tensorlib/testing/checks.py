@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -231,32 +232,33 @@ def check_tangent(op):
         flat = tensors_among(op, args)
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
         outs, moved = op.tangent(args, kwargs, tangents)
-        moving = [(out, t) for out, t in zip(outputs(outs), outputs(moved)) if out.requires_grad]
-        check_differences(op, tensors, wanted, [t for t in tangents if t is not None], moving)
-        us = [random_like(out, 9) for out, _ in moving]
-        grads = tl.autograd.grad([out for out, _ in moving], wanted, us, allow_unused=True)
-        forward = sum((values(u) * values(t)).sum() for u, (_, t) in zip(us, moving))
+        moving = [out.requires_grad for out in outputs(outs)]
+        ends = [*compress(outputs(outs), moving)], [*compress(outputs(moved), moving)]
+        check_differences(op, tensors, wanted, [t for t in tangents if t is not None], moving,
+                          *ends)
+        us = [random_like(out, 9) for out in ends[0]]
+        grads = tl.autograd.grad(ends[0], wanted, us, allow_unused=True)
+        forward = sum((values(u) * values(t)).sum() for u, t in zip(us, ends[1]))
         reverse = sum((values(g) * values(t)).sum() for g, t in zip(
             grads, [t for t in tangents if t is not None]) if g is not None)
         assert_close(np.float64(forward), np.float64(reverse), rtol=1e-9, atol=1e-9)
 
 
-def check_differences(op, tensors, wanted, tangents, moving, eps=1e-6):
-    """The tangents of the outputs `moving` equal two-sided finite differences."""
+def check_differences(op, tensors, wanted, tangents, moving, outs, moved, eps=1e-6):
+    """The tangents `moved` of the outputs that are `moving` equal two-sided finite differences."""
     function = function_of(op, tensors, wanted)
     with tl.no_grad():
         there, back = (
             outputs(function(*[x + step * t for x, t in zip(wanted, tangents)]))
             for step in (eps, -eps))
-        ahead, behind = (
-            [out for out in found if out.dtype.is_floating_point] for found in (there, back))
-    for (out, tangent), after, before in zip(moving, ahead, behind, strict=True):
+        ahead, behind = compress(there, moving), compress(back, moving)
+    for out, tangent, after, before in zip(outs, moved, ahead, behind, strict=True):
         require(tangent.shape == out.shape and tangent.dtype == out.dtype, op,
                 f"the tangent of {out.dtype}{tuple(out.shape)} is "
                 f"{tangent.dtype}{tuple(tangent.shape)}")
         after, before = values(after), values(before)
-        moved = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
-        assert_close(values(tangent), moved / (2 * eps), rtol=1e-4, atol=1e-6)
+        change = np.subtract(after, before, where=after != before, out=np.zeros_like(after))
+        assert_close(values(tangent), change / (2 * eps), rtol=1e-4, atol=1e-6)
 
 
 

@@ -64,9 +64,11 @@ def recorded_run(op, sample, wanted):
     """The node that a sample's run made (or None), and weak references to its inputs."""
     given = [x.clone().requires_grad_() + 0 if i in wanted else x.clone()
              for i, x in enumerate(sample.arrays)]
-    results = catalogue.outputs(catalogue.call(op, sample.with_arrays(given)))
+    args, kwargs = catalogue.prepared(op, sample.with_arrays(given))
+    results = catalogue.outputs(op.function(*args, **kwargs))
     nodes = [x.grad_fn for x in results if x.requires_grad]
-    return nodes[0] if nodes else None, [weakref.ref(x) for x in given]
+    inputs = catalogue.tensors_among(op, args)
+    return nodes[0] if nodes else None, [weakref.ref(x) for x in inputs]
 
 
 @pytest.mark.parametrize("op", RECORDED, ids=lambda op: op.name)

@@ -67,10 +67,11 @@ def check(f, *args, in_dims=0):
 def batched_samples(op):
     """Samples of three examples each; all are distinct for floating arrays."""
     for args, kwargs in op.testing["samples"](np.random.default_rng(3)):
-        count = len(args[0]) if isinstance(args[0], tuple) else None
-        flat = list(args[0]) + list(args[1:]) if count is not None else list(args)
+        at = op.places[0]                                   # of a sequence, where it takes one
+        count = len(args[at]) if isinstance(args[at], tuple) else None
+        flat = [*args[:at], *args[at], *args[at + 1:]] if count is not None else list(args)
         arrays = [i for i, x in enumerate(flat) if isinstance(x, (np.ndarray, np.generic))]
-        places = [i for i in arrays if (i < count if count else i in op.places)]
+        places = [i for i in arrays if (at <= i < at + count if count else i in op.places)]
         flat = [tl.tensor(np.asarray(x)) if i in arrays else x for i, x in enumerate(flat)]
         if "prepare" in op.testing:                     # what a parsed key was parsed for
             flat = list(op.testing["prepare"](*flat))
@@ -82,12 +83,12 @@ def batched_samples(op):
                 copies[2] = copies[2] * 0.5
             batches.append(tl.tensor(copies))
 
-        def call(*xs, flat=flat, places=places, kwargs=kwargs, count=count):
+        def call(*xs, flat=flat, places=places, kwargs=kwargs, count=count, at=at):
             given = list(flat)
             for i, x in zip(places, xs):
                 given[i] = x
             if count is not None:
-                given = [tuple(given[:count]), *given[count:]]
+                given[at:at + count] = [tuple(given[at:at + count])]
             return op.function(*given, **kwargs)
         yield call, batches
 

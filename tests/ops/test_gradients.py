@@ -1,5 +1,7 @@
 """Derivatives of every registered operation, to the third order and in forward mode."""
 
+from itertools import compress
+
 import numpy as np
 import pytest
 from catalogue import operations
@@ -9,8 +11,8 @@ from tensorlib._core.graph.op import registry
 from tensorlib.autograd.jvp import jvp_of
 from tensorlib.testing import assert_close, checks, gradgradcheck
 from tensorlib.testing.catalogue import (
-    differentiable, differentiable_samples, leaves, outputs, prepared, samples, smooth,
-    tensors_among, values,
+    differentiable, differentiable_samples, dtypes_taken, leaves, outputs, prepared, samples,
+    smooth, tensors_among, values,
 )
 from tensorlib.testing.checks import at_edges, gradients, random_like
 
@@ -73,7 +75,8 @@ def test_at_the_edges_both_ways_agree(op):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_gradients_in_lower_precision(op, dtype):
     """The inputs are rounded first, so that only what is computed differs."""
-    checks.check_lower_precision(op, dtype)
+    if dtype in dtypes_taken(op):
+        checks.check_lower_precision(op, dtype)
 
 
 # ---- forward mode --------------------------------------------------------------------------------
@@ -92,14 +95,16 @@ def test_tangents_of_single_inputs_add_up(op):
         flat = tensors_among(op, args)
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
         out, together = jvp_of(op, args, kwargs, tangents)
-        totals = [0.0] * len(outputs(out))
+        real = [x.dtype.is_floating_point for x in outputs(out)]      # places have no tangent
+        totals = [0.0] * sum(real)
         for place in range(len(flat)):
             alone = [t if i == place else None for i, t in enumerate(tangents)]
             _, moved = jvp_of(op, args, kwargs, alone)
-            for one, like in zip(outputs(moved), outputs(out), strict=True):
+            moved = list(compress(outputs(moved), real))
+            for one, like in zip(moved, compress(outputs(out), real), strict=True):
                 assert one.shape == like.shape and one.dtype == like.dtype
-            totals = [total + values(one) for total, one in zip(totals, outputs(moved))]
-        for total, one in zip(totals, outputs(together), strict=True):
+            totals = [total + values(one) for total, one in zip(totals, moved)]
+        for total, one in zip(totals, compress(outputs(together), real), strict=True):
             assert_close(total, values(one), rtol=1e-12, atol=1e-12)
 
 

@@ -258,6 +258,17 @@ cdef void forget_users() noexcept nogil:
     users = 0
 
 
+cdef class one_blas_thread:
+    """A context in which the BLAS uses one thread, so that LAPACK's results have the same bits for
+    any number of threads."""
+
+    def __enter__(self):
+        hold_one_thread()
+
+    def __exit__(self, *_):
+        release_one_thread()
+
+
 def blas_info():
     """What is known of the BLAS that NumPy uses: a dict with name, version, threads and path.
 

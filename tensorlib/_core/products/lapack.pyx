@@ -1,0 +1,201 @@
+"""LAPACK in the library that NumPy has loaded, for what `numpy.linalg` has no loops for.
+
+OpenBLAS has its functions under names that say how they were built: those that end with `64_` take
+integers of 64 bits. Only these are used; `has` says whether they are there. Arrays are batches of
+matrices stored by columns, contiguous, in NumPy's memory: the core dims of a C array exchanged.
+"""
+
+from libc.stdint cimport int64_t
+
+cimport numpy as cnp
+
+import os
+
+import numpy
+
+from tensorlib._core.products import blas
+
+cnp.import_array()
+
+cdef extern from "<dlfcn.h>" nogil:
+    int RTLD_LAZY
+    int RTLD_NOLOAD
+    void* dlopen(const char* path, int flags)
+    void* dlsym(void* handle, const char* name)
+
+ctypedef void (*getrf_fn)(const int64_t* m, const int64_t* n, void* a, const int64_t* lda,
+                          int64_t* pivots, int64_t* info) noexcept nogil
+ctypedef void (*trsm_fn)(const char* side, const char* uplo, const char* trans, const char* diag,
+                         const int64_t* m, const int64_t* n, const void* alpha, const void* a,
+                         const int64_t* lda, void* b, const int64_t* ldb) noexcept nogil
+ctypedef void (*geqrf_fn)(const int64_t* m, const int64_t* n, void* a, const int64_t* lda,
+                          void* tau, void* work, const int64_t* lwork, int64_t* info) noexcept nogil
+ctypedef void (*orgqr_fn)(const int64_t* m, const int64_t* n, const int64_t* k, void* a,
+                          const int64_t* lda, const void* tau, void* work, const int64_t* lwork,
+                          int64_t* info) noexcept nogil
+ctypedef void (*sytrf_fn)(const char* uplo, const int64_t* n, void* a, const int64_t* lda,
+                          int64_t* pivots, void* work, const int64_t* lwork,
+                          int64_t* info) noexcept nogil
+ctypedef void (*sytrs_fn)(const char* uplo, const int64_t* n, const int64_t* nrhs, const void* a,
+                          const int64_t* lda, const int64_t* pivots, void* b, const int64_t* ldb,
+                          int64_t* info) noexcept nogil
+
+cdef enum:
+    FUNCTIONS = 6
+    BLOCK = 64               # columns for which work space is given
+
+cdef enum Function:
+    GETRF, TRSM, GEQRF, ORGQR, SYTRF, SYTRS
+
+cdef void* found[2][FUNCTIONS]          # for float32 and float64; NULL where there is none
+
+
+cdef int find_functions() except -1:
+    """Fill `found`."""
+    cdef void* library
+    cdef int i, double
+    path = blas.blas_info()["path"]
+    library = dlopen(os.fsencode(path), RTLD_LAZY | RTLD_NOLOAD) if path else NULL
+    if library == NULL:
+        return 0
+    for i, name in enumerate(("getrf", "trsm", "geqrf", "orgqr", "sytrf", "sytrs")):
+        for double, letter in enumerate("sd"):
+            for full in (f"scipy_{letter}{name}_64_", f"{letter}{name}_64_"):
+                if found[double][i] == NULL:
+                    found[double][i] = dlsym(library, full.encode())
+    return 0
+
+
+def has():
+    """Whether all of these functions were found."""
+    cdef int i
+    for i in range(FUNCTIONS):
+        if found[0][i] == NULL or found[1][i] == NULL:
+            return False
+    return True
+
+
+cdef void* function(cnp.ndarray a, Function which) except NULL:
+    """The function for the dtype of an array, which is checked to be a batch that it can read."""
+    if a.ndim != 3 or not a.flags.c_contiguous or not a.flags.writeable:
+        raise ValueError("lapack: expected a contiguous batch of matrices")
+    if a.dtype != numpy.float32 and a.dtype != numpy.float64:
+        raise ValueError(f"lapack: expected float32 or float64, got {a.dtype}")
+    cdef void* address = found[<int>(a.dtype == numpy.float64)][<int>which]
+    if address == NULL:
+        raise ValueError("lapack: NumPy's library has not the functions that are used")
+    return address
+
+
+cdef inline char* matrix(cnp.ndarray a, Py_ssize_t i) noexcept:
+    """Matrix i of a batch."""
+    return <char*>cnp.PyArray_DATA(a) + i * cnp.PyArray_STRIDE(a, 0)
+
+
+cdef cnp.ndarray integers(Py_ssize_t batch, Py_ssize_t n):
+    return numpy.zeros((batch, n), numpy.int64)
+
+
+def getrf(cnp.ndarray a not None):
+    """a := L and U of a = P @ L @ U, stored by columns; the pivots, from 1, and infos."""
+    cdef getrf_fn run = <getrf_fn>function(a, GETRF)
+    cdef Py_ssize_t i, batch = a.shape[0]
+    cdef int64_t m = a.shape[2], n = a.shape[1], lda = max(1, a.shape[2])
+    cdef cnp.ndarray pivots = integers(batch, min(m, n)), info = integers(batch, 1)
+    if m and n:
+        with blas.one_blas_thread():
+            for i in range(batch):
+                run(&m, &n, matrix(a, i), &lda, <int64_t*>matrix(pivots, i),
+                    <int64_t*>matrix(info, i))
+    return pivots, info[:, 0]
+
+
+def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit):
+    """b := x of a @ x = b for triangles `a`, both stored by rows."""
+    cdef trsm_fn run = <trsm_fn>function(a, TRSM)
+    cdef Py_ssize_t i, batch = a.shape[0]
+    cdef int64_t n = a.shape[1], k = b.shape[2]
+    cdef float one = 1
+    cdef double one_double = 1
+    cdef const void* alpha
+    if <void*>run != function(b, TRSM) or a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
+        raise ValueError("lapack: expected systems of one dtype and size")
+    alpha = <void*>&one_double if a.dtype == numpy.float64 else <void*>&one
+    if n and k:                 # by columns these are transposes: x @ a = b with the other triangle
+        with blas.one_blas_thread():
+            for i in range(batch):
+                run(b"R", b"L" if upper else b"U", b"N", b"U" if unit else b"N", &k, &n, alpha,
+                    matrix(a, i), &n, matrix(b, i), &k)
+
+
+def geqrf(cnp.ndarray a not None):
+    """a := R and the Householder vectors below it, by columns; their factors tau."""
+    cdef geqrf_fn run = <geqrf_fn>function(a, GEQRF)
+    cdef Py_ssize_t i, batch = a.shape[0]
+    cdef int64_t m = a.shape[2], n = a.shape[1], lda = max(1, a.shape[2])
+    cdef int64_t info = 0, lwork = max(1, n * BLOCK)
+    cdef cnp.ndarray tau = numpy.zeros((batch, min(m, n)), a.dtype)
+    cdef cnp.ndarray work = numpy.empty(lwork, a.dtype)
+    if m and n:
+        with blas.one_blas_thread():
+            for i in range(batch):
+                run(&m, &n, matrix(a, i), &lda, matrix(tau, i), cnp.PyArray_DATA(work), &lwork,
+                    &info)
+    return tau
+
+
+def orgqr(cnp.ndarray a not None, cnp.ndarray tau not None):
+    """a := the product of reflections, given by their Householder vectors, by columns."""
+    cdef orgqr_fn run = <orgqr_fn>function(a, ORGQR)
+    cdef Py_ssize_t i, batch = a.shape[0]
+    cdef int64_t m = a.shape[2], n = a.shape[1], lda = max(1, a.shape[2])
+    cdef int64_t info = 0, lwork = max(1, n * BLOCK), k
+    cdef cnp.ndarray work = numpy.empty(lwork, a.dtype)
+    if tau.ndim != 2 or tau.shape[0] != batch or tau.dtype != a.dtype or (
+            not tau.flags.c_contiguous) or tau.shape[1] > n or n > m:
+        raise ValueError("lapack: expected a factor for each Householder vector")
+    k = tau.shape[1]
+    if m and n:
+        with blas.one_blas_thread():
+            for i in range(batch):
+                run(&m, &n, &k, matrix(a, i), &lda, matrix(tau, i), cnp.PyArray_DATA(work), &lwork,
+                    &info)
+
+
+def sytrf(cnp.ndarray a not None):
+    """a := L and D of a = L @ D @ L.T, by columns; the pivots, and infos."""
+    cdef sytrf_fn run = <sytrf_fn>function(a, SYTRF)
+    cdef Py_ssize_t i, batch = a.shape[0]
+    cdef int64_t n = a.shape[1], lwork = max(1, a.shape[1] * BLOCK)
+    cdef cnp.ndarray pivots = integers(batch, n), info = integers(batch, 1)
+    cdef cnp.ndarray work = numpy.empty(lwork, a.dtype)
+    if a.shape[2] != n:
+        raise ValueError("lapack: expected square matrices")
+    if n:
+        with blas.one_blas_thread():
+            for i in range(batch):
+                run(b"L", &n, matrix(a, i), &n, <int64_t*>matrix(pivots, i),
+                    cnp.PyArray_DATA(work), &lwork, <int64_t*>matrix(info, i))
+    return pivots, info[:, 0]
+
+
+def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not None):
+    """b := x of a @ x = b, by columns, for what `sytrf` made of `a`."""
+    cdef sytrs_fn run = <sytrs_fn>function(a, SYTRS)
+    cdef Py_ssize_t i, batch = a.shape[0], j
+    cdef int64_t n = a.shape[1], k = b.shape[1], info = 0
+    if (<void*>run != function(b, SYTRS) or a.shape[2] != n or b.shape[2] != n
+            or b.shape[0] != batch or pivots.ndim != 2 or pivots.shape[0] != batch
+            or pivots.shape[1] != n or pivots.dtype != numpy.int64
+            or not pivots.flags.c_contiguous):
+        raise ValueError("lapack: expected systems of one dtype and size")
+    if pivots.size and (numpy.abs(pivots).max() > n or not pivots.all()):
+        raise IndexError("lapack: pivots must be numbers of rows, from 1")
+    if n and k:
+        with blas.one_blas_thread():
+            for i in range(batch):
+                run(b"L", &n, &k, matrix(a, i), &n, <int64_t*>matrix(pivots, i), matrix(b, i), &n,
+                    &info)
+
+
+find_functions()

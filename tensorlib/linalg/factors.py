@@ -1,0 +1,331 @@
+"""LU decompositions, and solving by factors."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg import lapack
+from tensorlib.linalg.checks import (
+    DTYPES, NOT_SQUARE, SQUARES, first, matrices, regular, require_matrices, require_no_failure,
+    require_one_dtype, require_square, taken,
+)
+from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
+from tensorlib.linalg.spectra import NO_MATRIX
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.joining import cat
+
+LUFactor = namedtuple("linalg_lu_factor", "LU pivots")
+LUFactorEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
+PLU = namedtuple("linalg_lu", "P L U")
+Triangular = namedtuple("triangular_solve", "solution cloned_coefficient")
+
+
+# ---- LU ------------------------------------------------------------------------------------------
+
+def lu_reference(x):
+    """The reference of `linalg_lu_factor_ex`, column by column."""
+    x = regular(x)
+    out = x.copy()
+    found = [lapack.lu_of(matrix) for matrix in out.reshape((-1,) + x.shape[-2:])]
+    pivots = np.array([p for p, _ in found], np.int32).reshape(x.shape[:-2] + (min(x.shape[-2:]),))
+    return out, pivots, np.zeros(x.shape[:-2], np.int32)
+
+
+@op(outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=DTYPES,
+    tolerance="product", prepare=first(regular), errors=NO_MATRIX, reference=lu_reference,
+    samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)))
+def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
+    """The LU decomposition in compact form, as a named tuple (LU, pivots, info).
+
+    LU has U in its upper triangle and L below it, without the ones on its diagonal. pivots has for
+    each column the row, from 1, with which that was exchanged; info is 0, or the place of the first
+    zero on the diagonal of U.
+
+    Shapes: (*, M, N) -> (*, M, N), (*, K), (*) with K = min(M, N).
+    Raises: RuntimeError for less than two dims, dtypes other than float32 and float64, and without
+    `pivot`; LinAlgError for a zero on the diagonal with `check_errors`.
+    """
+    require_matrices("linalg.lu_factor", A)
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented")
+    lu, pivots, info = lapack.lu_factor(A.numpy(force=True))
+    if check_errors:
+        require_no_failure("linalg.lu_factor", info, "U[{0},{0}] is zero, and using it for solving "
+                           "would divide by zero")
+    return LUFactorEx(*tensors(lu, pivots, info))
+
+
+def parts(LU):
+    """The square part of L and U, and the rest of L below and of U beside it, which may be empty.
+    """
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    square = LU.narrow(-2, 0, k).narrow(-1, 0, k)
+    below = LU.narrow(-2, k, m - k).narrow(-1, 0, k)
+    beside = LU.narrow(-1, k, n - k).narrow(-2, 0, k)
+    return square, below, beside
+
+
+def after_lower(L, x):
+    """x multiplied by the inverse of the unit lower triangle."""
+    return linalg_solve_triangular(L, x, upper=False, unitriangular=True)
+
+
+def after_lower_transposed(L, x):
+    """x multiplied by the inverse of the unit lower triangle's transpose."""
+    return linalg_solve_triangular(L.mT, x, upper=True, unitriangular=True)
+
+
+def before_upper(U, x):
+    """x multiplied from the right by the inverse of the upper triangle."""
+    return linalg_solve_triangular(U, x, upper=True, left=False)
+
+
+def before_upper_transposed(U, x):
+    """x multiplied from the right by the inverse of the upper triangle's transpose."""
+    return linalg_solve_triangular(U.mT, x, upper=False, left=False)
+
+
+@linalg_lu_factor_ex.vjp("A")
+def lu_vjp(g, LU, pivots):
+    """What is below the square part is A2 @ inv(U), what is beside it inv(L) @ A2."""
+    square, below, beside = parts(LU)
+    g_square, g_below, g_beside = parts(g[0])
+    g_below = before_upper_transposed(square, g_below)
+    g_beside = after_lower_transposed(square, g_beside)
+    g_upper = g_square.triu() - (below.mT @ g_below).triu()
+    g_lower = g_square.tril(-1) - (g_beside @ beside.mT).tril(-1)
+    inner = (unit_lower(square).mT @ g_lower).tril(-1) + (g_upper @ square.triu().mT).triu()
+    inner = after_lower_transposed(square, before_upper_transposed(square, inner))
+    return permutation_of(pivots, LU) @ joined(inner, g_below, g_beside)
+
+
+def joined(square, below, beside):
+    """The parts as one matrix."""
+    if below.shape[-2]:
+        return cat([square, below], -2)
+    return cat([square, beside], -1) if beside.shape[-1] else square
+
+
+@linalg_lu_factor_ex.jvp
+def lu_jvp(d_A, LU, pivots):
+    square, below, beside = parts(LU)
+    d_square, d_below, d_beside = parts(permutation_of(pivots, LU).mT @ d_A)
+    inner = before_upper(square, after_lower(square, d_square))
+    d_lower, d_upper = unit_lower(square) @ inner.tril(-1), inner.triu() @ square.triu()
+    moved = joined(d_lower + d_upper, before_upper(square, d_below - below @ d_upper),
+                   after_lower(square, d_beside - d_lower @ beside))
+    return moved, None, None
+
+
+def unit_lower(x):
+    """The lower triangle of the first columns, with ones on the diagonal."""
+    k = min(x.shape[-2:])
+    x = x.narrow(-1, 0, k)
+    return x.tril(-1) + from_numpy(np.eye(x.shape[-2], k)).to(x.dtype)
+
+
+def permutation_of(pivots, like):
+    """The P of A = P @ L @ U in the dtype and of the rows of `like`."""
+    return pivot_matrices(pivots, like.shape[-2]).to(like.dtype)
+
+
+@op(public=False, method=False, differentiable=False,
+    samples=lambda rng: (((np.array(p), 3), {}) for p in ([3, 2, 3], [2, 2], [[3, 3], [1, 2]])),
+    takes="integer", dtypes=("int32", "int64"),
+    reference=lambda p, n: np.eye(n, dtype=np.int32)[lapack.permutations(p, n)].swapaxes(-1, -2))
+def pivot_matrices(pivots: Tensor, n):
+    """The permutation matrices, of int32, that exchanges of rows make: see `linalg_lu`."""
+    places = pivots.numpy(force=True)
+    if places.dtype.kind != "i" or places.ndim < 1 or places.size and not (
+            (places >= 1) & (places <= n)).all():
+        raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
+    if places.shape[-1] > n:
+        raise RuntimeError(f"lu: expected at most {n} pivots, got {places.shape[-1]}")
+    order = lapack.permutations(places, n)
+    return tensors(np.ascontiguousarray(np.eye(n, dtype=np.int32)[order].swapaxes(-1, -2)))[0]
+
+
+@composite(outputs=("LU", "pivots"), public=False, method=False, out=True, dtypes=DTYPES,
+           tolerance="product", prepare=first(regular), samples=matrices((3, 3), (2, 3)),
+           errors=NO_MATRIX, reference=lambda x: lu_reference(x)[:2])
+def linalg_lu_factor(A: Tensor, *, pivot=True):
+    """The LU decomposition in compact form, as a named tuple (LU, pivots).
+
+    LU has U in its upper triangle and L below it, without the ones on its diagonal. pivots has for
+    each column the row, from 1, with which that was exchanged.
+
+    Shapes: (*, M, N) -> (*, M, N), (*, K) with K = min(M, N).
+    Raises: LinAlgError for a zero on the diagonal of U, RuntimeError as `linalg.lu_factor_ex`.
+    """
+    return LUFactor(*linalg_lu_factor_ex(A, pivot, True)[:2])
+
+
+def unpacked(LU, pivots):
+    """P, L and U of a compact decomposition."""
+    k = min(LU.shape[-2:])
+    return PLU(permutation_of(pivots, LU), unit_lower(LU), LU.narrow(-2, 0, k).triu())
+
+
+def plu_reference(x):
+    """The reference of `linalg_lu`."""
+    lu, pivots, _ = lu_reference(x)
+    k = min(x.shape[-2:])
+    order = np.eye(x.shape[-2])[lapack.permutations(pivots, x.shape[-2])].swapaxes(-1, -2)
+    return order, np.tril(lu[..., :k], -1) + np.eye(x.shape[-2], k), np.triu(lu[..., :k, :])
+
+
+@composite(outputs=("P", "L", "U"), public=False, method=False, out=True, dtypes=DTYPES,
+           tolerance="product", prepare=first(regular), samples=matrices((3, 2), (2, 3), (2, 2, 2)),
+           errors=NO_MATRIX, reference=plu_reference)
+def linalg_lu(A: Tensor, *, pivot=True):
+    """The LU decomposition A = P @ L @ U, as a named tuple (P, L, U).
+
+    P is a permutation, L lower triangular with ones on its diagonal, U upper triangular.
+
+    Shapes: (*, M, N) -> (*, M, M), (*, M, K), (*, K, N) with K = min(M, N).
+    Raises: RuntimeError as `linalg.lu_factor_ex`.
+    """
+    return unpacked(*linalg_lu_factor_ex(A, pivot)[:2])
+
+
+@composite(outputs=("LU", "pivots"), dtypes=DTYPES, tolerance="product", prepare=first(regular),
+           samples=matrices((3, 3), (2, 3)), errors=NO_MATRIX,
+           reference=lambda x: lu_reference(x)[:2])
+def lu(input, pivot=True, get_infos=False):
+    """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
+    found = tuple(linalg_lu_factor_ex(input, pivot))
+    return found if get_infos else found[:2]
+
+
+def lu_given(lu, pivots, *_, **__):
+    """The reference of `lu_unpack`."""
+    order = np.eye(lu.shape[-2])[lapack.permutations(pivots, lu.shape[-2])].swapaxes(-1, -2)
+    k = min(lu.shape[-2:])
+    return order, np.tril(lu[..., :k], -1) + np.eye(lu.shape[-2], k), np.triu(lu[..., :k, :])
+
+
+def factored(rng):
+    """A compact decomposition of a regular matrix, and its pivots."""
+    lu, pivots, _ = lu_reference(rng.uniform(-1, 1, (3, 3)))
+    return lu, pivots
+
+
+@composite(tensors=("LU_data",), outputs=("P", "L", "U"), method=False, dtypes=DTYPES,
+           samples=lambda rng: ((factored(rng), {}) for _ in range(1)), reference=lu_given)
+def lu_unpack(LU_data: Tensor, LU_pivots, unpack_data=True, unpack_pivots=True):
+    """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
+    require_matrices("lu_unpack", LU_data, "LU_data")
+    p, lower, upper = unpacked(LU_data, LU_pivots)
+    none = LU_data.new_zeros((0,))
+    return PLU(p if unpack_pivots else none, *((lower, upper) if unpack_data else (none, none)))
+
+
+def solved_by_lu(lu, pivots, b, left=True, adjoint=False):
+    """The reference of `linalg_lu_solve`."""
+    p, lower, upper = lu_given(lu, pivots)
+    a = p @ lower @ upper
+    a = a.swapaxes(-1, -2) if adjoint else a
+    if left:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def factored_systems(rng):
+    """Compact decompositions and right-hand sides."""
+    for keywords, shape in (({}, (3, 2)), ({"adjoint": True}, (3, 1)), ({"left": False}, (2, 3))):
+        yield (*factored(rng), rng.uniform(-1, 1, shape)), keywords
+
+
+@composite(tensors=("LU", "B"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+           samples=factored_systems, reference=solved_by_lu)
+def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
+    """The X of A @ X = B for the A that LU and pivots decompose: see `linalg.lu_factor`.
+
+    left: else of X @ A = B. adjoint: A transposed stands for A.
+
+    Shapes: (*, N, N), (*, N), (*, N, K) -> (*, N, K), with * broadcast.
+    Raises: RuntimeError for shapes and pivots that do not fit, and for dtypes other than float32
+    and float64.
+    """
+    require_square("linalg.lu_solve", LU, "LU")
+    require_matrices("linalg.lu_solve", B, "B")
+    require_one_dtype("linalg.lu_solve", LU, B)
+    if not left:
+        return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    order = permutation_of(pivots, LU)
+    if adjoint:
+        inner = linalg_solve_triangular(LU.mT, B, upper=False)
+        return order @ after_lower_transposed(LU, inner)
+    return linalg_solve_triangular(LU, after_lower(LU, order.mT @ B), upper=True)
+
+
+@composite(tensors=("input", "LU_data"), dtypes=DTYPES, tolerance="product",
+           samples=lambda rng: (((b, lu, p), {}) for (lu, p, b), _ in list(
+               factored_systems(rng))[:1]),
+           reference=lambda b, lu, p: solved_by_lu(lu, p, b))
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots):
+    """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
+    return linalg_lu_solve(LU_data, LU_pivots, input)
+
+
+# ---- by Cholesky factors and triangles -----------------------------------------------------------
+
+def of_factor(function):
+    """The reference of a function of a right-hand side and a Cholesky factor."""
+    def reference(b, x, upper=False):
+        x = np.triu(regular(x)) if upper else np.tril(regular(x))
+        return function(b, x.swapaxes(-1, -2) @ x if upper else x @ x.swapaxes(-1, -2))
+    return reference
+
+
+def sides_first(*cases):
+    """Right-hand sides and matrices of the shapes in each case, then keywords."""
+    def generate(rng):
+        for b, a, *keywords in cases:
+            yield (rng.uniform(-1, 1, b), taken(rng, a)), keywords[0] if keywords else {}
+    return generate
+
+
+@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=lambda b, a: (b, regular(a)),
+           samples=sides_first(((3, 2), (3, 3)), ((2, 2, 1), (2, 2), {"upper": True})),
+           reference=of_factor(lambda b, a: np.linalg.solve(a, b)))
+def cholesky_solve(input, L: Tensor, upper=False):
+    """The X of A @ X = input for the A whose Cholesky factor is L (with `upper`, L.mT).
+
+    Shapes: (*, N, K), (*, N, N) -> (*, N, K), with * broadcast.
+    Raises: RuntimeError for shapes that do not fit and for dtypes other than float32 and float64.
+    """
+    require_square("cholesky_solve", L, "L")
+    require_matrices("cholesky_solve", input, "B")
+    lower = L.mT if upper else L
+    inner = linalg_solve_triangular(lower, input, upper=False)
+    return linalg_solve_triangular(lower.mT, inner, upper=True)
+
+
+@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
+           errors=NOT_SQUARE,
+           reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(
+               regular(x)).swapaxes(-1, -2)))
+def cholesky_inverse(input, upper=False):
+    """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
+    require_square("cholesky_inverse", input, "L")
+    eye = from_numpy(np.eye(input.shape[-1])).to(input.dtype)
+    lower = input.mT if upper else input
+    inner = linalg_solve_triangular(lower, eye, upper=False)
+    return inner.mT @ inner
+
+
+@composite(outputs=("solution", "cloned_coefficient"), dtypes=DTYPES, tolerance="product",
+           prepare=lambda b, a: (b, regular(a)), samples=sides_first(((3, 2), (3, 3))),
+           reference=lambda b, a: (np.linalg.solve(np.triu(regular(a)), b), regular(a)))
+def triangular_solve(input, A: Tensor, upper=True, transpose=False, unitriangular=False):
+    """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A.
+
+    transpose: A.mT @ X = input. See `linalg.solve_triangular`.
+    """
+    a, upper = (A.mT, not upper) if transpose else (A, upper)
+    return Triangular(linalg_solve_triangular(a, input, upper=upper, unitriangular=unitriangular),
+                      A.clone())

@@ -1,0 +1,472 @@
+"""Inverses, systems of equations and determinants, and the Cholesky factor."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg import lapack
+from tensorlib.linalg.checks import (
+    DTYPES, NOT_SQUARE, SQUARES, definite, first, matrices, prepared_by, refused_matrices, regular,
+    require_matrices, require_no_failure, require_one_dtype, require_square,
+    taken, values_behind,
+)
+from tensorlib.ops.declare import alias, composite, op
+from tensorlib.ops.comparison import where
+
+Factor = namedtuple("cholesky_ex", "L info")
+Inverse = namedtuple("inv_ex", "inverse info")
+Solution = namedtuple("solve_ex", "result info")
+SignedLog = namedtuple("slogdet", "sign logabsdet")
+
+NOT_DEFINITE = ("the factorization could not be completed because the input is not "
+                "positive-definite (the leading minor of order {} is not positive-definite)")
+SINGULAR = ("the diagonal element {} is zero, the {} could not be completed because the input "
+            "matrix is singular")
+
+
+def tensors(*arrays):
+    """New arrays as Tensors."""
+    return tuple(from_numpy(np.asarray(x)) for x in arrays)
+
+
+# ---- Cholesky ------------------------------------------------------------------------------------
+
+@op(outputs=("L", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
+    reference=prepared_by(definite, lambda x: (np.linalg.cholesky(x),
+                                               np.zeros(x.shape[:-2], np.int32))))
+def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
+    """The Cholesky factor of positive definite matrices, as a named tuple (L, info).
+
+    L @ L.mT is A, of which one triangle is read. With `upper` it is L.mT that is returned. info is
+    0, or the order of the first leading minor that is not positive; then L is NaN.
+
+    Shapes: (*, N, N) -> (*, N, N), (*).
+    Gradient: symmetric.
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64; LinAlgError for failures with `check_errors`.
+    """
+    require_square("linalg.cholesky", A)
+    a = A.numpy(force=True)
+    factor, info = lapack.cholesky(a.swapaxes(-1, -2) if upper else a)
+    if check_errors:
+        require_no_failure("linalg.cholesky", info, NOT_DEFINITE)
+    return Factor(*tensors(factor.swapaxes(-1, -2) if upper else factor, info))
+
+
+def lower_half(x):
+    """The lower triangle with half of the diagonal."""
+    return x.tril() - x * 0.5 * identity(x)
+
+
+def identity(x):
+    """The identity matrix of the size of the matrices of `x`."""
+    return from_numpy(np.eye(x.shape[-1])).to(x.dtype)
+
+
+@linalg_cholesky_ex.vjp("A")
+def cholesky_vjp(g, L, upper):
+    """Source: Murray, "Differentiation of the Cholesky decomposition", arXiv 1602.07527, 2016."""
+    g, L = (g[0].mT, L.mT) if upper else (g[0], L)
+    inner = lower_half(L.mT @ g)
+    inner = inner + inner.mT
+    outer = linalg_solve_triangular(L.mT, inner, upper=True)
+    return linalg_solve_triangular(L, outer, upper=False, left=False) * 0.5
+
+
+@linalg_cholesky_ex.jvp
+def cholesky_jvp(d_A, L, upper):
+    L = L.mT if upper else L
+    d_A = (d_A + d_A.mT) * 0.5
+    inner = linalg_solve_triangular(L, linalg_solve_triangular(L, d_A, upper=False).mT, upper=False)
+    moved = L @ lower_half(inner)
+    return moved.mT if upper else moved, None
+
+
+@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+           prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
+           reference=prepared_by(definite, np.linalg.cholesky))
+def linalg_cholesky(A: Tensor, *, upper=False):
+    """The Cholesky factor of positive definite matrices: the L with L @ L.mT = A, or L.mT.
+
+    One triangle of A is read.
+
+    Shapes: (*, N, N) -> (*, N, N).
+    Gradient: symmetric.
+    Raises: LinAlgError for what is not positive definite, RuntimeError for other than square
+    matrices and for dtypes other than float32 and float64.
+
+    >>> tensorlib.linalg.cholesky(tensorlib.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    return linalg_cholesky_ex(A, upper, True)[0]
+
+
+@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
+           errors=NOT_SQUARE, reference=prepared_by(definite, np.linalg.cholesky))
+def cholesky(input, upper=False):
+    """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
+    return linalg_cholesky_ex(input, upper, True)[0]
+
+
+# ---- inverses ------------------------------------------------------------------------------------
+
+@op(outputs=("inverse", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
+    reference=prepared_by(regular, lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32))))
+def linalg_inv_ex(A: Tensor, check_errors=False):
+    """The inverse of square matrices, as a named tuple (inverse, info).
+
+    info is 0, or the place of the first zero on the diagonal of U in the LU decomposition of a
+    singular matrix, whose inverse is NaN.
+
+    Shapes: (*, N, N) -> (*, N, N), (*).
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64; LinAlgError for singular matrices with `check_errors`.
+    """
+    require_square("linalg.inv", A)
+    inverse, info = lapack.inv(A.numpy(force=True))
+    if check_errors:
+        require_no_failure("linalg.inv", info, SINGULAR.format("{}", "inversion"))
+    return Inverse(*tensors(inverse, info))
+
+
+@linalg_inv_ex.vjp("A")
+def inv_vjp(g, inverse):
+    return -(inverse.mT @ g[0] @ inverse.mT)
+
+
+@linalg_inv_ex.jvp
+def inv_jvp(d_A, inverse):
+    return -(inverse @ d_A @ inverse), None
+
+
+@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+           prepare=first(regular), samples=SQUARES,
+           errors=refused_matrices((RuntimeError, (2, 3)), (RuntimeError, (2, 2))),
+           reference=prepared_by(regular, np.linalg.inv))
+def linalg_inv(A: Tensor):
+    """The inverse of square matrices.
+
+    Shapes: (*, N, N) -> (*, N, N).
+    Raises: LinAlgError for singular matrices, RuntimeError for other than square ones and for
+    dtypes other than float32 and float64.
+
+    >>> tensorlib.linalg.inv(tensorlib.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return linalg_inv_ex(A, True)[0]
+
+
+@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
+           errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.inv))
+def inverse(input):
+    """The inverse of square matrices: see `linalg.inv`."""
+    return linalg_inv_ex(input, True)[0]
+
+
+# ---- systems of equations ------------------------------------------------------------------------
+
+def systems(*cases):
+    """Matrices and right-hand sides of the shapes in each case, then keywords."""
+    def generate(rng):
+        for a, b, *keywords in cases:
+            yield (taken(rng, a), rng.uniform(-1, 1, b)), keywords[0] if keywords else {}
+    return generate
+
+
+def solved(a, b, left=True):
+    """The reference of `linalg_solve`."""
+    a = regular(a)
+    if b.ndim == 1 or a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape:
+        return np.linalg.solve(a, b[..., None])[..., 0]
+    if left:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+@op(outputs=("result", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=lambda a, b: (regular(a), b),
+    samples=systems(((3, 3), (3, 2)), ((2, 2, 2), (2, 2, 1)), ((0, 0), (0, 2)), ((2, 2), (2, 0))),
+    reference=lambda a, b: (solved(a, b), np.zeros(a.shape[:-2], np.int32)))
+def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
+    """X of A @ X = B for matrices of one batch shape, and info: see `linalg_solve_ex`."""
+    result, info = lapack.solve(A.numpy(force=True), B.numpy(force=True))
+    if check_errors:
+        require_no_failure("linalg.solve", info, SINGULAR.format("{}", "solution"))
+    return Solution(*tensors(result, info))
+
+
+@solve_matrices.vjp("A")
+def solve_vjp_a(g, A, result):
+    return -(solve_matrices(A.mT, g[0])[0] @ result.mT)
+
+
+@solve_matrices.vjp("B")
+def solve_vjp_b(g, A):
+    return solve_matrices(A.mT, g[0])[0]
+
+
+@solve_matrices.jvp
+def solve_jvp(d_A, d_B, A, result):
+    return solve_matrices(A, d_B - d_A @ result)[0], None
+
+
+def is_vector(A, B):
+    """Whether the right-hand side is a vector, or a batch of these, one for each matrix."""
+    return B.ndim == 1 or A.ndim - 1 == B.ndim and A.shape[:-1] == B.shape
+
+
+def solve_checked(A, B, left, check_errors):
+    """The solution and info for any right-hand side."""
+    require_square("linalg.solve", A)
+    require_one_dtype("linalg.solve", A, B)
+    vector = is_vector(A, B)
+    if vector and not left:
+        raise RuntimeError("linalg.solve: vectors on the right take left=True, got left=False")
+    if B.ndim == 0:
+        raise RuntimeError("linalg.solve: B must have at least 1 dimension, got a number")
+    B = B.unsqueeze(-1) if vector else B
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(f"linalg.solve: incompatible shapes of A and B for the equation "
+                           f"{'AX = B' if left else 'XA = B'}: {tuple(A.shape)} and "
+                           f"{tuple(B.shape)}")
+    batch = broadcast_shapes("linalg.solve", A.shape[:-2], B.shape[:-2])
+    A, B = A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:])
+    if left:
+        result, info = solve_matrices(A, B, check_errors)
+    else:
+        result, info = solve_matrices(A.mT, B.mT, check_errors)
+        result = result.mT
+    return result.squeeze(-1) if vector else result, info
+
+
+SYSTEMS = systems(((3, 3), (3,)), ((2, 2, 2), (2, 2, 3)), ((2, 2, 2), (2, 2)),
+                  ((2, 2), (3, 2, 1)), ((2, 2), (3, 2), {"left": False}))
+
+
+@composite(public=False, method=False, outputs=("result", "info"), dtypes=DTYPES, out=True,
+           tolerance="product", prepare=lambda a, b: (regular(a), b),
+           samples=systems(((3, 3), (3,)), ((2, 2, 2), (2, 2, 3)), ((2, 2), (3, 2),
+                                                                  {"left": False})),
+           reference=lambda a, b, left=True: (solved(a, b, left),
+                                              np.zeros(a.shape[:-2], np.int32)))
+def linalg_solve_ex(A: Tensor, B: Tensor, *, left=True, check_errors=False):
+    """The solution of linear equations as a named tuple (result, info).
+
+    info is 0, or for a singular matrix the place of the first zero on the diagonal of U.
+
+    Shapes and errors are those of `linalg.solve`.
+    """
+    return Solution(*solve_checked(A, B, left, check_errors))
+
+
+@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+           prepare=lambda a, b: (regular(a), b), samples=SYSTEMS, reference=solved,
+           errors=refused_matrices((RuntimeError, (2, 2), np.ones((3, 1))),
+                                   (RuntimeError, (2, 2), np.ones((2, 1)))))
+def linalg_solve(A: Tensor, B: Tensor, *, left=True):
+    """The X of A @ X = B, or of X @ A = B where `left` is False.
+
+    B is a vector, or a batch of these, where it has one dim or the shape of A without the last dim.
+
+    Shapes: (*, N, N), (*, N, K) -> (*, N, K), with * broadcast; (*, N, N), (*, N) -> (*, N).
+    Raises: LinAlgError for singular matrices, RuntimeError for shapes that do not fit and for
+    dtypes other than float32 and float64.
+
+    >>> tensorlib.linalg.solve(tensorlib.tensor([[2., 0.], [0., 4.]]), tensorlib.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
+    return solve_checked(A, B, left, True)[0]
+
+
+def triangle(a, upper, unitriangular):
+    """The triangle of NumPy's matrices that a solver reads."""
+    a = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        a = a - a * np.eye(a.shape[-1]) + np.eye(a.shape[-1])
+    return a
+
+
+def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
+    """The reference of `linalg_solve_triangular`."""
+    a = triangle(regular(a), upper, unitriangular)
+    if left:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=lambda a, b: (regular(a), b),
+    samples=systems(((3, 3), (3, 2), {"upper": True}),
+                    ((2, 2, 2), (2, 2, 1), {"upper": False, "unitriangular": True})),
+    reference=triangle_solved)
+def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
+    """X of A @ X = B for triangular matrices of one batch shape."""
+    return tensors(lapack.solve_triangular(
+        A.numpy(force=True), B.numpy(force=True), upper, unitriangular))[0]
+
+
+@solve_triangles.vjp("A")
+def triangles_vjp_a(g, A, out, upper, unitriangular):
+    whole = -(solve_triangles(A.mT, g, not upper, unitriangular) @ out.mT)
+    return whole.triu(int(unitriangular)) if upper else whole.tril(-int(unitriangular))
+
+
+@solve_triangles.vjp("B")
+def triangles_vjp_b(g, A, upper, unitriangular):
+    return solve_triangles(A.mT, g, not upper, unitriangular)
+
+
+@solve_triangles.jvp
+def triangles_jvp(d_A, d_B, A, out, upper, unitriangular):
+    d_A = d_A.triu(int(unitriangular)) if upper else d_A.tril(-int(unitriangular))
+    return solve_triangles(A, d_B - d_A @ out, upper, unitriangular)
+
+
+@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+           prepare=lambda a, b: (regular(a), b), reference=triangle_solved,
+           samples=systems(((3, 3), (3, 2), {"upper": True}),
+                           ((2, 2), (3, 2, 2), {"upper": False, "left": False}),
+                           ((2, 2, 2), (2, 1), {"upper": True, "unitriangular": True})))
+def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, unitriangular=False):
+    """The X of A @ X = B, or of X @ A = B where `left` is False, for triangular matrices.
+
+    The other triangle is not read; the diagonal is taken as ones with `unitriangular`. A zero on
+    it gives infinite and NaN elements.
+
+    Shapes: (*, N, N), (*, N, K) -> (*, N, K), with * broadcast.
+    Raises: RuntimeError for shapes that do not fit and for dtypes other than float32 and float64.
+    """
+    require_square("linalg.solve_triangular", A)
+    require_matrices("linalg.solve_triangular", B, "B")
+    require_one_dtype("linalg.solve_triangular", A, B)
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError("linalg.solve_triangular: incompatible shapes of A and B for the "
+                           f"equation {'AX = B' if left else 'XA = B'}: {tuple(A.shape)} and "
+                           f"{tuple(B.shape)}")
+    batch = broadcast_shapes("linalg.solve_triangular", A.shape[:-2], B.shape[:-2])
+    A, B = A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:])
+    if left:
+        return solve_triangles(A, B, bool(upper), bool(unitriangular))
+    return solve_triangles(A.mT, B.mT, not upper, bool(unitriangular)).mT
+
+
+# ---- determinants --------------------------------------------------------------------------------
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+    samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.det))
+def linalg_det(A: Tensor):
+    """The determinant of square matrices.
+
+    Shapes: (*, N, N) -> (*).
+    Gradient: the cofactors, also of singular matrices.
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64.
+
+    >>> tensorlib.linalg.det(tensorlib.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
+    require_square("linalg.det", A)
+    return tensors(lapack.call(lapack.loops.det, A.numpy(force=True)))[0]
+
+
+@linalg_det.vjp("A")
+def det_vjp(g, A):
+    return g[..., None, None] * cofactors(A)
+
+
+@linalg_det.jvp
+def det_jvp(d_A, A):
+    return (cofactors(A) * d_A).sum((-2, -1))
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+    samples=matrices((3, 3), (2, 2, 2)),
+    reference=prepared_by(regular, lambda x: np.linalg.det(x)[..., None, None]
+                          * np.linalg.inv(x).swapaxes(-1, -2)))
+def cofactors(A: Tensor):
+    """The derivative of the determinant: for each element that of the rest, with its sign."""
+    return tensors(lapack.cofactors(A.numpy(force=True)))[0]
+
+
+def away_from_singular(A):
+    """A, with what is singular moved by the root of the smallest step of its dtype."""
+    moved = lapack.regularized(values_behind(A))
+    if moved is None:
+        return A
+    moved = from_numpy(moved)
+    return A + (A.before(moved) if stands_in(A) else moved)
+
+
+def cofactors_moved(d_A, A):
+    """The tangent of the cofactors, whose map is symmetric: it gives the gradient too.
+
+    A singular matrix is moved by a little to have an inverse, as the map is continuous.
+    """
+    A = away_from_singular(A)
+    inverse = linalg_inv_ex(A)[0].mT
+    trace = (inverse * d_A).sum((-2, -1))[..., None, None]
+    return linalg_det(A)[..., None, None] * (trace * inverse - inverse @ d_A.mT @ inverse)
+
+
+@cofactors.vjp("A")
+def cofactors_vjp(g, A):
+    return cofactors_moved(g, A)
+
+
+@cofactors.jvp
+def cofactors_jvp(d_A, A):
+    return cofactors_moved(d_A, A)
+
+
+@op(outputs=("sign", "logabsdet"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
+    reference=prepared_by(regular, lambda x: tuple(np.linalg.slogdet(x))))
+def linalg_slogdet(A: Tensor):
+    """The sign of the determinant and the logarithm of its size, a named tuple (sign, logabsdet).
+
+    A singular matrix has sign 0 and -inf.
+
+    Shapes: (*, N, N) -> (*), (*).
+    Gradient: of the logarithm, the inverse transposed; infinite or NaN for singular matrices.
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64.
+    """
+    require_square("linalg.slogdet", A)
+    return SignedLog(*tensors(*lapack.call(lapack.loops.slogdet, A.numpy(force=True))))
+
+
+@linalg_slogdet.vjp("A")
+def slogdet_vjp(g, A):
+    if g[1] is None:
+        return A.new_zeros(A.shape)
+    return g[1][..., None, None] * linalg_inv_ex(A)[0].mT
+
+
+@linalg_slogdet.jvp
+def slogdet_jvp(d_A, A):
+    moved = (linalg_inv_ex(A)[0].mT * d_A).sum((-2, -1))
+    return moved.new_zeros(moved.shape), moved
+
+
+@composite(dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
+           errors=NOT_SQUARE, reference=prepared_by(definite, lambda x: np.linalg.slogdet(x)[1]))
+def logdet(input):
+    """The logarithm of the determinant: -inf where it is 0, NaN where it is negative.
+
+    Shapes: (*, N, N) -> (*).
+    Raises: as `det`.
+    """
+    sign, logarithm = linalg_slogdet(input)
+    return where(sign < 0, float("nan"), logarithm)
+
+
+alias("det", linalg_det)
+alias("slogdet", linalg_slogdet)

@@ -1,0 +1,305 @@
+"""LAPACK, by the loops of `numpy.linalg`: arrays in, arrays out, batches in the dims in front.
+
+NumPy's loops take any strides and need no GIL. They mark a matrix that they fail at with NaN and by
+the floating-point flag `invalid`, which `failed` turns into the number that LAPACK would give. The
+BLAS runs with one thread, so that results have the same bits for any number of threads.
+"""
+
+import math
+
+import numpy as np
+from numpy.linalg import _umath_linalg as loops
+
+from tensorlib._core.products import lapack as products
+from tensorlib._core.products.blas import one_blas_thread
+from tensorlib.linalg.checks import LinAlgError
+
+LAPACK = products.has()          # whether what NumPy's loops lack is in its library
+
+
+def call(loop, *arrays):
+    """What a loop of NumPy gives, without warnings."""
+    with np.errstate(all="ignore"), one_blas_thread():
+        return loop(*arrays)
+
+
+def marked(result):
+    """Which matrices of a batch were marked as failures: those with NaN."""
+    return np.isnan(result).any(axis=(-2, -1))
+
+
+def infos(a, result, number):
+    """The int32 number of each matrix: 0, or what `number` finds for one that is marked."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    if result.size and np.isnan(result.sum()):
+        for place in np.argwhere(marked(result)):
+            info[tuple(place)] = number(a[tuple(place)])
+    return info
+
+
+def as_batch(a):
+    """A contiguous array as a batch of matrices with one dim in front."""
+    return a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
+
+
+def copied_columns(a):
+    """A copy of matrices as a batch that is stored by columns."""
+    return as_batch(np.array(a.swapaxes(-1, -2), order="C"))
+
+
+# ---- Cholesky ------------------------------------------------------------------------------------
+
+def cholesky(a):
+    """The lower factors, and the order of the first minor that is not positive, or 0."""
+    factors = call(loops.cholesky_lo, a)
+    info = infos(a, factors, failing_minor)
+    return factors, info
+
+
+def failing_minor(a):
+    """The order of the first leading minor that is not positive definite, by Cholesky's rows."""
+    factor = np.zeros_like(a)
+    for j in range(len(a)):
+        rest = a[j, j] - factor[j, :j] @ factor[j, :j]
+        if not rest > 0:
+            return j + 1
+        factor[j, j] = np.sqrt(rest)
+        factor[j + 1:, j] = (a[j + 1:, j] - factor[j + 1:, :j] @ factor[j, :j]) / factor[j, j]
+    return 0
+
+
+# ---- LU ------------------------------------------------------------------------------------------
+
+def solve(a, b):
+    """x of a @ x = b, and the place of the first zero on the diagonal of U, or 0."""
+    x = call(loops.solve, a, b)
+    return x, infos(a, x, zero_pivot) if b.shape[-1] else infos(a, call(loops.inv, a), zero_pivot)
+
+
+def inv(a):
+    """The inverses, and the place of the first zero on the diagonal of U, or 0."""
+    inverse = call(loops.inv, a)
+    return inverse, infos(a, inverse, zero_pivot)
+
+
+def zero_pivot(a):
+    """The place, from 1, of the first zero on the diagonal of U; 0 where there is none."""
+    u = a.astype(np.float64)
+    with np.errstate(all="ignore"):
+        for j in range(len(u)):
+            row = j + np.argmax(np.abs(u[j:, j]))
+            u[[j, row]] = u[[row, j]]
+            if u[j, j] == 0:
+                return j + 1
+            u[j + 1:] -= np.outer(u[j + 1:, j] / u[j, j], u[j])
+    return 0
+
+
+def lu_factor(a):
+    """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal."""
+    m, n = a.shape[-2:]
+    by_columns = copied_columns(a)
+    if LAPACK:
+        pivots, info = products.getrf(by_columns)
+    else:
+        found = [lu_of(matrix.T) for matrix in by_columns]
+        pivots = np.array([pivots for pivots, _ in found]).reshape((len(by_columns), min(m, n)))
+        info = np.array([info for _, info in found], np.int64)
+    batch = a.shape[:-2]
+    return (by_columns.reshape(batch + (n, m)).swapaxes(-1, -2),
+            pivots.astype(np.int32).reshape(batch + (min(m, n),)),
+            info.astype(np.int32).reshape(batch))
+
+
+def lu_of(a):
+    """a := its L and U, column by column; the pivots and info. For libraries without LAPACK's."""
+    pivots, info = [], 0
+    for j in range(min(a.shape)):
+        row = j + int(np.argmax(np.abs(a[j:, j])))
+        pivots.append(row + 1)
+        if a[row, j] == 0:
+            info = info or j + 1
+            continue
+        a[[j, row]] = a[[row, j]]
+        a[j + 1:, j] /= a[j, j]
+        a[j + 1:, j + 1:] -= np.outer(a[j + 1:, j], a[j, j + 1:])
+    return pivots, info
+
+
+def permutations(pivots, n):
+    """Which row of P @ x each row of x becomes the place of, after the exchanges of `pivots`."""
+    order = np.broadcast_to(np.arange(n), pivots.shape[:-1] + (n,)).copy()
+    rows = pivots.astype(np.int64) - 1
+    for j in range(pivots.shape[-1]):
+        other = rows[..., j:j + 1]
+        here, there = order[..., j:j + 1].copy(), np.take_along_axis(order, other, -1)
+        order[..., j:j + 1] = there
+        np.put_along_axis(order, other, here, -1)
+    return order
+
+
+def solve_triangular(a, b, upper, unitriangular):
+    """x of a @ x = b for triangles of a."""
+    if LAPACK:
+        x = np.array(b, order="C")
+        products.trsm(as_batch(np.require(a, None, ["C", "W"])), as_batch(x), upper, unitriangular)
+        return x
+    a = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        places = np.arange(a.shape[-1])
+        a[..., places, places] = 1
+    return call(loops.solve, a, b)
+
+
+def cofactors(a):
+    """det(a) times the inverse transposed, or its limit where there is no inverse."""
+    inverse, info = inv(a)
+    with np.errstate(all="ignore"):
+        found = call(loops.det, a)[..., None, None] * inverse.swapaxes(-1, -2)
+    for place in map(tuple, np.argwhere(info)):
+        if np.isfinite(a[place]).all():
+            found[place] = cofactors_by_svd(a[place])
+    return found
+
+
+def cofactors_by_svd(a):
+    """The same of one matrix, which may be singular: U (products of all other s) V."""
+    u, s, vh = call(loops.svd_f, a)
+    others = np.array([np.prod(np.delete(s, i)) for i in range(len(s))], a.dtype)
+    return call(loops.det, u) * call(loops.det, vh) * (u * others) @ vh
+
+
+def regularized(a):
+    """What to add to the singular matrices of a batch to make them regular; None without these."""
+    info = inv(a)[1]
+    if not info.any():
+        return None
+    added = np.zeros_like(a)
+    for place in map(tuple, np.argwhere(info)):
+        if np.isfinite(a[place]).all():
+            u, s, vh = call(loops.svd_f, a[place])
+            least = np.sqrt(np.finfo(a.dtype).eps) * (s[0] or 1)
+            added[place] = u * (np.maximum(s, least) - s) @ vh
+    return added
+
+
+# ---- spectra -------------------------------------------------------------------------------------
+
+def require_convergence(name, values):
+    """Raises LinAlgError where LAPACK marked values as not found."""
+    if values.size and np.isnan(values.sum()):
+        place = int(np.flatnonzero(np.isnan(values).any(-1).reshape(-1))[0])
+        batch = f"(Batch element {place}): " if values.ndim > 1 else ""
+        raise LinAlgError(f"{name}: {batch}the algorithm failed to converge because the input "
+                          "matrix is ill-conditioned, has too many repeated values, or has NaN or "
+                          "infinite elements")
+
+
+# The first element of a vector that is at least this part of its largest one is made positive.
+# No common ratio of elements, such as 1, 1/2 or the root of 1/2, is near it.
+LARGE = 0.6
+
+
+def signs(vectors):
+    """1 or -1 for each column, such that it has the sign that vectors of ours have."""
+    magnitudes = np.abs(vectors)
+    large = magnitudes >= LARGE * magnitudes.max(-2, keepdims=True, initial=0)
+    first = np.take_along_axis(vectors, large.argmax(-2)[..., None, :], -2)
+    return np.where(first < 0, -1, 1).astype(vectors.dtype)
+
+
+def eigh(name, a, upper):
+    """Eigenvalues in ascending order, and eigenvectors as columns."""
+    values, vectors = call(loops.eigh_up if upper else loops.eigh_lo, a)
+    require_convergence(name, values)
+    if vectors.size:
+        vectors *= signs(vectors)
+    return values, vectors
+
+
+def eigvalsh(name, a, upper):
+    """Eigenvalues in ascending order."""
+    values = call(loops.eigvalsh_up if upper else loops.eigvalsh_lo, a)
+    require_convergence(name, values)
+    return values
+
+
+def svd(name, a, full):
+    """U, the singular values in descending order, and V transposed."""
+    u, values, vh = call(loops.svd_f if full else loops.svd_s, a)
+    require_convergence(name, values)
+    if u.size and vh.size:
+        found = signs(u)
+        u *= found
+        rank = values.shape[-1]
+        vh[..., :rank, :] *= found.swapaxes(-1, -2)[..., :rank, :]
+        if full and vh.shape[-1] > rank:
+            vh[..., rank:, :] *= signs(vh[..., rank:, :].swapaxes(-1, -2)).swapaxes(-1, -2)
+    return u, values, vh
+
+
+def svdvals(name, a):
+    """The singular values in descending order."""
+    values = call(loops.svd, a)
+    require_convergence(name, values)
+    return values
+
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+def qr(a, complete):
+    """Q and R of matrices that are not wide; NumPy's loops know float64 alone."""
+    m, n = a.shape[-2:]
+    if not LAPACK:
+        q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
+        return q.astype(a.dtype), r.astype(a.dtype)
+    columns, tau = geqrf(a)
+    q = columns
+    if complete and m > n:
+        q = np.zeros((len(columns), m, m), a.dtype)
+        q[:, :n] = columns
+    r = np.triu(columns[:, :, :q.shape[1]].swapaxes(-1, -2))
+    products.orgqr(q, tau)
+    return (q.reshape(a.shape[:-2] + q.shape[1:]).swapaxes(-1, -2),
+            r.reshape(a.shape[:-2] + r.shape[1:]))
+
+
+def geqrf(a):
+    """R and the Householder vectors below it as a batch by columns, and their factors."""
+    columns = copied_columns(a)
+    if LAPACK:
+        return columns, products.geqrf(columns)
+    found, tau = np.empty_like(columns), []
+    for place, matrix in enumerate(columns):
+        found[place], factors = np.linalg.qr(matrix.T.astype(np.float64), "raw")
+        tau.append(factors)
+    tau = np.array(tau, a.dtype).reshape((len(columns), min(a.shape[-2:])))
+    return found, tau
+
+
+# ---- LDL -----------------------------------------------------------------------------------------
+
+def require_lapack(name):
+    """Raises NotImplementedError where NumPy's library has not LAPACK's functions."""
+    if not LAPACK:
+        raise NotImplementedError(f"{name}: the library that NumPy has loaded has no LAPACK that "
+                                  "is known")
+
+
+def ldl_factor(a):
+    """L and D in one matrix, the pivots, and infos: LAPACK's sytrf."""
+    require_lapack("linalg.ldl_factor")
+    n, batch = a.shape[-1], a.shape[:-2]
+    columns = copied_columns(a)
+    pivots, info = products.sytrf(columns)
+    return (np.triu(columns).reshape(a.shape).swapaxes(-1, -2),
+            pivots.astype(np.int32).reshape(batch + (n,)), info.astype(np.int32).reshape(batch))
+
+
+def ldl_solve(ld, pivots, b):
+    """x of a @ x = b for what `ldl_factor` made of `a`."""
+    require_lapack("linalg.ldl_solve")
+    (n, k), batch = b.shape[-2:], b.shape[:-2]
+    columns, x = copied_columns(ld), copied_columns(b)
+    products.sytrs(columns, np.array(pivots, np.int64).reshape((len(columns), n)), x)
+    return x.reshape(batch + (k, n)).swapaxes(-1, -2)

@@ -1,0 +1,103 @@
+"""The LDL decomposition of symmetric matrices, and solving by it."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg import lapack
+from tensorlib.linalg.checks import (
+    DTYPES, NOT_SQUARE, definite, first, matrices, prepared_by, require_matrices,
+    require_no_failure, require_one_dtype, require_square,
+)
+from tensorlib.linalg.inverses import tensors
+from tensorlib.ops.declare import composite, op
+
+LDL = namedtuple("linalg_ldl_factor", "LD pivots")
+LDLEx = namedtuple("linalg_ldl_factor_ex", "LD pivots info")
+
+
+def eliminated(x):
+    """The reference of `linalg_ldl_factor_ex` where nothing is exchanged."""
+    out = x.copy()
+    for j in range(len(x)):
+        column = out[j + 1:, j].copy()
+        out[j + 1:, j] /= out[j, j]
+        out[j + 1:, j + 1:] -= np.tril(np.outer(column, out[j + 1:, j]))
+    return np.tril(out), np.arange(1, len(x) + 1, dtype=np.int32), np.int32(0)
+
+
+@op(outputs=("LD", "pivots", "info"), public=False, method=False, differentiable=False,
+    dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2), (1, 1)),
+    errors=NOT_SQUARE,
+    reference=prepared_by(definite, eliminated))
+def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
+    """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots, info).
+
+    LD and pivots are those of LAPACK's `sytrf` of the lower triangle; info is 0, or the place of a
+    block of D that is 0.
+
+    Shapes: (*, N, N) -> (*, N, N), (*, N), (*).
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64; LinAlgError for failures with `check_errors`; NotImplementedError where NumPy's library
+    has no LAPACK that is known.
+    """
+    require_square("linalg.ldl_factor", A)
+    ld, pivots, info = lapack.ldl_factor(A.numpy(force=True))
+    if check_errors:
+        require_no_failure("linalg.ldl_factor", info, "the diagonal block {} of D is zero")
+    return LDLEx(*tensors(ld, pivots, info))
+
+
+@composite(outputs=("LD", "pivots"), public=False, method=False, differentiable=False,
+           dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2)),
+           errors=NOT_SQUARE,
+           reference=lambda x: linalg_ldl_factor_ex.op.testing["reference"](x)[:2])
+def linalg_ldl_factor(A: Tensor, *, hermitian=False):
+    """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots).
+
+    See `linalg.ldl_factor_ex`. Raises: LinAlgError for a block of D that is 0.
+    """
+    return LDL(*linalg_ldl_factor_ex(A, hermitian, True)[:2])
+
+
+def ldl_systems(rng):
+    """A compact LDL decomposition without exchanges, and a right-hand side."""
+    ld = definite(rng.uniform(-1, 1, (3, 3)))
+    yield (ld, np.array([1, 2, 3]), rng.uniform(-1, 1, (3, 2))), {}
+
+
+def ldl_reference(ld, pivots, b):
+    """The reference of `linalg_ldl_solve` where nothing was exchanged."""
+    lower = np.tril(ld, -1) + np.eye(ld.shape[-1])
+    return np.linalg.solve(lower @ np.diag(np.diag(ld)) @ lower.T, b)
+
+
+@composite(tensors=("LD", "B"), public=False, method=False, differentiable=False, dtypes=DTYPES,
+           tolerance="product", samples=ldl_systems, reference=ldl_reference)
+def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
+    """The X of A @ X = B for the A that LD and pivots decompose: see `linalg.ldl_factor`.
+
+    Shapes: (*, N, N), (*, N), (*, N, K) -> (*, N, K), with * broadcast.
+    Raises: RuntimeError for shapes that do not fit and for dtypes other than float32 and float64,
+    IndexError for pivots that are none.
+    """
+    require_square("linalg.ldl_solve", LD, "LD")
+    require_matrices("linalg.ldl_solve", B, "B")
+    require_one_dtype("linalg.ldl_solve", LD, B)
+    n = LD.shape[-1]
+    if B.shape[-2] != n or tuple(pivots.shape) != tuple(LD.shape[:-1]):
+        raise RuntimeError("linalg.ldl_solve: LD, pivots and B have shapes that do not fit: "
+                           f"{tuple(LD.shape)}, {tuple(pivots.shape)} and {tuple(B.shape)}")
+    batch = broadcast_shapes("linalg.ldl_solve", LD.shape[:-2], B.shape[:-2])
+    given = (LD.expand(batch + (n, n)), pivots.expand(batch + (n,)),
+             B.expand(batch + B.shape[-2:]))
+    return ldl_systems_solved(*given)
+
+
+@op(public=False, method=False, differentiable=False, dtypes=DTYPES, tolerance="product",
+    samples=ldl_systems, reference=ldl_reference)
+def ldl_systems_solved(LD: Tensor, pivots: Tensor, B: Tensor):
+    """X of A @ X = B for decompositions of one batch shape: see `linalg_ldl_solve`."""
+    return tensors(lapack.ldl_solve(*[x.numpy(force=True) for x in (LD, pivots, B)]))[0]

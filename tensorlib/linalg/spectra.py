@@ -1,0 +1,420 @@
+"""Eigenvalues and singular values, the QR decomposition, and what is made of these."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg import lapack
+from tensorlib.linalg.checks import (
+    DTYPES, NOT_SQUARE, SQUARES, first, matrices, prepared_by, refused_matrices, regular,
+    require_matrices, require_square, symmetric,
+)
+from tensorlib.linalg.inverses import identity, linalg_solve_triangular, tensors
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.joining import cat
+
+Eigen = namedtuple("linalg_eigh", "eigenvalues eigenvectors")
+Singular = namedtuple("linalg_svd", "U S Vh")
+OldSingular = namedtuple("svd", "U S V")
+Orthogonal = namedtuple("qr", "Q R")
+
+
+# ---- symmetric matrices --------------------------------------------------------------------------
+
+def is_upper(name, UPLO):
+    """Whether the upper triangle is meant. Raises: RuntimeError."""
+    if not isinstance(UPLO, str) or UPLO not in ("L", "U", "l", "u"):
+        raise RuntimeError(f"{name}: expected UPLO to be 'L' or 'U', got {UPLO!r}")
+    return UPLO in "Uu"
+
+
+def eigen_reference(x):
+    """The reference of `linalg_eigh`: NumPy's, with the signs that vectors of ours have."""
+    values, vectors = np.linalg.eigh(symmetric(x))
+    return values, vectors * lapack.signs(vectors) if vectors.size else vectors
+
+
+@op(outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
+    tolerance="product", prepare=first(symmetric), samples=SQUARES, errors=NOT_SQUARE,
+    reference=eigen_reference)
+def linalg_eigh(A: Tensor, UPLO="L"):
+    """The eigenvalues of symmetric matrices in ascending order and their eigenvectors, as columns.
+
+    One triangle of A is read. The first element of an eigenvector that is at least 0.6 times its
+    largest one is positive.
+
+    Shapes: (*, N, N) -> (*, N), (*, N, N).
+    Gradient: infinite or NaN for eigenvectors of equal eigenvalues.
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64; LinAlgError where the algorithm does not converge.
+
+    >>> tensorlib.linalg.eigh(tensorlib.tensor([[2., 1.], [1., 2.]])).eigenvalues
+    tensor([1., 3.])
+    """
+    require_square("linalg.eigh", A)
+    return Eigen(*tensors(*lapack.eigh("linalg.eigh", A.numpy(force=True),
+                                       is_upper("linalg.eigh", UPLO))))
+
+
+def gaps(values):
+    """values[j] - values[i], and 1 on the diagonal."""
+    return values.unsqueeze(-2) - values.unsqueeze(-1) + identity(values)
+
+
+def without_diagonal(x):
+    """x with zeros on the diagonal."""
+    return x * (1 - identity(x))
+
+
+def divided(x, gaps):
+    """x / gaps off the diagonal; 0 where x is, also between equal values."""
+    return without_diagonal(x / gaps.where(x != 0, 1))
+
+
+def on_diagonal(x):
+    """Diagonal matrices of the vectors of `x`."""
+    return x.unsqueeze(-1) * identity(x)
+
+
+@linalg_eigh.vjp("A")
+def eigh_vjp(g, eigenvalues, eigenvectors):
+    """Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+    differentiation", 2008."""
+    g_values, g_vectors = g
+    inner = 0
+    if g_vectors is not None:
+        inner = divided(eigenvectors.mT @ g_vectors, gaps(eigenvalues))
+    if g_values is not None:
+        inner = inner + on_diagonal(g_values)
+    return eigenvectors @ inner @ eigenvectors.mT
+
+
+@linalg_eigh.jvp
+def eigh_jvp(d_A, eigenvalues, eigenvectors):
+    inner = eigenvectors.mT @ ((d_A + d_A.mT) * 0.5) @ eigenvectors
+    return (inner.diagonal(0, -2, -1),
+            eigenvectors @ divided(inner, gaps(eigenvalues)))
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(symmetric),
+    samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(symmetric, np.linalg.eigvalsh))
+def linalg_eigvalsh(A: Tensor, UPLO="L"):
+    """The eigenvalues of symmetric matrices in ascending order.
+
+    Shapes: (*, N, N) -> (*, N).
+    Raises: as `linalg.eigh`.
+    """
+    require_square("linalg.eigvalsh", A)
+    return tensors(lapack.eigvalsh("linalg.eigvalsh", A.numpy(force=True),
+                                   is_upper("linalg.eigvalsh", UPLO)))[0]
+
+
+@linalg_eigvalsh.vjp("A")
+def eigvalsh_vjp(g, A, UPLO):
+    vectors = linalg_eigh(A, UPLO)[1]
+    return (vectors * g.unsqueeze(-2)) @ vectors.mT
+
+
+@linalg_eigvalsh.jvp
+def eigvalsh_jvp(d_A, A, UPLO):
+    vectors = linalg_eigh(A, UPLO)[1]
+    return (vectors * (((d_A + d_A.mT) * 0.5) @ vectors)).sum(-2)
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+ANY_SHAPE = matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2))
+NO_MATRIX = refused_matrices((RuntimeError, (3,)), (RuntimeError, np.ones((2, 2), np.int64)))
+
+
+def singular_reference(x, full_matrices=True):
+    """The reference of `linalg_svd`: NumPy's, with the signs that vectors of ours have."""
+    return lapack.svd("svd", regular(x), full_matrices)
+
+
+@op(outputs=("U", "S", "Vh"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular), reference=singular_reference, errors=NO_MATRIX,
+    samples=lambda rng: (((x,), {"full_matrices": full}) for full in (True, False)
+                         for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)))
+def linalg_svd(A: Tensor, full_matrices=True):
+    """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh).
+
+    S is in descending order. Without `full_matrices` U and Vh have as many vectors as there are
+    singular values. The first element of a column of U that is at least 0.6 times its largest one
+    is positive.
+
+    Shapes: (*, M, N) -> (*, M, M), (*, K), (*, N, N) with K = min(M, N); or (*, M, K), (*, K),
+    (*, K, N).
+    Gradient: infinite or NaN for singular vectors of equal singular values, or of 0 where M and N
+    differ.
+    Raises: RuntimeError for less than two dims and for dtypes other than float32 and float64;
+    LinAlgError where the algorithm does not converge.
+    """
+    require_matrices("linalg.svd", A)
+    return Singular(*tensors(*lapack.svd("linalg.svd", A.numpy(force=True), bool(full_matrices))))
+
+
+def split(vectors, k):
+    """The columns that belong to singular values, and the rest, None where there are none."""
+    if vectors.shape[-1] == k:
+        return vectors, None
+    return vectors.narrow(-1, 0, k), vectors.narrow(-1, k, vectors.shape[-1] - k)
+
+
+def gradient_of_columns(g, vectors, rest, k):
+    """The gradient of the columns that belong to singular values, to which the rest is normal."""
+    if g is None or rest is None:
+        return g
+    g, g_rest = split(g, k)
+    return g - rest @ (g_rest.mT @ vectors)
+
+
+@linalg_svd.vjp("A")
+def svd_vjp(g, U, S, Vh):
+    """Source: Townsend, "Differentiating the singular value decomposition", 2016."""
+    g_u, g_s, g_vh = g
+    k = S.shape[-1]
+    u, u_rest = split(U, k)
+    v, v_rest = split(Vh.mT, k)
+    g_u = gradient_of_columns(g_u, u, u_rest, k)
+    g_v = gradient_of_columns(None if g_vh is None else g_vh.mT, v, v_rest, k)
+    squares = gaps(S.square())
+    inner = 0 if g_s is None else on_diagonal(g_s)
+    beside = 0
+    if g_u is not None:
+        turned = u.mT @ g_u
+        inner = inner + divided(turned - turned.mT, squares) * S.unsqueeze(-2)
+        if u.shape[-2] > k:
+            scaled = g_u / S.unsqueeze(-2)
+            beside = (scaled - u @ (u.mT @ scaled)) @ v.mT
+    if g_v is not None:
+        turned = v.mT @ g_v
+        inner = inner + S.unsqueeze(-1) * divided(turned - turned.mT, squares)
+        if v.shape[-2] > k:
+            scaled = g_v / S.unsqueeze(-2)
+            beside = beside + u @ (scaled - v @ (v.mT @ scaled)).mT
+    return u @ inner @ v.mT + beside
+
+
+def moved_columns(vectors, rest, inner, outside, S):
+    """The tangent of singular vectors, whose part among themselves is `inner`."""
+    moved = vectors @ inner
+    if vectors.shape[-2] > S.shape[-1]:
+        outside = outside / S.unsqueeze(-2)
+        moved = moved + outside - vectors @ (vectors.mT @ outside)
+    return moved if rest is None else cat([moved, -vectors @ (moved.mT @ rest)], -1)
+
+
+@linalg_svd.jvp
+def svd_jvp(d_A, U, S, Vh):
+    k = S.shape[-1]
+    u, u_rest = split(U, k)
+    v, v_rest = split(Vh.mT, k)
+    inner = u.mT @ d_A @ v
+    squares = gaps(S.square())
+    columns, rows = S.unsqueeze(-2), S.unsqueeze(-1)
+    d_u = divided(inner * columns + rows * inner.mT, squares)
+    d_v = divided(rows * inner + inner.mT * columns, squares)
+    return (moved_columns(u, u_rest, d_u, d_A @ v, S), inner.diagonal(0, -2, -1),
+            moved_columns(v, v_rest, d_v, d_A.mT @ u, S).mT)
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+    samples=ANY_SHAPE, errors=NO_MATRIX,
+    reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)))
+def linalg_svdvals(A: Tensor):
+    """The singular values in descending order.
+
+    Shapes: (*, M, N) -> (*, K) with K = min(M, N).
+    Raises: as `linalg.svd`.
+    """
+    require_matrices("linalg.svdvals", A)
+    return tensors(lapack.svdvals("linalg.svdvals", A.numpy(force=True)))[0]
+
+
+@linalg_svdvals.vjp("A")
+def svdvals_vjp(g, A):
+    u, _, vh = linalg_svd(A, False)
+    return (u * g.unsqueeze(-2)) @ vh
+
+
+@linalg_svdvals.jvp
+def svdvals_jvp(d_A, A):
+    u, _, vh = linalg_svd(A, False)
+    return (u * (d_A @ vh.mT)).sum(-2)
+
+
+def old_svd(x, some=True, compute_uv=True):
+    """The reference of `svd`."""
+    u, s, vh = singular_reference(x, not some)
+    return u, s, vh.swapaxes(-1, -2)
+
+
+@composite(outputs=("U", "S", "V"), dtypes=DTYPES, tolerance="product", prepare=first(regular),
+           samples=matrices((3, 3), (3, 2)), errors=NO_MATRIX, reference=old_svd)
+def svd(input, some=True, compute_uv=True):
+    """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT.
+
+    Without `compute_uv` U and V are zeros.
+    """
+    if compute_uv:
+        u, s, vh = linalg_svd(input, not some)
+        return OldSingular(u, s, vh.mT)
+    s = linalg_svdvals(input)
+    batch, (m, n) = tuple(input.shape[:-2]), input.shape[-2:]
+    k = min(m, n) if some else None
+    u, v = batch + (m, k or m), batch + (n, k or n)
+    return OldSingular(input.new_zeros(u), s, input.new_zeros(v))
+
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+@op(outputs=("Q", "R"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular), samples=matrices((3, 3), (3, 2), (2, 3, 2), (2, 0)),
+    reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
+def qr_tall(A: Tensor, complete=False):
+    """The QR decomposition of matrices that are not wide: see `linalg_qr`."""
+    return Orthogonal(*tensors(*lapack.qr(A.numpy(force=True), complete)))
+
+
+@qr_tall.vjp("A")
+def qr_vjp(g, Q, R, complete):
+    """Source: Walter and Lehmann, "Algorithmic Differentiation of Linear Algebra Functions", 2018.
+    """
+    refuse_complete(Q, R)
+    g_q, g_r = g
+    inner, outer = 0, 0
+    if g_r is not None:
+        inner = g_r @ R.mT
+    if g_q is not None:
+        inner, outer = inner - Q.mT @ g_q, g_q
+    upper = inner.triu()
+    inner = upper + without_diagonal(upper).mT
+    return linalg_solve_triangular(R.mT, outer + Q @ inner, upper=False, left=False)
+
+
+@qr_tall.jvp
+def qr_jvp(d_A, Q, R):
+    refuse_complete(Q, R)
+    moved = linalg_solve_triangular(R, d_A, upper=True, left=False)
+    inner = Q.mT @ moved
+    upper = inner.triu() + without_diagonal(inner.mT.triu())
+    return moved - Q @ upper, upper @ R
+
+
+def refuse_complete(Q, R):
+    """Raises RuntimeError where Q has columns that no column of the matrix determines."""
+    if R.shape[-2] != R.shape[-1]:
+        raise RuntimeError("linalg.qr: with mode='complete' the decomposition is differentiable "
+                           f"only where there are not more rows than columns, got {Q.shape[-1]} "
+                           f"and {R.shape[-1]}")
+
+
+def both(A, name, mode):
+    """Q and R in one of the modes of `linalg_qr`."""
+    require_matrices(name, A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"{name}: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+    rows, columns = A.shape[-2:]
+    if rows >= columns:
+        q, r = qr_tall(A, mode == "complete")
+    else:
+        q, r = qr_tall(A.narrow(-1, 0, rows))
+        r = cat([r, q.mT @ A.narrow(-1, rows, columns - rows)], -1)
+    return Orthogonal(q.new_zeros((0,)) if mode == "r" else q, r)
+
+
+TALL_AND_WIDE = matrices((3, 3), (3, 2), (2, 3), (2, 2, 2))
+
+
+@composite(outputs=("Q", "R"), public=False, method=False, out=True, dtypes=DTYPES,
+           tolerance="product", prepare=first(regular), samples=TALL_AND_WIDE, errors=NO_MATRIX,
+           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
+def linalg_qr(A: Tensor, mode="reduced"):
+    """The QR decomposition A = Q @ R, as a named tuple (Q, R): Q is orthogonal, R upper triangular.
+
+    mode: "reduced" for K = min(M, N) columns of Q, "complete" for all M, "r" for R alone, with an
+    empty Q.
+
+    Shapes: (*, M, N) -> (*, M, K), (*, K, N).
+    Gradient: of a matrix whose first K columns are independent; none for "complete" where M is
+    larger than N.
+    Raises: RuntimeError for less than two dims, for other modes, and for dtypes other than float32
+    and float64.
+    """
+    return both(A, "linalg.qr", mode)
+
+
+@composite(outputs=("Q", "R"), out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+           samples=TALL_AND_WIDE, errors=NO_MATRIX,
+           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
+def qr(input, some=True):
+    """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
+    return both(input, "qr", "reduced" if some else "complete")
+
+
+# ---- pseudo-inverse ------------------------------------------------------------------------------
+
+def cutoff(values, atol, rtol, shape):
+    """The least singular value that counts as one: PyTorch's rule for both tolerances."""
+    eps = np.finfo(values.dtype).eps * max(shape[-2:]) if rtol is None and not atol else 0.0
+    atol = np.asarray(0.0 if atol is None else atol, values.dtype)
+    rtol = np.asarray(eps if rtol is None else rtol, values.dtype)
+    largest = values.max(-1, initial=0)
+    return np.maximum(atol, rtol * largest)[..., None]
+
+
+def tolerances(atol, rtol):
+    """Numbers or arrays of tolerances that may be Tensors."""
+    return [x.numpy(force=True) if isinstance(x, Tensor) else x for x in (atol, rtol)]
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+    samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2)), errors=NO_MATRIX,
+    reference=prepared_by(regular, np.linalg.pinv))
+def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
+    """The pseudo-inverse of Moore and Penrose, by singular values.
+
+    Those up to max(atol, rtol * the largest) are taken as 0. rtol is by default the step of the
+    dtype times the larger size, or 0 where `atol` is given. hermitian: A is symmetric.
+
+    Shapes: (*, M, N) -> (*, N, M).
+    Raises: RuntimeError for less than two dims and for dtypes other than float32 and float64.
+    """
+    require_matrices("linalg.pinv", A)
+    if hermitian:
+        require_square("linalg.pinv", A)
+    a = A.numpy(force=True)
+    if hermitian:
+        values, u = lapack.eigh("linalg.pinv", a, False)
+        vh = u.swapaxes(-1, -2)
+    else:
+        u, values, vh = lapack.svd("linalg.pinv", a, False)
+    sizes = np.abs(values)
+    kept = sizes > cutoff(sizes, *tolerances(atol, rtol), a.shape)
+    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(a.dtype)
+    return tensors(vh.swapaxes(-1, -2) @ (inverse[..., None] * u.swapaxes(-1, -2)))[0]
+
+
+@linalg_pinv.vjp("A")
+def pinv_vjp(g, A, out):
+    """Source: Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least
+    squares problems whose variables separate", SIAM Journal on Numerical Analysis 10(2), 1973."""
+    right = (g.mT - A @ (out @ g.mT)) @ (out @ out.mT)
+    left = (out.mT @ out) @ (g.mT - (g.mT @ out) @ A)
+    return right + left - out.mT @ g @ out.mT
+
+
+@linalg_pinv.jvp
+def pinv_jvp(d_A, A, out):
+    right = (out @ out.mT) @ (d_A.mT - (d_A.mT @ A) @ out)
+    left = (d_A.mT - out @ (A @ d_A.mT)) @ (out.mT @ out)
+    return right + left - out @ d_A @ out
+
+
+@composite(dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=ANY_SHAPE,
+           errors=NO_MATRIX, reference=prepared_by(regular, np.linalg.pinv))
+def pinverse(input, rcond=1e-15):
+    """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
+    return linalg_pinv(input, 0.0, rcond)
