@@ -21,6 +21,7 @@ from tensorlib.ops import (
     repeating,
     stacking,
     derived,
+    sorting,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.complete import check_registry

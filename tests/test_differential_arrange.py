@@ -1,0 +1,79 @@
+"""Sorting, scanning, counting and shapes against PyTorch, where it is installed."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+
+torch = pytest.importorskip("torch")
+
+nan, inf = float("nan"), float("inf")
+
+
+def both(array, dtype=None):
+    """An array as a tensor of each library."""
+    pair = torch.tensor(np.asarray(array)), tl.tensor(np.asarray(array))
+    return pair if dtype is None else (pair[0].to(getattr(torch, dtype)),
+                                       pair[1].to(getattr(tl, dtype)))
+
+
+def flat(result):
+    """The tensors of a result, which may be one."""
+    if isinstance(result, (tuple, list)):
+        return [x for part in result for x in flat(part)]
+    return [result]
+
+
+def outcome(function, x, library):
+    """What a call gives, as lists and dtypes, or the bases that its error may be caught by."""
+    try:
+        found = flat(function(x, library))
+    except Exception as error:
+        return "error", error
+    return [(str(y.dtype).split(".")[1], tuple(y.shape), y.tolist()) for y in found], None
+
+
+def differences(cases, inputs):
+    """What each function of a tensor and a library gives differently; errors may be wider."""
+    for name, function in cases.items():
+        for array in inputs:
+            x, y = both(*array) if isinstance(array, tuple) else both(array)
+            (wanted, error), (found, other) = outcome(function, x, torch), outcome(function, y, tl)
+            if "error" in (wanted, found):
+                if wanted != found or not isinstance(other, type(error)):
+                    yield f"{name} {array}: {error!r} and {other!r}: {wanted} {found}"
+                continue
+            if [part[:2] for part in wanted] != [part[:2] for part in found] or not all(
+                    np.allclose(a[2], b[2], rtol=1e-5, atol=1e-6, equal_nan=True)
+                    for a, b in zip(wanted, found)):
+                yield f"{name} {array}: {wanted} and {found}"
+
+
+def agree(cases, inputs):
+    """Fails, and shows all differences, unless there is none."""
+    found = list(differences(cases, inputs))
+    assert not found, "\n".join(found)
+
+
+AWKWARD = [3.0, nan, -0.0, 0.0, nan, inf, -inf, 3.0]
+ROWS = np.array([[3, 1, 2, 1], [0, 5, 5, 2], [7, -1, 0, 0]])
+INPUTS = [AWKWARD, ROWS, ROWS * 0.5, (ROWS, "float16"), ROWS[:0], 2.0, np.zeros((2, 0)),
+          [True, False]]
+
+
+def test_orders():
+    cases = {
+        "sort": lambda x, lib: x.sort(stable=True),
+        "descending": lambda x, lib: lib.sort(x, dim=0, descending=True, stable=True),
+        "no such dim": lambda x, lib: x.sort(2),
+        "argsort": lambda x, lib: lib.argsort(x, dim=0, stable=True),
+        "msort": lambda x, lib: lib.msort(x),
+        "topk": lambda x, lib: x.topk(2).values,
+        "topk of none": lambda x, lib: x.topk(0, dim=0),
+        "topk smallest": lambda x, lib: lib.topk(x, 1, 0, False)[0],
+        "topk of too many": lambda x, lib: x.topk(9),
+        "kthvalue": lambda x, lib: x.kthvalue(2).values,
+        "kthvalue along 0": lambda x, lib: x.kthvalue(1, 0, keepdim=True)[0],
+        "kthvalue of 0": lambda x, lib: x.kthvalue(0),
+    }
+    agree(cases, INPUTS)
