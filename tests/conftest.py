@@ -1,8 +1,10 @@
-"""The hypothesis profile of all tests, and a garbage collector with less to go through."""
+"""What all tests share: the hypothesis profile, all operations, little for the collector to do."""
 
 import gc
 
 from hypothesis import HealthCheck, settings
+
+from tensorlib.ops.late import declare_all
 
 # No deadline: the time of one example says more about the machine than about the code.
 settings.register_profile(
@@ -12,6 +14,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tensorlib")
+
+declare_all()       # tests are made from what is declared; how it is, tests/ops/test_late.py tries
 
 
 def pytest_collection_finish(session):

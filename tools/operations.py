@@ -9,6 +9,7 @@ The texts of the second and third page come from `tools/numpy_functions.py` and
 
 import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -16,9 +17,12 @@ from pathlib import Path
 from tensorlib import Tensor, ops
 from tensorlib._core.graph.op import registry
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import FAMILIES, declare_all
 from tools import numpy_functions, reference, saved_values
 from tools.reference import escaped, row
 from tools.signatures import plain, summary
+
+declare_all()
 
 DOCS = Path(__file__).parents[1] / "docs"
 INTRODUCTION = """\
@@ -83,7 +87,11 @@ def families():
     modules; as FUNCTIONS is in the order of declaration, their neighbours say where they are.
     """
     names = re.findall(r"^    (\w+),$", inspect.getsource(ops).partition(")")[0], re.MULTILINE)
-    modules = [importlib.import_module(f"tensorlib.ops.{name}") for name in names]
+    names = [f"tensorlib.ops.{name}" for name in names]
+    for family in FAMILIES:
+        inside = getattr(importlib.import_module(family), "__path__", ())
+        names += [family, *(f"{family}.{module.name}" for module in pkgutil.iter_modules(inside))]
+    modules = [importlib.import_module(name) for name in names]
     sources = [inspect.getsource(module) for module in modules]
     declared = r"^@.*\n(?:.*\n){{0,8}}?def {0}\(", r"(?<!\[)\"{0}\""
     places = {name: next((i for text in declared for i, source in enumerate(sources)
@@ -103,7 +111,7 @@ def families():
 
 def functions(module, names, first):
     """The rows of the functions of a family; a second name refers to the first."""
-    path = "../tensorlib/ops/" + Path(module.__file__).name
+    path = Path("..") / Path(module.__file__).relative_to(DOCS.parent)
     for name in sorted(names):
         function = FUNCTIONS[name]
         parameters = list(plain(name, function))

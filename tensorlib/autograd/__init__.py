@@ -22,6 +22,7 @@ from tensorlib.autograd.modes import (
     set_multithreading_enabled,
 )
 from tensorlib.ops.calls import gradient_of, needs_of
+from tensorlib.ops.late import declare_all
 
 if TYPE_CHECKING:
     from tensorlib.autograd import forward_ad, function, functional
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tensorlib.autograd.recompute import checkpoint
 
 fill_upcalls(needs_of=needs_of, gradient_of=gradient_of,
-             tangent_of=deferred("tensorlib.autograd.jvp", "rule_of"))
+             tangent_of=deferred("tensorlib.autograd.jvp", "rule_of"), declare_all=declare_all)
 attach("backward", _backward)
 
 __all__ = ["Function", "anomaly_mode", "backward", "checkpoint", "detect_anomaly", "enable_grad",

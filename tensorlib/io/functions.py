@@ -10,7 +10,7 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.arrays import CONVERSIONS, NotTaken, as_arrays, loses_gradient, on_arrays
 from tensorlib.io.operands import alike, dtype_of, floating, missing, name_of, operand, tensor_of
-from tensorlib.io.table import COUNTERPARTS, counterpart
+from tensorlib.io.table import counterpart, counterpart_of
 from tensorlib.io.ufuncs import reduced
 from tensorlib.ops.declare import FUNCTIONS
 
@@ -339,7 +339,7 @@ def array_function(self, function, types, args, kwargs):
     """
     if not all(issubclass(t, (Tensor, np.ndarray)) or hasattr(t, "__tensor_call__") for t in types):
         return NotImplemented
-    ours = COUNTERPARTS.get(function)
+    ours = counterpart_of(function)
     if ours is None:
         return on_arrays(function, args, kwargs, missing(name_of(function)))
     if function in CONVERSIONS and not loses_gradient((args, kwargs)):

@@ -1,5 +1,11 @@
 """The table of NumPy's functions that work on Tensors: each with what does its work here."""
 
+import numpy as np
+
+from tensorlib._core.graph.op import declared
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import declare_all
+
 COUNTERPARTS = {}
 
 
@@ -17,3 +23,24 @@ def counterpart(*functions):
             COUNTERPARTS[numpys] = function
         return function
     return decorate
+
+
+def add_elementwise():
+    """Makes element-wise operations the counterparts of the ufuncs that are their references.
+
+    Of several, as `maximum` and `clamp_min`, it is the one declared first. The others have a
+    reference that differs in some dtype or for NaN.
+    """
+    for name, op in declared.items():
+        if op.elementwise and isinstance(op.testing["reference"], np.ufunc):
+            COUNTERPARTS.setdefault(op.testing["reference"], FUNCTIONS[name])
+
+
+def counterpart_of(function):
+    """What does the work of NumPy's function on Tensors, or None."""
+    if function not in COUNTERPARTS and declare_all():
+        add_elementwise()
+    return COUNTERPARTS.get(function)
+
+
+add_elementwise()

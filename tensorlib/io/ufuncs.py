@@ -4,19 +4,12 @@ import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.graph.op import registry
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.arrays import on_arrays
 from tensorlib.io.operands import alike, dtype_of, missing, name_of, operand, refuse, tensor_of
-from tensorlib.io.table import COUNTERPARTS, counterpart
+from tensorlib.io.table import COUNTERPARTS, counterpart, counterpart_of
 from tensorlib.ops.declare import FUNCTIONS
 
-# An element-wise operation whose reference is a ufunc is its counterpart, without another word; if
-# there are several, as `maximum` and `clamp_min`, the one declared first. The others have a
-# reference that differs in some dtype or for NaN.
-for _name, _op in registry.items():
-    if _op.elementwise and isinstance(_op.testing["reference"], np.ufunc):
-        COUNTERPARTS.setdefault(_op.testing["reference"], FUNCTIONS[_name])
 for _ufunc, _name in {
     np.fabs: "abs", np.reciprocal: "reciprocal", np.rint: "round", np.sign: "sign",
     np.deg2rad: "deg2rad", np.radians: "deg2rad", np.rad2deg: "rad2deg", np.degrees: "rad2deg",
@@ -68,7 +61,7 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     """
     # what operators between arrays and Tensors come to: the functions take these types themselves
     if method == "__call__" and out is None and not options and PLAIN.issuperset(map(type, inputs)):
-        function = COUNTERPARTS.get(ufunc)
+        function = counterpart_of(ufunc)
         if function is not None:
             try:
                 return function(*inputs)
@@ -80,7 +73,7 @@ def array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     run, numpys = METHODS.get(method), ufunc if method == "__call__" else getattr(ufunc, method)
     name = name_of(ufunc) if run else f"{name_of(ufunc)}.{method}"
     given = options if out is None else {**options, "out": out}
-    if run is None or ufunc not in COUNTERPARTS:
+    if run is None or counterpart_of(ufunc) is None:
         return on_arrays(numpys, inputs, given, missing(name))
     if out is not None:
         if len(out) > 1 or any(isinstance(x, np.ndarray) for x in out):

@@ -18,15 +18,12 @@ from tensorlib.ops import (
     softmax,
     indexing,
     scattering,
-    repeating,
-    stacking,
-    derived,
-    sorting,
 )
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.complete import check_registry
 from tensorlib.ops.compose import compose
 from tensorlib.ops.declare import FUNCTIONS, Tensors, check_tensors, composite, elementwise, op
+from tensorlib.ops.late import declare_all
 from tensorlib.ops.primitive import defjvp, defvjp, defvmap, primitive
 
 check_registry()

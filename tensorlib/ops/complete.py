@@ -1,9 +1,10 @@
 """What a declaration must have: checked when it is made, and when the registry is complete."""
 
 from tensorlib._core.base.error_names import nearest
-from tensorlib._core.graph.op import registry
+from tensorlib._core.graph.op import declared
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import loop_arity, loop_names
+from tensorlib.ops.publish import FUNCTIONS
 
 # What a declaration may say beside its own keywords, for `tensorlib.testing.check_op`.
 TESTING = ("reference", "samples", "edges", "dtypes", "errors", "prepare", "takes", "refuses",
@@ -30,7 +31,7 @@ def own_name(name, function, method=False):
 
     Raises: ValueError for a name that the library has.
     """
-    if name in registry:
+    if name in declared or name in FUNCTIONS and not is_ours(function):
         raise ValueError(f"ops: an operation named {name!r} exists already")
     if is_ours(function):
         return name
@@ -91,6 +92,6 @@ def missing_for_tests(op):
 
 def check_registry():
     """Raises ValueError for an operation of the library that is not declared in full."""
-    for op in registry.values():
+    for op in declared.values():
         for text in (*missing(op), *missing_for_tests(op)):
             raise ValueError(f"ops: {op.name}: {text}")

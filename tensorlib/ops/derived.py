@@ -10,6 +10,7 @@ from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import composite
 from tensorlib.ops.joining import cat, narrow
 from tensorlib.ops.linalg import matmul
+from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, given_pairs, products, reals, refusals
 from tensorlib.ops.stacking import require_dims
 
@@ -205,3 +206,6 @@ def flipud(input):
     """A copy with the order of rows reversed. Raises: RuntimeError for no dims."""
     require_dims("flipud", input, 1)
     return input.flip(0)
+
+
+declared(__name__)

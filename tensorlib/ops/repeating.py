@@ -10,6 +10,7 @@ from tensorlib._core.index.keys import parse, take
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, op
+from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.joining import cat
 from tensorlib.ops.outside import within_memory
@@ -253,3 +254,6 @@ def trace(input: Tensor):
     if input.ndim != 2:
         raise RuntimeError(f"trace: expects a matrix, got {input.ndim} dims")
     return input.diagonal().sum()
+
+
+declared(__name__)

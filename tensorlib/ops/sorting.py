@@ -8,6 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.indexing import gather
+from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import (
     along_last, integer, kth_places, refuse_bools, refuse_no_place, sorted_places, top_places,
 )
@@ -188,3 +189,6 @@ def kthvalue(input: Tensor, k, dim=-1, keepdim=False):
     """
     dim = -1 if dim is None else dim
     return Kth(*at_places(input, dim, kth_order(input, k, dim), keepdim))
+
+
+declared(__name__)

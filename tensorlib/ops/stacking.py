@@ -10,6 +10,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite
 from tensorlib.ops.joining import cat, narrow
 from tensorlib.ops.outside import members, within_memory
+from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 
 
@@ -305,3 +306,6 @@ def require_dims(name, x, least):
     """Raises RuntimeError for a tensor of too few dims."""
     if x.ndim < least:
         raise RuntimeError(f"{name}: expects a tensor with at least {least} dims, got {x.ndim}")
+
+
+declared(__name__)

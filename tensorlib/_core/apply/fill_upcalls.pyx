@@ -19,7 +19,7 @@ from tensorlib._core.base.upcalls import OPERATIONS
 from tensorlib._core.graph.op import find
 
 
-def fill_upcalls(*, needs_of, gradient_of, tangent_of):
+def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     """Fills the table in `_core/base/upcalls.pxd`, once all operations are registered.
 
     The arguments are functions of an `Op`: what its gradient needs, its backward operation, its
@@ -30,6 +30,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of):
     upcalls.needs_of = owned(needs_of)
     upcalls.gradient_of = owned(gradient_of)
     upcalls.tangent_of = owned(tangent_of)
+    upcalls.declare_all = owned(declare_all)
     upcalls.binary = binary_operator
     upcalls.inplace = inplace_operator
     upcalls.unary = unary_operator

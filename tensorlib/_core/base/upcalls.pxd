@@ -47,6 +47,8 @@ cdef struct Upcalls:
     PyObject* needs_of
     PyObject* gradient_of
     PyObject* tangent_of
+    # what declares the families of operations that nobody asked for yet
+    PyObject* declare_all
 
 cdef Upcalls upcalls
 

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from tensorlib._core.base.closed cimport close_type
@@ -25,6 +26,8 @@ class Operations(dict):
     """
 
     def __missing__(self, name):
+        if all_declared():
+            return self[name]
         declared = [op for key, op in self.items() if key.rpartition(".")[2] == name]
         if len(declared) == 1:
             return declared[0]
@@ -33,9 +36,33 @@ class Operations(dict):
         raise KeyError(f"ops: no operation named {name!r}{hint}")
 
 
+class Registry(Mapping):
+    """All operations by name, read-only. To go through it declares the late families."""
+
+    def __getitem__(self, name):
+        return OPS[name]
+
+    def __iter__(self):
+        all_declared()
+        return iter(OPS)
+
+    def __len__(self):
+        all_declared()
+        return len(OPS)
+
+    def __repr__(self):
+        return f"<the registry of {len(self)} operations>"
+
+
+cdef bint all_declared() except -1:
+    """Declares the families that were not yet asked for; whether there were any."""
+    return upcalls.declare_all != NULL and (<object>upcalls.declare_all)()
+
+
 cdef object OPS = Operations()
 cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
-registry = MappingProxyType(OPS)
+registry = Registry()
+declared = MappingProxyType(OPS)      # as far as they are
 
 # what a rule may know of an argument that is not kept
 cdef dict FACTS = {"shape": SHAPE, "ndim": NDIM, "dtype": DTYPE}
@@ -227,6 +254,12 @@ cdef tuple fact_named(Op op, str name):
     if owner not in op.arguments or what not in FACTS:
         raise ValueError(f"{op.name}: a rule asks for {name!r}, which it does not have")
     return owner, what
+
+
+def forget(names):
+    """Takes operations out again whose family could not be declared to its end."""
+    for name in names:
+        OPS.pop(name, None)
 
 
 def find(name):

@@ -1,0 +1,135 @@
+"""Families of operations that are declared when one of them is first used.
+
+    >>> tensorlib.tensor([180.0]).deg2rad()        # imports tensorlib.ops.derived
+    tensor([3.1416])
+
+Most programs use few of the functions that there are, and each declaration takes some 50 us. So a
+module in `FAMILIES` is not imported with the package, but by the first use of one of its names, in
+whose places there are stand-ins until then, and by whoever goes through the registry or asks it for
+what it does not have. Such a module ends with `declared(__name__)`.
+"""
+
+import sys
+from importlib import import_module
+from inspect import signature
+from typing import NamedTuple
+
+from tensorlib._core.graph.op import declared as operations
+from tensorlib._core.graph.op import forget
+from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib.ops.complete import check_registry
+from tensorlib.ops.publish import FUNCTIONS, check_tensors
+
+
+class Names(NamedTuple):
+    """What a family publishes: functions that are methods too, functions, and methods alone."""
+
+    both: str = ""
+    functions: str = ""
+    methods: str = ""
+
+
+FAMILIES = {
+    "tensorlib.ops.repeating": Names(
+        both="flip roll tile repeat_interleave select diag trace", methods="repeat"),
+    "tensorlib.ops.stacking": Names(
+        both="tensor_split hsplit vsplit dsplit",
+        functions="atleast_1d atleast_2d atleast_3d broadcast_tensors meshgrid hstack vstack "
+                  "dstack column_stack row_stack"),
+    "tensorlib.ops.derived": Names(
+        both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
+        functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
+    "tensorlib.ops.sorting": Names(both="argsort sort msort topk kthvalue"),
+}
+
+
+class StandIn:
+    """Stands for a function, and for the method of its name, until the family is declared.
+
+    A reference to it that was kept goes on to do what the function does.
+    """
+
+    def __init__(self, name, family):
+        vars(self).update(__name__=name, __qualname__=name, __module__="tensorlib", family=family)
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def __get__(self, tensor, kind):
+        return self.replaced_in(vars(Tensor)).__get__(tensor, kind)
+
+    def __getattr__(self, attribute):
+        if attribute != "function":
+            return getattr(self.function, attribute)
+        self.function = self.replaced_in(FUNCTIONS)
+        return self.function
+
+    def replaced_in(self, names):
+        """What has this one's place once its family is declared."""
+        load(self.family)
+        if names[self.__name__] is self:
+            raise RuntimeError(f"{self.__name__}: called by {self.family}, which declares it")
+        return names[self.__name__]
+
+    @property
+    def __doc__(self):
+        return self.function.__doc__
+
+    @property
+    def __signature__(self):
+        return signature(self.function)
+
+    def __repr__(self):
+        return repr(self.function)
+
+    def __reduce__(self):
+        return self.__name__
+
+
+def put_stand_ins(family):
+    """Puts stand-ins in the place of all that a family publishes."""
+    both, functions, methods = map(str.split, FAMILIES[family])
+    for name in both + functions + methods:
+        stand_in = StandIn(name, family)
+        if name not in methods:
+            FUNCTIONS[name] = stand_in
+        if name not in functions:
+            attach(name, stand_in)
+
+
+def load(family):
+    """Declares a family: the whole of it or, where that fails, nothing."""
+    modules, names = set(sys.modules), set(operations)
+    try:
+        import_module(family)
+    except BaseException:
+        forget(name for name in set(operations) - names if "." not in name)
+        for name in set(sys.modules) - modules:
+            if name.startswith(family):
+                del sys.modules[name]
+        put_stand_ins(family)
+        raise
+
+
+def declared(family):
+    """Ends the declaration of a family: its operations are complete, its functions in place."""
+    check_registry()
+    check_tensors()
+    package = vars(sys.modules["tensorlib"])
+    for name, function in FUNCTIONS.items():
+        if type(package.get(name)) is StandIn:
+            package[name] = function
+
+
+for _family in FAMILIES:
+    put_stand_ins(_family)
+waiting = set(FAMILIES)
+
+
+def declare_all():
+    """Declares the families that nobody asked for yet; whether there were any."""
+    found = bool(waiting)
+    for family in FAMILIES if found else ():
+        load(family)
+        waiting.discard(family)
+    return found
