@@ -77,3 +77,52 @@ def test_orders():
         "kthvalue of 0": lambda x, lib: x.kthvalue(0),
     }
     agree(cases, INPUTS)
+
+
+def test_medians_modes_and_quantiles():
+    q = [0.1, 0.5, 0.95]
+    cases = {
+        "median": lambda x, lib: x.median(),
+        "median along 0": lambda x, lib: x.median(0, keepdim=True).values,
+        "nanmedian": lambda x, lib: lib.nanmedian(x),
+        "nanmedian along 0": lambda x, lib: x.nanmedian(0).values,
+        "place of a NaN": lambda x, lib: x.median(-1).indices * x.isnan().any(-1),
+        "quantile": lambda x, lib: x.quantile(0.3),
+        "quantiles": lambda x, lib: x.quantile(lib.tensor(q).to(x.dtype), dim=0, keepdim=True),
+        "quantiles of all": lambda x, lib: x.nanquantile(lib.tensor(q).to(x.dtype), keepdim=True),
+        "nanquantile": lambda x, lib: lib.nanquantile(x, 0.6, -1),
+        "other range": lambda x, lib: x.quantile(-0.1),
+        "none": lambda x, lib: x.quantile(lib.tensor([], dtype=x.dtype)),
+        **{way: lambda x, lib, way=way: x.quantile(0.4, 0, interpolation=way)
+           for way in ("lower", "higher", "nearest", "midpoint", "cubic")},
+    }
+    unknown = [[nan, nan], [nan, nan, nan, 1.0], [2.0, 1, 2, 1, 3, nan, nan]]
+    agree(cases, [AWKWARD, ROWS, ROWS * 0.5, (ROWS, "float16"), 2.0, np.zeros((2, 0)), *unknown])
+    modes = {"mode": lambda x, lib: x.mode(), "along 0": lambda x, lib: lib.mode(x, 0, True)}
+    agree(modes, [*INPUTS[1:], *unknown])
+
+
+def test_gradients_of_choices_among_equals():
+    cases = {
+        "median": lambda x: x.median(),
+        "median along 0": lambda x: x.median(0)[0],
+        "nanmedian": lambda x: x.nanmedian(),
+        "kthvalue": lambda x: x.kthvalue(5)[0],
+        "mode": lambda x: x.mode()[0],
+        "quantile": lambda x: x.quantile(0.4),
+        "nanquantile": lambda x: x.nanquantile(0.45),
+        "midpoint": lambda x: x.quantile(0.4, interpolation="midpoint"),
+    }
+    found = []
+    for values in ([2.0, 1.0, 2.0, 2.0, 3.0], [3.0, 0.0, 1.0, 4.0, 2.0], [1.0, 1.0, nan, 1.0, 2.0]):
+        for name, function in cases.items():
+            grads = []
+            for lib in (torch, tl):
+                x = lib.tensor(values, dtype=lib.float64, requires_grad=True)
+                function(x).backward()
+                grads.append(x.grad.numpy())
+            if name in ("mode", "kthvalue", "median along 0", "quantile", "midpoint"):
+                grads = [np.sort(g) for g in grads]        # which of equals has it may differ
+            if not np.allclose(*grads, equal_nan=True):
+                found.append(f"{name} {values}: {grads}")
+    assert not found, "\n".join(found)

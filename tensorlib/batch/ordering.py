@@ -2,12 +2,21 @@
 
 from tensorlib.batch.rules import check_dims
 from tensorlib.batch.values import aligned, rule
+from tensorlib.ops.declare import FUNCTIONS
 
 
-@rule("argsort", "top_order", "kth_order")
+@rule("argsort", "top_order", "kth_order", "mode_order")
 def ordered(op, level, tensors, attributes):
     """Along one dim of each example."""
     x, = tensors
     dim = check_dims(op.name, attributes["dim"], x.ndim)
     out = op.function(aligned(x, max(x.ndim, 1)), **{**attributes, "dim": dim})
     return out if x.ndim else out.squeeze(1)
+
+
+@rule("middle")
+def middles(op, level, tensors, attributes):
+    """The median of all elements of each example."""
+    x, = tensors
+    rows = x.value.reshape((level.size, x.numel()))
+    return FUNCTIONS["nanmedian" if attributes["skip_nan"] else "median"](rows, 1)[0]

@@ -40,6 +40,7 @@ FAMILIES = {
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
         functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
     "tensorlib.ops.sorting": Names(both="argsort sort msort topk kthvalue"),
+    "tensorlib.ops.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
 }
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.testing import gradcheck
 
 nan, inf = float("nan"), float("inf")
 AWKWARD = [3.0, nan, -0.0, 0.0, nan, inf, -inf, 3.0]
@@ -68,3 +69,10 @@ def test_results_are_written_into_out():
     values, indices = tl.empty(0), tl.empty(0, dtype=tl.int64)
     found = tl.topk(tl.tensor([1.0, 3.0, 2.0]), 2, out=(values, indices))
     assert values.tolist() == [3, 2] and indices.tolist() == [1, 2] and found.values is values
+
+
+def test_quantiles_have_a_gradient_for_where_they_are_taken():
+    x = tl.tensor(np.random.default_rng(0).normal(size=(4, 5)), requires_grad=True)
+    q = tl.tensor([0.1, 0.63], dtype=tl.float64, requires_grad=True)
+    assert gradcheck(lambda x, q: x.quantile(q, 0), [x, q])
+    assert gradcheck(lambda x, q: x.nanquantile(q), [x, q])
