@@ -126,3 +126,39 @@ def test_gradients_of_choices_among_equals():
             if not np.allclose(*grads, equal_nan=True):
                 found.append(f"{name} {values}: {grads}")
     assert not found, "\n".join(found)
+
+
+def test_elements_each_once():
+    cases = {
+        "unique": lambda x, lib: x.unique(),
+        "inverse": lambda x, lib: lib.unique(x, return_inverse=True)[1],
+        "all": lambda x, lib: x.unique(True, True, True)[1:],
+        "rows": lambda x, lib: x.unique(dim=0, return_inverse=True, return_counts=True),
+        "columns": lambda x, lib: x.unique(dim=1),
+        "consecutive": lambda x, lib: x.unique_consecutive(),
+        "runs": lambda x, lib: lib.unique_consecutive(x, True, True),
+        "runs of columns": lambda x, lib: x.unique_consecutive(dim=1, return_counts=True),
+    }
+    agree(cases, [*INPUTS[1:], [[1, 1], [1, 1], [2, 2], [1, 1]], [2**62, -(2**62), 2**62] * 4,
+                  ([5, 5, 0, 200] * 3, "uint8"), [1, 3, 3, 2, 3, 1, 1, 1, 5, -4]])
+
+
+def test_searches():
+    sequence = [1.0, 3.0, 3.0, 5.0, inf]
+    found = {
+        "left": lambda x, lib: lib.searchsorted(lib.tensor(sequence), x),
+        "right": lambda x, lib: lib.searchsorted(lib.tensor(sequence), x, right=True),
+        "side": lambda x, lib: lib.searchsorted(lib.tensor([1, 2]), x, side="right"),
+        "opposites": lambda x, lib: lib.searchsorted(x, 1, side="left", right=True),
+        "int32": lambda x, lib: lib.bucketize(x, lib.tensor(sequence), out_int32=True),
+        "a number": lambda x, lib: lib.bucketize(2.5, lib.tensor([1, 2, 3])),
+        "rows": lambda x, lib: lib.searchsorted(x.sort()[0], x),
+        "sorter": lambda x, lib: lib.searchsorted(x, x, sorter=x.argsort()),
+        "another sorter": lambda x, lib: lib.searchsorted(x, x, sorter=x.argsort() + 1),
+        "no boundaries": lambda x, lib: lib.searchsorted(lib.tensor([]), x),
+        "members": lambda x, lib: lib.isin(x, lib.tensor([0.5, 3.0, nan])),
+        "others": lambda x, lib: lib.isin(x, x.reshape(-1)[:20], invert=True),
+        "one": lambda x, lib: lib.isin(x, 3),
+        "in": lambda x, lib: lib.isin(3, x),
+    }
+    agree(found, INPUTS[1:])

@@ -1,7 +1,7 @@
 """Batching rules of operations that look along one dim for an order: positions in it."""
 
 from tensorlib.batch.rules import check_dims
-from tensorlib.batch.values import aligned, rule
+from tensorlib.batch.values import aligned, batch_of, is_at, rule
 from tensorlib.ops.declare import FUNCTIONS
 
 
@@ -20,3 +20,16 @@ def middles(op, level, tensors, attributes):
     x, = tensors
     rows = x.value.reshape((level.size, x.numel()))
     return FUNCTIONS["nanmedian" if attributes["skip_nan"] else "median"](rows, 1)[0]
+
+
+@rule("searched")
+def searched(op, level, tensors, attributes):
+    """The values of each example in its own rows, or in a row that all share."""
+    sequence, values = tensors
+    if not is_at(sequence, level) and sequence.ndim == 1:
+        return op.function(sequence, values.value, **attributes)
+    sequence, values = batch_of(sequence, level), batch_of(values, level)
+    shape = values.shape
+    if sequence.ndim == 2:
+        values = values.reshape((level.size, -1))
+    return op.function(sequence, values, **attributes).reshape(shape)
