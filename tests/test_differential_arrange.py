@@ -162,3 +162,38 @@ def test_searches():
         "in": lambda x, lib: lib.isin(3, x),
     }
     agree(found, INPUTS[1:])
+
+
+def test_scans():
+    cases = {
+        "cumprod": lambda x, lib: x.cumprod(-1),
+        "cumprod to float": lambda x, lib: lib.cumprod(x, 0, dtype=lib.float32),
+        "in place": lambda x, lib: (x * 1).cumprod_(0),
+        "cummax": lambda x, lib: x.cummax(0),
+        "cummin": lambda x, lib: lib.cummin(x, dim=-1),
+        "logcumsumexp": lambda x, lib: lib.logcumsumexp(x, 0),
+        "no such dim": lambda x, lib: x.cumprod(2),
+        "nanmean": lambda x, lib: x.nanmean(),
+        "nanmean along 0": lambda x, lib: lib.nanmean(x, 0, True),
+    }
+    agree(cases, [*INPUTS[:-1], [1.0, -inf, 2.0], [-inf, -inf, inf, 1.0, nan], [nan, 1.0, nan],
+                  ([100.0, 1.0, 3.0], "float16")])
+
+
+def test_gradients_of_scans_at_zeros_and_ties():
+    cases = {"cumprod": lambda x: x.cumprod(0), "cummax": lambda x: x.cummax(0)[0],
+             "cummin": lambda x: x.cummin(0)[0], "logcumsumexp": lambda x: x.logcumsumexp(0)}
+    found = []
+    for values in ([2.0, 0.0, 3.0, 4.0], [2.0, 0.0, 3.0, 0.0], [1.0, 2.0, 2.0, 1.0],
+                   [800.0, 0, 1, 2]):
+        for name, function in cases.items():
+            grads = []
+            for lib in (torch, tl):
+                x = lib.tensor(values, dtype=lib.float64, requires_grad=True)
+                y = (function(x) * lib.tensor([1.0, 10.0, -100.0, 1000.0])).sum()
+                g, = lib.autograd.grad(y, [x], create_graph=True)
+                again = lib.autograd.grad(g.sum(), [x])[0] if g.requires_grad else g
+                grads.append([*g.tolist(), *(again.tolist() if name == "cumprod" else [])])
+            if not np.allclose(*grads):
+                found.append(f"{name} {values}: {grads}")
+    assert not found, "\n".join(found)

@@ -5,7 +5,8 @@ from tensorlib.batch.values import aligned, batch_of, is_at, rule
 from tensorlib.ops.declare import FUNCTIONS
 
 
-@rule("argsort", "top_order", "kth_order", "mode_order")
+@rule("argsort", "top_order", "kth_order", "mode_order", "extreme_order", "running_product",
+      "logcumsumexp")
 def ordered(op, level, tensors, attributes):
     """Along one dim of each example."""
     x, = tensors
@@ -33,3 +34,13 @@ def searched(op, level, tensors, attributes):
     if sequence.ndim == 2:
         values = values.reshape((level.size, -1))
     return op.function(sequence, values, **attributes).reshape(shape)
+
+
+@rule("recurrence")
+def recurring(op, level, tensors, attributes):
+    """Along one dim of each example."""
+    x, factors = tensors
+    dim = check_dims(op.name, attributes["dim"], x.ndim)
+    if not x.ndim:
+        return batch_of(x, level)
+    return op.function(batch_of(x, level), batch_of(factors, level), dim, attributes["reverse"])

@@ -41,6 +41,8 @@ FAMILIES = {
         functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
     "tensorlib.ops.sorting": Names(both="argsort sort msort topk kthvalue"),
     "tensorlib.ops.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
+    "tensorlib.ops.scans": Names(both="cumprod cummax cummin logcumsumexp nanmean",
+                                 methods="cumprod_"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
 }

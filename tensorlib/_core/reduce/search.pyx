@@ -19,7 +19,7 @@ ctypedef fused number:
 
 cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
     """Whether the value belongs behind this element. NaN belongs behind all."""
-    return not (mid > value if right else mid >= value)
+    return 1 ^ ((mid > value) | ((mid == value) & (not right)))
 
 
 cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y,
@@ -28,20 +28,20 @@ cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y
 
     Several searches go on in step, without branches: one alone waits for memory at each.
     """
-    cdef const number* base[TOGETHER]
+    cdef Py_ssize_t at[TOGETHER]
     cdef Py_ssize_t i, k, left, half, width
     for i in range(0, count, 16):             # TOGETHER; Cython wants the sign of a step
         width = min(<Py_ssize_t>TOGETHER, count - i)
         for k in range(width):
-            base[k] = x
+            at[k] = 0
         left = n
         while left > 1:
             half = left // 2
             for k in range(width):
-                base[k] += half if passes(base[k][half - 1], values[i + k], right) else 0
+                at[k] += half & -<Py_ssize_t>passes(x[at[k] + half - 1], values[i + k], right)
             left -= half
         for k in range(width):
-            y[i + k] = base[k] - x + (n > 0 and passes(base[k][0], values[i + k], right))
+            y[i + k] = at[k] + (n > 0 and passes(x[at[k]], values[i + k], right))
 
 
 cdef void search_rows(const number* x, Py_ssize_t rows, Py_ssize_t n, const number* values,
