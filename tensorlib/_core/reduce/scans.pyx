@@ -1,7 +1,7 @@
 """Running products, sums of exponentials, extremes and linear recurrences along a dim.
 
 A tensor is seen as (outer, n, inner), and the columns of inner are taken WIDTH at a time, so that
-what is running stays in registers and in the first-level cache. float32 is computed in float64.
+what is running stays in the first-level cache. float32 is computed in float64.
 """
 
 from libc.math cimport INFINITY, exp, log1p
@@ -61,7 +61,18 @@ cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
     """y[i] := x[0] ... x[i]"""
     cdef double reals[WIDTH]
     cdef uint64_t wholes[WIDTH]
+    cdef double real = 1
+    cdef uint64_t number = 1
     cdef Py_ssize_t i, j
+    if step == 1:                            # a row: what is running is in a register
+        for i in range(n):
+            if factor is uint64_t:
+                number *= x[i]
+                y[i] = number
+            else:
+                real *= x[i]
+                y[i] = <factor>real
+        return
     for j in range(width):
         reals[j] = 1
         wholes[j] = 1
@@ -102,7 +113,14 @@ cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssiz
                 Py_ssize_t step, Py_ssize_t width, bint backwards) noexcept nogil:
     """y[i] := x[i] + factors[i] y[i - 1], or backwards x[i] + factors[i + 1] y[i + 1]"""
     cdef double state[WIDTH]
+    cdef double total = 0
     cdef Py_ssize_t i, j, at
+    if step == 1:
+        for i in range(n):
+            at = n - 1 - i if backwards else i
+            total = x[at] + (total * factors[at + 1 if backwards else at] if i else 0)
+            y[at] = <floating>total
+        return
     for j in range(width):
         state[j] = 0
     for i in range(n):
@@ -122,6 +140,16 @@ cdef void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step, 
     cdef int64_t places[WIDTH]
     cdef Py_ssize_t i, j
     cdef bint better
+    cdef ordered extreme = x[0]
+    cdef int64_t place = 0
+    if step == 1:
+        for i in range(n):
+            better = x[i] >= extreme if largest else x[i] <= extreme
+            if better or x[i] != x[i]:
+                extreme = x[i]
+                place = i
+            y[i] = place
+        return
     for j in range(width):
         best[j] = x[j]
         places[j] = 0
