@@ -1,6 +1,6 @@
 """Batches of examples that are seen as one: what `vmap` and batched derivatives run on."""
 
-from tensorlib.batch import adjoints, indexing, matrices, scattering
+from tensorlib.batch import adjoints, indexing, matrices, ordering, scattering
 from tensorlib.batch.rules import one_by_one, warn_of_loop
 from tensorlib.batch.values import (
     Batched,
@@ -16,5 +16,5 @@ from tensorlib.batch.values import (
 )
 
 __all__ = ["Batched", "Level", "VmapInfo", "adjoints", "as_example", "batch_of", "has_rule",
-           "indexing", "innermost", "is_at", "matrices", "one_by_one", "running_levels",
+           "indexing", "innermost", "is_at", "matrices", "one_by_one", "ordering", "running_levels",
            "scattering", "seen", "warn_of_loop"]

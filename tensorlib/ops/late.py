@@ -60,6 +60,12 @@ FAMILIES = {
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
              "cholesky_inverse triangular_solve geqrf orgqr ormqr",
         functions="lu_unpack"),
+    "tensorlib.ops.sorting": Names(both="argsort sort msort topk kthvalue"),
+    "tensorlib.ops.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
+    "tensorlib.ops.scans": Names(both="cumprod cummax cummin logcumsumexp nanmean",
+                                 methods="cumprod_"),
+    "tensorlib.ops.searching": Names(both="unique unique_consecutive",
+                                     functions="searchsorted bucketize isin"),
 }
 
 

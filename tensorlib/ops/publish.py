@@ -156,8 +156,9 @@ def _unchecked_places(function):
 def tensor_places(function, by_name=True):
     """Which parameters must be tensors, and their places.
 
-    They are known by their annotation, the first one also by its name.
+    They are known by their annotation, the first one without one also by its name.
     """
+    annotations = function.__annotations__
     return {name: place for place, name in enumerate(parameters(function))
-            if function.__annotations__.get(name) is Tensor
-            or by_name and place == 0 and name in ("input", "self", "tensor", "condition")}
+            if annotations.get(name) is Tensor or by_name and place == 0
+            and name in ("input", "self", "tensor", "condition") and name not in annotations}

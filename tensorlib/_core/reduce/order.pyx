@@ -1,0 +1,159 @@
+"""Integers that are ordered as the elements of a tensor are, for NumPy's vectorized sorts.
+
+Sorting 1,000,000 int64 takes 9 ms, finding the order of as many 64 (AMD EPYC, AVX-512). So an
+element and its position are packed into one int64 where both fit, the element in the upper bits:
+sorted, these give the order in the lower bits, and elements that are equal stay in their order.
+
+NaN is greater than all numbers, and -0.0 is equal to 0.0.
+"""
+
+from libc.stdint cimport (
+    INT32_MAX, INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t,
+)
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
+)
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed
+
+cdef enum:
+    HALF = 32                # bits of the position beside an element of at most 32 bits
+
+ctypedef fused short_number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    float
+
+
+cdef inline int64_t short_key(short_number x) noexcept nogil:
+    """An integer of 32 bits with the place of `x` in the order of its dtype."""
+    cdef int32_t bits
+    cdef float value
+    if short_number is float:
+        if x != x:
+            return INT32_MAX
+        value = x + <float>0                 # -0.0 to 0.0
+        memcpy(&bits, &value, 4)
+        return bits ^ ((bits >> 31) & INT32_MAX)
+    else:
+        return x
+
+
+cdef inline int64_t double_key(double x) noexcept nogil:
+    """The same of 64 bits."""
+    cdef int64_t bits
+    if x != x:
+        return INT64_MAX
+    x = x + 0.0
+    memcpy(&bits, &x, 8)
+    return bits ^ ((bits >> 63) & INT64_MAX)
+
+
+cdef void pack_short(const short_number* x, int64_t* y, Py_ssize_t rows, Py_ssize_t n,
+                     bint descending) noexcept nogil:
+    """y := keys and positions in the row"""
+    cdef Py_ssize_t row, i
+    cdef int64_t turned = -1 if descending else 0
+    for row in range(rows):
+        for i in range(n):
+            y[i] = <int64_t>(<uint64_t>(short_key(x[i]) ^ turned) << HALF) | i
+        x += n
+        y += n
+
+
+cdef void pack_whole(const int64_t* x, int64_t* y, Py_ssize_t rows, Py_ssize_t n, int64_t low,
+                     int64_t high, int bits, bint descending) noexcept nogil:
+    """y := how far the elements are above the least (below the greatest), and positions"""
+    cdef Py_ssize_t row, i
+    for row in range(rows):
+        if descending:
+            for i in range(n):
+                y[i] = (<uint64_t>high - <uint64_t>x[i]) << bits | <uint64_t>i
+        else:
+            for i in range(n):
+                y[i] = (<uint64_t>x[i] - <uint64_t>low) << bits | <uint64_t>i
+        x += n
+        y += n
+
+
+cdef void bounds(const int64_t* x, Py_ssize_t n, int64_t* low, int64_t* high) noexcept nogil:
+    cdef int64_t least = x[0], most = x[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        least = min(least, x[i])
+        most = max(most, x[i])
+    low[0] = least
+    high[0] = most
+
+
+cdef void long_keys(const double* x, int64_t* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = double_key(x[i])
+
+
+cdef void turn(const int64_t* x, int64_t* y, Py_ssize_t n, int64_t turned) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] ^ turned
+
+
+cdef int bits_of(Py_ssize_t n) noexcept nogil:
+    """How many bits the positions below `n` take."""
+    cdef int bits = 1
+    while n - 1 >> bits:
+        bits += 1
+    return bits
+
+
+def order_keys(Tensor input, bint descending):
+    """int64 keys in the order of the elements, and the bits that positions take in them.
+
+    The positions count along the last dim, which there must be. 0 bits: there are none, as they
+    do not fit.
+    """
+    cdef int dtype = FLOAT32 if input.type in (FLOAT16, BFLOAT16) else input.type, era, bits
+    cdef Tensor x = packed(cast(input, dtype))
+    cdef Tensor out = new_tensor(INT64, x.ndim_, x.dims)
+    cdef Py_ssize_t n = x.dims[x.ndim_ - 1], rows
+    cdef int64_t* y = <int64_t*>out.data_pointer
+    cdef char* data = x.data_pointer
+    cdef int64_t low, high
+    if x.numel_ == 0:
+        return out, HALF
+    rows = x.numel_ // n
+    bits = HALF if ITEMSIZE[dtype] <= 4 else 0
+    if bits and n > <Py_ssize_t>1 << HALF:
+        x = cast(x, FLOAT64)                 # which holds all that has 32 bits
+        dtype, bits, data = FLOAT64, 0, x.data_pointer
+    era = work_begins()
+    with nogil:
+        if dtype == UINT8 or dtype == BOOL:
+            pack_short(<uint8_t*>data, y, rows, n, descending)
+        elif dtype == INT8:
+            pack_short(<int8_t*>data, y, rows, n, descending)
+        elif dtype == INT16:
+            pack_short(<int16_t*>data, y, rows, n, descending)
+        elif dtype == INT32:
+            pack_short(<int32_t*>data, y, rows, n, descending)
+        elif dtype == FLOAT32:
+            pack_short(<float*>data, y, rows, n, descending)
+        elif dtype == INT64:
+            bounds(<int64_t*>data, x.numel_, &low, &high)
+            bits = bits_of(n)
+            if (<uint64_t>high - <uint64_t>low) >> (63 - bits):
+                bits = 0
+                turn(<int64_t*>data, y, x.numel_, -1 if descending else 0)
+            else:
+                pack_whole(<int64_t*>data, y, rows, n, low, high, bits, descending)
+        else:
+            long_keys(<double*>data, y, x.numel_)
+            if descending:
+                turn(y, y, x.numel_, -1)
+    work_ends(era)
+    return out, bits

@@ -1,0 +1,305 @@
+"""Running products, sums of exponentials, extremes and linear recurrences along a dim.
+
+A tensor is seen as (outer, n, inner), and the columns of inner are taken WIDTH at a time, so that
+what is running stays in the first-level cache. float32 is computed in float64.
+"""
+
+from libc.math cimport INFINITY, exp, log1p
+from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
+
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, compute_dtype,
+)
+from tensorlib._core.base.shape cimport wrap_dim
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
+from tensorlib._core.tiles.copies cimport cast, packed
+
+cdef enum:
+    WIDTH = 256
+
+ctypedef fused floating:
+    float
+    double
+
+ctypedef fused factor:
+    float
+    double
+    uint64_t                 # also of int64: products wrap, as only unsigned ones may in C
+
+ctypedef fused ordered:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
+cdef struct Sizes:
+    Py_ssize_t outer, n, inner
+
+
+cdef Sizes sizes_along(Tensor x, int dim) noexcept:
+    """The sizes before, at and behind a dim."""
+    cdef Sizes sizes = [1, 1, 1]
+    cdef int d
+    for d in range(x.ndim_):
+        if d < dim:
+            sizes.outer *= x.dims[d]
+        elif d > dim:
+            sizes.inner *= x.dims[d]
+        else:
+            sizes.n = x.dims[d]
+    return sizes
+
+
+# ---- loops over some columns ---------------------------------------------------------------------
+
+cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
+                   Py_ssize_t width) noexcept nogil:
+    """y[i] := x[0] ... x[i]"""
+    cdef double reals[WIDTH]
+    cdef uint64_t wholes[WIDTH]
+    cdef double real = 1
+    cdef uint64_t number = 1
+    cdef Py_ssize_t i, j
+    if step == 1:                            # a row: what is running is in a register
+        for i in range(n):
+            if factor is uint64_t:
+                number *= x[i]
+                y[i] = number
+            else:
+                real *= x[i]
+                y[i] = <factor>real
+        return
+    for j in range(width):
+        reals[j] = 1
+        wholes[j] = 1
+    for i in range(n):
+        for j in range(width):
+            if factor is uint64_t:
+                wholes[j] *= x[j]
+                y[j] = wholes[j]
+            else:
+                reals[j] *= x[j]
+                y[j] = <factor>reals[j]
+        x += step
+        y += step
+
+
+cdef void log_sums(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step,
+                   Py_ssize_t width) noexcept nogil:
+    """y[i] := log(exp(x[0]) + ... + exp(x[i]))"""
+    cdef double totals[WIDTH]
+    cdef double low, high
+    cdef Py_ssize_t i, j
+    for j in range(width):
+        totals[j] = -INFINITY
+    for i in range(n):
+        for j in range(width):
+            low, high = x[j], totals[j]
+            if low > high or low != low:
+                low, high = high, low
+            # equal infinities have no difference
+            totals[j] = high + log1p(exp(low - high)) if low != high else (
+                high + 0.6931471805599453)
+            y[j] = <floating>totals[j]
+        x += step
+        y += step
+
+
+cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssize_t n,
+                Py_ssize_t step, Py_ssize_t width, bint backwards) noexcept nogil:
+    """y[i] := x[i] + factors[i] y[i - 1], or backwards x[i] + factors[i + 1] y[i + 1]"""
+    cdef double state[WIDTH]
+    cdef double total = 0
+    cdef Py_ssize_t i, j, at
+    if step == 1:
+        for i in range(n):
+            at = n - 1 - i if backwards else i
+            total = x[at] + (total * factors[at + 1 if backwards else at] if i else 0)
+            y[at] = <floating>total
+        return
+    for j in range(width):
+        state[j] = 0
+    for i in range(n):
+        at = (n - 1 - i if backwards else i) * step
+        for j in range(width):
+            if i == 0:
+                state[j] = x[at + j]
+            else:
+                state[j] = x[at + j] + state[j] * factors[at + j + (step if backwards else 0)]
+            y[at + j] = <floating>state[j]
+
+
+cdef void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t width,
+                   bint largest) noexcept nogil:
+    """y[i] := the last place of the extreme of x[0] ... x[i]; a NaN is one"""
+    cdef ordered best[WIDTH]
+    cdef int64_t places[WIDTH]
+    cdef Py_ssize_t i, j
+    cdef bint better
+    cdef ordered extreme = x[0]
+    cdef int64_t place = 0
+    if step == 1:
+        for i in range(n):
+            better = x[i] >= extreme if largest else x[i] <= extreme
+            if better or x[i] != x[i]:
+                extreme = x[i]
+                place = i
+            y[i] = place
+        return
+    for j in range(width):
+        best[j] = x[j]
+        places[j] = 0
+    for i in range(n):
+        for j in range(width):
+            better = x[j] >= best[j] if largest else x[j] <= best[j]
+            if better or x[j] != x[j]:
+                best[j] = x[j]
+                places[j] = i
+            y[j] = places[j]
+        x += step
+        y += step
+
+
+# ---- all columns ---------------------------------------------------------------------------------
+
+cdef void all_products(const factor* x, factor* y, Sizes size) noexcept nogil:
+    cdef Py_ssize_t o, j, at
+    for o in range(size.outer):
+        for j in range(0, size.inner, 256):              # WIDTH; Cython wants the sign of a step
+            at = o * size.n * size.inner + j
+            products(x + at, y + at, size.n, size.inner, min(<Py_ssize_t>WIDTH, size.inner - j))
+
+
+cdef void all_log_sums(const floating* x, floating* y, Sizes size) noexcept nogil:
+    cdef Py_ssize_t o, j, at
+    for o in range(size.outer):
+        for j in range(0, size.inner, 256):
+            at = o * size.n * size.inner + j
+            log_sums(x + at, y + at, size.n, size.inner, min(<Py_ssize_t>WIDTH, size.inner - j))
+
+
+cdef void recur_all(const floating* x, const floating* factors, floating* y, Sizes size,
+                    bint backwards) noexcept nogil:
+    cdef Py_ssize_t o, j, at
+    for o in range(size.outer):
+        for j in range(0, size.inner, 256):
+            at = o * size.n * size.inner + j
+            recur(x + at, factors + at, y + at, size.n, size.inner,
+                  min(<Py_ssize_t>WIDTH, size.inner - j), backwards)
+
+
+cdef void all_extremes(const ordered* x, int64_t* y, Sizes size, bint largest) noexcept nogil:
+    cdef Py_ssize_t o, j, at
+    for o in range(size.outer):
+        for j in range(0, size.inner, 256):
+            at = o * size.n * size.inner + j
+            extremes(x + at, y + at, size.n, size.inner, min(<Py_ssize_t>WIDTH, size.inner - j),
+                     largest)
+
+
+# ---- of tensors ----------------------------------------------------------------------------------
+
+def cumprod(Tensor input, dim):
+    """The products of each element and those before it along `dim`; the dtype is int64 or float."""
+    cdef int along = wrap_dim("cumprod", dim, input.ndim_), era
+    cdef int dtype = INT64 if input.type <= INT64 else compute_dtype(input.type)
+    cdef Sizes size = sizes_along(input, along)
+    cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
+    cdef char* data = x.data_pointer
+    cdef char* to = out.data_pointer
+    if out.numel_:
+        era = work_begins()
+        with nogil:
+            if dtype == INT64:
+                all_products(<const uint64_t*>data, <uint64_t*>to, size)
+            elif dtype == FLOAT32:
+                all_products(<const float*>data, <float*>to, size)
+            else:
+                all_products(<const double*>data, <double*>to, size)
+        work_ends(era)
+    return cast(out, INT64 if dtype == INT64 else input.type)
+
+
+def logcumsumexp(Tensor input, dim):
+    """The logarithms of running sums of exponentials along `dim`, of a floating tensor."""
+    cdef int along = wrap_dim("logcumsumexp", dim, input.ndim_), era
+    cdef int dtype = compute_dtype(input.type)
+    cdef Sizes size = sizes_along(input, along)
+    cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
+    cdef char* data = x.data_pointer
+    cdef char* to = out.data_pointer
+    if dtype != FLOAT32 and dtype != FLOAT64:
+        raise RuntimeError(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
+    if out.numel_:
+        era = work_begins()
+        with nogil:
+            if dtype == FLOAT32:
+                all_log_sums(<const float*>data, <float*>to, size)
+            else:
+                all_log_sums(<const double*>data, <double*>to, size)
+        work_ends(era)
+    return cast(out, input.type)
+
+
+def recurrence(Tensor input, Tensor factors, dim, bint backwards):
+    """input[i] + factors[i] * out[i - 1] along `dim`; backwards input[i] + factors[i+1] * out[i+1].
+
+    Raises: RuntimeError unless both are floating and of one shape.
+    """
+    cdef int along = wrap_dim("recurrence", dim, input.ndim_), era
+    cdef int dtype = compute_dtype(input.type)
+    cdef Sizes size = sizes_along(input, along)
+    cdef Tensor x, a, out
+    if not same_shape(input, factors) or (dtype != FLOAT32 and dtype != FLOAT64):
+        raise RuntimeError(f"recurrence: takes floating tensors of one shape, got "
+                           f"{list(input.shape)} and {list(factors.shape)} of {input.dtype}")
+    x, a = packed(cast(input, dtype)), packed(cast(factors, dtype))
+    out = new_tensor(dtype, input.ndim_, input.dims)
+    cdef char* data = x.data_pointer
+    cdef char* by = a.data_pointer
+    cdef char* to = out.data_pointer
+    if out.numel_:
+        era = work_begins()
+        with nogil:
+            if dtype == FLOAT32:
+                recur_all(<const float*>data, <const float*>by, <float*>to, size, backwards)
+            else:
+                recur_all(<const double*>data, <const double*>by, <double*>to, size, backwards)
+        work_ends(era)
+    return cast(out, input.type)
+
+
+def extreme_so_far(Tensor input, dim, bint largest):
+    """The last places of the extremes of each element and those before it along `dim`, as int64."""
+    cdef str name = "cummax" if largest else "cummin"
+    cdef int along = wrap_dim(name, dim, input.ndim_), dtype = input.type, era
+    cdef Sizes size = sizes_along(input, along)
+    cdef Tensor x, out = new_tensor(INT64, input.ndim_, input.dims)
+    cdef int64_t* to = <int64_t*>out.data_pointer
+    dtype = compute_dtype(dtype) if dtype > INT64 else dtype
+    x = packed(cast(input, dtype))
+    cdef char* data = x.data_pointer
+    if out.numel_ == 0:
+        return out
+    era = work_begins()
+    with nogil:
+        if dtype == BOOL or dtype == UINT8:
+            all_extremes(<const uint8_t*>data, to, size, largest)
+        elif dtype == INT8:
+            all_extremes(<const int8_t*>data, to, size, largest)
+        elif dtype == INT16:
+            all_extremes(<const int16_t*>data, to, size, largest)
+        elif dtype == INT32:
+            all_extremes(<const int32_t*>data, to, size, largest)
+        elif dtype == INT64:
+            all_extremes(<const int64_t*>data, to, size, largest)
+        elif dtype == FLOAT32:
+            all_extremes(<const float*>data, to, size, largest)
+        else:
+            all_extremes(<const double*>data, to, size, largest)
+    work_ends(era)
+    return out

@@ -1,0 +1,94 @@
+"""Binary searches: where values belong in sorted rows."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, FLOAT_KIND, INT32, INT64, KIND, promote
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed
+
+cdef enum:
+    TOGETHER = 16            # searches that wait for memory at the same time
+
+ctypedef fused number:
+    int32_t
+    int64_t
+    float
+    double
+
+
+cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
+    """Whether the value belongs behind this element. NaN belongs behind all."""
+    return 1 ^ ((mid > value) | ((mid == value) & (not right)))
+
+
+cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y,
+                 Py_ssize_t count, bint right) noexcept nogil:
+    """y := how many of the n sorted elements are below each value (`right`: or equal to it)
+
+    Several searches go on in step, without branches: one alone waits for memory at each.
+    """
+    cdef Py_ssize_t at[TOGETHER]
+    cdef Py_ssize_t i, k, left, half, width
+    for i in range(0, count, 16):             # TOGETHER; Cython wants the sign of a step
+        width = min(<Py_ssize_t>TOGETHER, count - i)
+        for k in range(width):
+            at[k] = 0
+        left = n
+        while left > 1:
+            half = left // 2
+            for k in range(width):
+                at[k] += half & -<Py_ssize_t>passes(x[at[k] + half - 1], values[i + k], right)
+            left -= half
+        for k in range(width):
+            y[i + k] = at[k] + (n > 0 and passes(x[at[k]], values[i + k], right))
+
+
+cdef void search_rows(const number* x, Py_ssize_t rows, Py_ssize_t n, const number* values,
+                      int64_t* y, Py_ssize_t count, bint right) noexcept nogil:
+    """The search in each row for its own `count` values."""
+    cdef Py_ssize_t row
+    for row in range(rows):
+        search(x + row * n, n, values + row * count, y + row * count, count, right)
+
+
+def insertion_places(Tensor sequence, Tensor values, bint right):
+    """int64 positions in the rows of `sequence`: one row for all values, or one for each row.
+
+    Raises: RuntimeError for other numbers of rows.
+    """
+    cdef int dtype = promote(sequence.type, values.type), d, era
+    cdef Py_ssize_t rows = 1, count = values.numel_, n
+    cdef bint fits = sequence.ndim_ == 1 or sequence.ndim_ == values.ndim_ > 0
+    cdef Tensor x, at, out
+    if KIND[dtype] == FLOAT_KIND:
+        dtype = FLOAT64 if dtype == FLOAT64 else FLOAT32
+    else:
+        dtype = INT64 if dtype == INT64 else INT32
+    if fits and sequence.ndim_ > 1:
+        count = values.dims[values.ndim_ - 1]
+        for d in range(values.ndim_ - 1):
+            fits &= values.dims[d] == sequence.dims[d]
+            rows *= sequence.dims[d]
+    if not fits:
+        raise RuntimeError(
+            "searchsorted: boundaries must be 1-dimensional, or have the dims of the values but "
+            f"for the last, got shapes {list(sequence.shape)} and {list(values.shape)}")
+    n = sequence.dims[sequence.ndim_ - 1]
+    x, at = packed(cast(sequence, dtype)), packed(cast(values, dtype))
+    out = new_tensor(INT64, values.ndim_, values.dims)
+    cdef char* data = x.data_pointer
+    cdef char* wanted = at.data_pointer
+    cdef int64_t* y = <int64_t*>out.data_pointer
+    era = work_begins()
+    with nogil:
+        if dtype == INT32:
+            search_rows(<const int32_t*>data, rows, n, <const int32_t*>wanted, y, count, right)
+        elif dtype == INT64:
+            search_rows(<const int64_t*>data, rows, n, <const int64_t*>wanted, y, count, right)
+        elif dtype == FLOAT32:
+            search_rows(<const float*>data, rows, n, <const float*>wanted, y, count, right)
+        else:
+            search_rows(<const double*>data, rows, n, <const double*>wanted, y, count, right)
+    work_ends(era)
+    return out

@@ -1,0 +1,46 @@
+"""Batching rules of operations that look along one dim for an order: positions in it."""
+
+from tensorlib.batch.rules import check_dims
+from tensorlib.batch.values import aligned, batch_of, is_at, rule
+from tensorlib.ops.declare import FUNCTIONS
+
+
+@rule("argsort", "top_order", "kth_order", "mode_order", "extreme_order", "running_product",
+      "logcumsumexp")
+def ordered(op, level, tensors, attributes):
+    """Along one dim of each example."""
+    x, = tensors
+    dim = check_dims(op.name, attributes["dim"], x.ndim)
+    out = op.function(aligned(x, max(x.ndim, 1)), **{**attributes, "dim": dim})
+    return out if x.ndim else out.squeeze(1)
+
+
+@rule("middle")
+def middles(op, level, tensors, attributes):
+    """The median of all elements of each example."""
+    x, = tensors
+    rows = x.value.reshape((level.size, x.numel()))
+    return FUNCTIONS["nanmedian" if attributes["skip_nan"] else "median"](rows, 1)[0]
+
+
+@rule("searched")
+def searched(op, level, tensors, attributes):
+    """The values of each example in its own rows, or in a row that all share."""
+    sequence, values = tensors
+    if not is_at(sequence, level) and sequence.ndim == 1:
+        return op.function(sequence, values.value, **attributes)
+    sequence, values = batch_of(sequence, level), batch_of(values, level)
+    shape = values.shape
+    if sequence.ndim == 2:
+        values = values.reshape((level.size, -1))
+    return op.function(sequence, values, **attributes).reshape(shape)
+
+
+@rule("recurrence")
+def recurring(op, level, tensors, attributes):
+    """Along one dim of each example."""
+    x, factors = tensors
+    dim = check_dims(op.name, attributes["dim"], x.ndim)
+    if not x.ndim:
+        return batch_of(x, level)
+    return op.function(batch_of(x, level), batch_of(factors, level), dim, attributes["reverse"])

@@ -1,0 +1,78 @@
+"""Orders: ties, NaN, integers that fill their dtype, and rows of which most is left out."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.testing import gradcheck
+
+nan, inf = float("nan"), float("inf")
+AWKWARD = [3.0, nan, -0.0, 0.0, nan, inf, -inf, 3.0]
+WHOLE = [2**63 - 1, -2**63, 0, 2**63 - 1, -1, -2**63]
+
+
+def order(values, descending):
+    """The stable order, NaN as the greatest."""
+    keys = [(x != x, 0.0 if x != x else x) for x in values]
+    if descending:                               # `reverse` keeps the order of what is equal
+        return sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_nan_is_the_greatest_and_equal_numbers_keep_their_order(dtype, descending):
+    x = tl.tensor(AWKWARD, dtype=getattr(tl, dtype))
+    assert x.argsort(descending=descending).tolist() == order(AWKWARD, descending)
+    assert x.sort(descending=descending).values.isnan().sum() == 2
+    assert (1 / x.sort()[0][1:3]).tolist() == [-inf, inf]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_integers_of_64_bits_are_told_apart(descending):
+    x = tl.tensor(WHOLE)
+    assert x.argsort(descending=descending).tolist() == order(WHOLE, descending)
+    assert x.topk(3, largest=descending).indices.tolist() == order(WHOLE, descending)[:3]
+    assert x.kthvalue(3).values == -1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "float64"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_few_of_a_long_row(dtype, largest):
+    rng = np.random.default_rng(0)
+    array = rng.integers(0, 250, (2, 9000)).astype(np.float64)
+    if dtype[0] == "f":
+        array[0, rng.integers(0, 9000, 20)] = nan
+        array[1] = nan
+        array[1, 5:5000:50] = 7.0
+    x = tl.tensor(array).to(getattr(tl, dtype))
+    for k in (1, 30):
+        values, indices = x.topk(k, largest=largest)
+        wanted = x.argsort(descending=largest)[:, :k]
+        assert (indices == wanted).all()
+        assert values.tolist().__repr__() == x.gather(1, wanted).tolist().__repr__()
+
+
+def test_ties_of_numbers_that_leave_no_room_for_positions():
+    array = np.random.default_rng(0).integers(-3, 3, (3, 500)) * 1e300
+    assert (tl.tensor(array).argsort().numpy() == np.argsort(array, kind="stable")).all()
+
+
+def test_orders_are_taken_of_what_is_laid_out_otherwise():
+    array = np.random.default_rng(0).normal(size=(5, 7, 3))
+    x = tl.tensor(array).permute(2, 0, 1)[:, ::-1]
+    assert (x.sort(1)[0].numpy() == np.sort(x.numpy(), 1)).all()
+    assert x.sort(1)[0].is_contiguous()
+
+
+def test_results_are_written_into_out():
+    values, indices = tl.empty(0), tl.empty(0, dtype=tl.int64)
+    found = tl.topk(tl.tensor([1.0, 3.0, 2.0]), 2, out=(values, indices))
+    assert values.tolist() == [3, 2] and indices.tolist() == [1, 2] and found.values is values
+
+
+def test_quantiles_have_a_gradient_for_where_they_are_taken():
+    x = tl.tensor(np.random.default_rng(0).normal(size=(4, 5)), requires_grad=True)
+    q = tl.tensor([0.1, 0.63], dtype=tl.float64, requires_grad=True)
+    assert gradcheck(lambda x, q: x.quantile(q, 0), [x, q])
+    assert gradcheck(lambda x, q: x.nanquantile(q), [x, q])

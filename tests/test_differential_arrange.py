@@ -1,0 +1,199 @@
+"""Sorting, scanning, counting and shapes against PyTorch, where it is installed."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+
+torch = pytest.importorskip("torch")
+
+nan, inf = float("nan"), float("inf")
+
+
+def both(array, dtype=None):
+    """An array as a tensor of each library."""
+    pair = torch.tensor(np.asarray(array)), tl.tensor(np.asarray(array))
+    return pair if dtype is None else (pair[0].to(getattr(torch, dtype)),
+                                       pair[1].to(getattr(tl, dtype)))
+
+
+def flat(result):
+    """The tensors of a result, which may be one."""
+    if isinstance(result, (tuple, list)):
+        return [x for part in result for x in flat(part)]
+    return [result]
+
+
+def outcome(function, x, library):
+    """What a call gives, as lists and dtypes, or the bases that its error may be caught by."""
+    try:
+        found = flat(function(x, library))
+    except Exception as error:
+        return "error", error
+    return [(str(y.dtype).split(".")[1], tuple(y.shape), y.tolist()) for y in found], None
+
+
+def differences(cases, inputs):
+    """What each function of a tensor and a library gives differently; errors may be wider."""
+    for name, function in cases.items():
+        for array in inputs:
+            x, y = both(*array) if isinstance(array, tuple) else both(array)
+            (wanted, error), (found, other) = outcome(function, x, torch), outcome(function, y, tl)
+            if "error" in (wanted, found):
+                if wanted != found or not isinstance(other, type(error)):
+                    yield f"{name} {array}: {error!r} and {other!r}: {wanted} {found}"
+                continue
+            if [part[:2] for part in wanted] != [part[:2] for part in found] or not all(
+                    np.allclose(a[2], b[2], rtol=1e-5, atol=1e-6, equal_nan=True)
+                    for a, b in zip(wanted, found)):
+                yield f"{name} {array}: {wanted} and {found}"
+
+
+def agree(cases, inputs):
+    """Fails, and shows all differences, unless there is none."""
+    found = list(differences(cases, inputs))
+    assert not found, "\n".join(found)
+
+
+AWKWARD = [3.0, nan, -0.0, 0.0, nan, inf, -inf, 3.0]
+ROWS = np.array([[3, 1, 2, 1], [0, 5, 5, 2], [7, -1, 0, 0]])
+INPUTS = [AWKWARD, ROWS, ROWS * 0.5, (ROWS, "float16"), ROWS[:0], 2.0, np.zeros((2, 0)),
+          [True, False]]
+
+
+def test_orders():
+    cases = {
+        "sort": lambda x, lib: x.sort(stable=True),
+        "descending": lambda x, lib: lib.sort(x, dim=0, descending=True, stable=True),
+        "no such dim": lambda x, lib: x.sort(2),
+        "argsort": lambda x, lib: lib.argsort(x, dim=0, stable=True),
+        "msort": lambda x, lib: lib.msort(x),
+        "topk": lambda x, lib: x.topk(2).values,
+        "topk of none": lambda x, lib: x.topk(0, dim=0),
+        "topk smallest": lambda x, lib: lib.topk(x, 1, 0, False)[0],
+        "topk of too many": lambda x, lib: x.topk(9),
+        "kthvalue": lambda x, lib: x.kthvalue(2).values,
+        "kthvalue along 0": lambda x, lib: x.kthvalue(1, 0, keepdim=True)[0],
+        "kthvalue of 0": lambda x, lib: x.kthvalue(0),
+    }
+    agree(cases, INPUTS)
+
+
+def test_medians_modes_and_quantiles():
+    q = [0.1, 0.5, 0.95]
+    cases = {
+        "median": lambda x, lib: x.median(),
+        "median along 0": lambda x, lib: x.median(0, keepdim=True).values,
+        "nanmedian": lambda x, lib: lib.nanmedian(x),
+        "nanmedian along 0": lambda x, lib: x.nanmedian(0).values,
+        "place of a NaN": lambda x, lib: x.median(-1).indices * x.isnan().any(-1),
+        "quantile": lambda x, lib: x.quantile(0.3),
+        "quantiles": lambda x, lib: x.quantile(lib.tensor(q).to(x.dtype), dim=0, keepdim=True),
+        "quantiles of all": lambda x, lib: x.nanquantile(lib.tensor(q).to(x.dtype), keepdim=True),
+        "nanquantile": lambda x, lib: lib.nanquantile(x, 0.6, -1),
+        "other range": lambda x, lib: x.quantile(-0.1),
+        "none": lambda x, lib: x.quantile(lib.tensor([], dtype=x.dtype)),
+        **{way: lambda x, lib, way=way: x.quantile(0.4, 0, interpolation=way)
+           for way in ("lower", "higher", "nearest", "midpoint", "cubic")},
+    }
+    unknown = [[nan, nan], [nan, nan, nan, 1.0], [2.0, 1, 2, 1, 3, nan, nan]]
+    agree(cases, [AWKWARD, ROWS, ROWS * 0.5, (ROWS, "float16"), 2.0, np.zeros((2, 0)), *unknown])
+    modes = {"mode": lambda x, lib: x.mode(), "along 0": lambda x, lib: lib.mode(x, 0, True)}
+    agree(modes, [*INPUTS[1:], *unknown])
+
+
+def test_gradients_of_choices_among_equals():
+    cases = {
+        "median": lambda x: x.median(),
+        "median along 0": lambda x: x.median(0)[0],
+        "nanmedian": lambda x: x.nanmedian(),
+        "kthvalue": lambda x: x.kthvalue(5)[0],
+        "mode": lambda x: x.mode()[0],
+        "quantile": lambda x: x.quantile(0.4),
+        "nanquantile": lambda x: x.nanquantile(0.45),
+        "midpoint": lambda x: x.quantile(0.4, interpolation="midpoint"),
+    }
+    found = []
+    for values in ([2.0, 1.0, 2.0, 2.0, 3.0], [3.0, 0.0, 1.0, 4.0, 2.0], [1.0, 1.0, nan, 1.0, 2.0]):
+        for name, function in cases.items():
+            grads = []
+            for lib in (torch, tl):
+                x = lib.tensor(values, dtype=lib.float64, requires_grad=True)
+                function(x).backward()
+                grads.append(x.grad.numpy())
+            if name in ("mode", "kthvalue", "median along 0", "quantile", "midpoint"):
+                grads = [np.sort(g) for g in grads]        # which of equals has it may differ
+            if not np.allclose(*grads, equal_nan=True):
+                found.append(f"{name} {values}: {grads}")
+    assert not found, "\n".join(found)
+
+
+def test_elements_each_once():
+    cases = {
+        "unique": lambda x, lib: x.unique(),
+        "inverse": lambda x, lib: lib.unique(x, return_inverse=True)[1],
+        "all": lambda x, lib: x.unique(True, True, True)[1:],
+        "rows": lambda x, lib: x.unique(dim=0, return_inverse=True, return_counts=True),
+        "columns": lambda x, lib: x.unique(dim=1),
+        "consecutive": lambda x, lib: x.unique_consecutive(),
+        "runs": lambda x, lib: lib.unique_consecutive(x, True, True),
+        "runs of columns": lambda x, lib: x.unique_consecutive(dim=1, return_counts=True),
+    }
+    agree(cases, [*INPUTS[1:], [[1, 1], [1, 1], [2, 2], [1, 1]], [2**62, -(2**62), 2**62] * 4,
+                  ([5, 5, 0, 200] * 3, "uint8"), [1, 3, 3, 2, 3, 1, 1, 1, 5, -4]])
+
+
+def test_searches():
+    sequence = [1.0, 3.0, 3.0, 5.0, inf]
+    found = {
+        "left": lambda x, lib: lib.searchsorted(lib.tensor(sequence), x),
+        "right": lambda x, lib: lib.searchsorted(lib.tensor(sequence), x, right=True),
+        "side": lambda x, lib: lib.searchsorted(lib.tensor([1, 2]), x, side="right"),
+        "opposites": lambda x, lib: lib.searchsorted(x, 1, side="left", right=True),
+        "int32": lambda x, lib: lib.bucketize(x, lib.tensor(sequence), out_int32=True),
+        "a number": lambda x, lib: lib.bucketize(2.5, lib.tensor([1, 2, 3])),
+        "rows": lambda x, lib: lib.searchsorted(x.sort()[0], x),
+        "sorter": lambda x, lib: lib.searchsorted(x, x, sorter=x.argsort()),
+        "another sorter": lambda x, lib: lib.searchsorted(x, x, sorter=x.argsort() + 1),
+        "no boundaries": lambda x, lib: lib.searchsorted(lib.tensor([]), x),
+        "members": lambda x, lib: lib.isin(x, lib.tensor([0.5, 3.0, nan])),
+        "others": lambda x, lib: lib.isin(x, x.reshape(-1)[:20], invert=True),
+        "one": lambda x, lib: lib.isin(x, 3),
+        "in": lambda x, lib: lib.isin(3, x),
+    }
+    agree(found, INPUTS[1:])
+
+
+def test_scans():
+    cases = {
+        "cumprod": lambda x, lib: x.cumprod(-1),
+        "cumprod to float": lambda x, lib: lib.cumprod(x, 0, dtype=lib.float32),
+        "in place": lambda x, lib: (x * 1).cumprod_(0),
+        "cummax": lambda x, lib: x.cummax(0),
+        "cummin": lambda x, lib: lib.cummin(x, dim=-1),
+        "logcumsumexp": lambda x, lib: lib.logcumsumexp(x, 0),
+        "no such dim": lambda x, lib: x.cumprod(2),
+        "nanmean": lambda x, lib: x.nanmean(),
+        "nanmean along 0": lambda x, lib: lib.nanmean(x, 0, True),
+    }
+    agree(cases, [*INPUTS[:-1], [1.0, -inf, 2.0], [-inf, -inf, inf, 1.0, nan], [nan, 1.0, nan],
+                  ([100.0, 1.0, 3.0], "float16")])
+
+
+def test_gradients_of_scans_at_zeros_and_ties():
+    cases = {"cumprod": lambda x: x.cumprod(0), "cummax": lambda x: x.cummax(0)[0],
+             "cummin": lambda x: x.cummin(0)[0], "logcumsumexp": lambda x: x.logcumsumexp(0)}
+    found = []
+    for values in ([2.0, 0.0, 3.0, 4.0], [2.0, 0.0, 3.0, 0.0], [1.0, 2.0, 2.0, 1.0],
+                   [800.0, 0, 1, 2]):
+        for name, function in cases.items():
+            grads = []
+            for lib in (torch, tl):
+                x = lib.tensor(values, dtype=lib.float64, requires_grad=True)
+                y = (function(x) * lib.tensor([1.0, 10.0, -100.0, 1000.0])).sum()
+                g, = lib.autograd.grad(y, [x], create_graph=True)
+                again = lib.autograd.grad(g.sum(), [x])[0] if g.requires_grad else g
+                grads.append([*g.tolist(), *(again.tolist() if name == "cumprod" else [])])
+            if not np.allclose(*grads):
+                found.append(f"{name} {values}: {grads}")
+    assert not found, "\n".join(found)
