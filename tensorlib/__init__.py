@@ -55,6 +55,7 @@ globals().update(
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
 
+nn = _later("tensorlib.nn")
 testing = _later("tensorlib.testing")
 
 
