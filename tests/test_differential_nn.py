@@ -106,3 +106,44 @@ def test_activations_refuse_what_pytorch_refuses():
     refused(lambda F, x: F.gelu(x), np.arange(3))
     refused(lambda F, x: F.softshrink(x, -1.0), real(3))
     refused(lambda F, x: F.glu(x), real(3))
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+NORMS = {
+    "layer_norm": (lambda F, x, w, b: F.layer_norm(x, (3, 5), w, b), (2, 3, 5), (3, 5), (3, 5)),
+    "layer_norm of one row": (lambda F, x, w: F.layer_norm(x, (5,), w), (5,), (5,)),
+    "layer_norm without weights": (lambda F, x: F.layer_norm(x, [2500], eps=0.1), (3, 2500)),
+    "rms_norm": (lambda F, x, w: F.rms_norm(x, (5,), w), (4, 5), (5,)),
+    "rms_norm of many": (lambda F, x: F.rms_norm(x, (300,), eps=0.01), (70, 300)),
+    "batch_norm": (lambda F, x, w, b: F.batch_norm(x, None, None, w, b, True), (4, 3), (3,), (3,)),
+    "batch_norm of 70 channels": (lambda F, x: F.batch_norm(x, None, None, training=True), (9, 70)),
+    "batch_norm of images": (lambda F, x, w, b: F.batch_norm(x, None, None, w, b, True, 0.1, 0.01),
+                             (3, 2, 4, 5), (2,), (2,)),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_norms(name):
+    call, *shapes = NORMS[name]
+    check(call, *(real(*shape, seed=i) for i, shape in enumerate(shapes)),
+          dtypes=("float32", "float64", "bfloat16"))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5)], ids=str)
+def test_running_statistics(training, shape):
+    def call(F, x, mean, var, w, b):
+        mean, var = mean * 1, var * 1
+        out = F.batch_norm(x, mean, var, w, b, training, 0.3)
+        return out, mean.detach(), var.detach()
+    check(call, real(*shape), real(3), real(3, low=0.5), real(3, seed=1), real(3, seed=2),
+          differentiable=False)
+
+
+def test_norms_refuse_what_pytorch_refuses():
+    refused(lambda F, x: F.layer_norm(x, (2,)), real(2, 3))
+    refused(lambda F, x, w: F.layer_norm(x, (3,), w), real(2, 3), real(2))
+    refused(lambda F, x: F.batch_norm(x, None, None), real(2, 3))
+    refused(lambda F, x: F.batch_norm(x, None, None, training=True), real(1, 3))
+    refused(lambda F, x, w: F.batch_norm(x, None, None, w, training=True), real(2, 3), real(2))

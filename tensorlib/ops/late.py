@@ -40,7 +40,7 @@ FAMILIES = {
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
         functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
     "tensorlib.nn.functional": Names(
-        both="celu hardshrink prelu selu threshold"),
+        both="celu hardshrink prelu selu threshold", functions="layer_norm rms_norm"),
 }
 
 

@@ -22,6 +22,7 @@ from tensorlib.nn.functional.activations import (
     softsign,
     tanhshrink,
 )
+from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
 from tensorlib.nn.functional.bent import (
     celu,
     celu_,
