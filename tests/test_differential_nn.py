@@ -147,3 +147,172 @@ def test_norms_refuse_what_pytorch_refuses():
     refused(lambda F, x: F.batch_norm(x, None, None), real(2, 3))
     refused(lambda F, x: F.batch_norm(x, None, None, training=True), real(1, 3))
     refused(lambda F, x, w: F.batch_norm(x, None, None, w, training=True), real(2, 3), real(2))
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+REDUCTIONS = ("mean", "sum", "none")
+PAIR_LOSSES = {
+    "mse_loss": {}, "l1_loss": {}, "smooth_l1_loss": {"beta": 0.7}, "huber_loss": {"delta": 0.7},
+    "binary_cross_entropy_with_logits": {}, "kl_div": {"log_target": True},
+    "poisson_nll_loss": {"full": True}, "soft_margin_loss": {}, "multilabel_soft_margin_loss": {},
+    "hinge_embedding_loss": {"margin": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", PAIR_LOSSES)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_losses_of_pairs(name, reduction):
+    def call(F, x, t):
+        t = t.detach() if "margin" in name else t
+        return getattr(F, name)(x, t, reduction=reduction, **PAIR_LOSSES[name])
+    signs = np.sign(real(3, 4, seed=1))
+    wanted = signs if "hinge" in name or "soft" in name else real(3, 4, seed=1)
+    check(call, real(3, 4), abs(wanted) if "multilabel" in name or "poisson" in name else wanted)
+
+
+def test_losses_of_probabilities():
+    p, t, w = real(3, 4, low=0.1, high=0.9), real(3, 4, seed=1, low=0, high=1), real(4, low=0.5)
+    check(lambda F, p, t: F.binary_cross_entropy(p, t), p, t)
+    check(lambda F, p, t, w: F.binary_cross_entropy(p, t, w.detach(), reduction="sum"), p, t, w)
+    certain = np.array([0.0, 1.0, 0.0, 1.0])
+    check(lambda F, p, t: F.binary_cross_entropy(p, t), certain, certain[::-1].copy(),
+          differentiable=False)
+    check(lambda F, x, t, w: F.binary_cross_entropy_with_logits(x, t, w.detach(), pos_weight=w.detach() * 2),
+          real(3, 4), t, w)
+    check(lambda F, x, t: F.kl_div(x, t, reduction="batchmean"), real(3, 4), t)
+    check(lambda F, x, t: F.kl_div(x, t, reduction="none"), real(3), np.array([0.0, 0.5, 1.0]),
+          differentiable=False)
+    check(lambda F, x, t, v: F.gaussian_nll_loss(x, t, v, full=True), real(3, 4), t, w[:3] + 2)
+    refused(lambda F, p, t: F.binary_cross_entropy(p, t), real(3, low=2), real(3))
+    refused(lambda F, x, t: F.mse_loss(x, t, reduction="most"), real(3), real(3))
+    refused(lambda F, x, t: F.binary_cross_entropy_with_logits(x, t), real(3), real(2))
+
+
+CLASSES = np.array([1, 3, 0, 3, 2])
+IMAGE = np.array([[[0, 2], [1, -100]], [[2, 2], [1, 0]]])
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_losses_of_classes(name, reduction):
+    def of(F, x, t, w=None, **options):
+        return getattr(F, name)(x, t, w, reduction=reduction, **options)
+    check(of, real(5, 4), CLASSES)
+    check(lambda F, x, t, w: of(F, x, t, w.detach(), ignore_index=3), real(5, 4), CLASSES,
+          real(4, low=0.5))
+    check(of, real(2, 3, 2, 2), IMAGE)
+    check(of, real(4), np.array(2))
+    check(of, real(0, 4), np.zeros(0, np.int64), differentiable=False)
+    check(lambda F, x, t: of(F, x, t, ignore_index=1), real(2, 3), np.array([1, 1]),
+          differentiable=False)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_cross_entropy_smoothed_and_of_probabilities(reduction):
+    def of(F, x, t, w=None):
+        return F.cross_entropy(x, t, w, reduction=reduction, label_smoothing=0.2)
+    check(of, real(5, 4), CLASSES)
+    check(of, real(2, 3, 2, 2), IMAGE)
+    check(lambda F, x, t, w: of(F, x, t, w.detach()), real(5, 4), CLASSES, real(4, low=0.5))
+    check(lambda F, x, t, w: of(F, x, t, w.detach()), real(2, 3, 2), real(2, 3, 2, low=0),
+          real(3, low=0.5))
+    check(of, real(4), real(4, low=0))
+
+
+def test_losses_of_classes_refuse_what_pytorch_refuses():
+    for name in ("cross_entropy", "nll_loss"):
+        for target in (np.array([0, 9]), np.array([0, -1]), np.array([0]), np.array([[0, 1]])):
+            refused(lambda F, x, t, name=name: getattr(F, name)(x, t), real(2, 3), target)
+    x = tl.tensor([[1000.0, 0.0], [-1000.0, 0.0]], requires_grad=True)
+    tl.nn.functional.cross_entropy(x, tl.tensor([0, 0]), reduction="sum").backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [-1.0, 1.0]]
+
+
+# ---- products, tables, dropout -------------------------------------------------------------------
+
+def test_linear_and_bilinear():
+    for x in (real(2, 3), real(3), real(2, 4, 3), real(0, 3)):
+        check(lambda F, x, w, b: F.linear(x, w, b), x, real(5, 3), real(5),
+              dtypes=("float32", "float64", "bfloat16"))
+        check(lambda F, x, w: F.linear(x, w), x, real(5, 3))
+    check(lambda F, a, b, w, c: F.bilinear(a, b, w, c), real(4, 3), real(4, 2), real(5, 3, 2),
+          real(5))
+    refused(lambda F, x, w: F.linear(x, w), real(2, 3), real(5, 2))
+    refused(lambda F, x, w, b: F.linear(x, w, b), real(2, 3), real(5, 3), real(4))
+
+
+def test_embedding():
+    table = real(6, 3)
+    for places in (np.array([0, 5, 0]), np.array([[1, 2], [2, 2]]), np.array(3),
+                   np.zeros((0, 2), int)):
+        check(lambda F, i, w: F.embedding(i, w), places, table)
+        check(lambda F, i, w: F.embedding(i, w, padding_idx=2), places, table)
+        check(lambda F, i, w: F.embedding(i, w, padding_idx=-4, scale_grad_by_freq=True), places,
+              table)
+    check(lambda F, i, w: F.embedding(i, w * 1, max_norm=1.5), np.array([0, 1, 0]), table,
+          differentiable=False)
+    for places in (np.array([6]), np.array([-1]), np.array([0.0])):
+        refused(lambda F, i, w: F.embedding(i, w), places, table)
+    refused(lambda F, i, w: F.embedding(i, w, padding_idx=7), np.array([0]), table)
+
+
+@pytest.mark.parametrize("name, shape, lead", [
+    ("dropout", (50, 40), 2), ("alpha_dropout", (50, 40), 2), ("dropout1d", (9, 30, 4), 2),
+    ("dropout1d", (90, 4), 1), ("dropout2d", (9, 30, 2, 2), 2), ("dropout3d", (9, 30, 2, 1, 2), 2),
+    ("feature_alpha_dropout", (9, 30, 4), 2)])
+def test_dropout_drops_what_it_should(name, shape, lead):
+    """Elements, or whole channels, as often as asked for; the values beside PyTorch's."""
+    x = real(*shape, low=0.5)
+    found = {}
+    for L in (tl, torch):
+        L.manual_seed(0)
+        leaf = L.tensor(x, requires_grad=True)
+        y = getattr(L.nn.functional, name)(leaf, 0.3, training=True)
+        y.sum().backward()
+        factor, y = leaf.grad.numpy(), y.detach().numpy()
+        lost = (factor == 0).reshape(*shape[:lead], -1)
+        assert (lost.all(-1) == lost.any(-1)).all() and 0.2 < lost.mean() < 0.4
+        found[L] = np.unique(factor.round(6)), np.unique((y - factor * x).round(6))
+    for mine, theirs in zip(found[tl], found[torch]):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)
+    same = getattr(tl.nn.functional, name)(tl.tensor(x), 0.3, training=False)
+    assert (same.numpy() == x).all()
+
+
+def test_gumbel_softmax_is_a_distribution():
+    logits = tl.tensor([[0.0, 2.0, 1.0]]).expand(2000, 3).clone().requires_grad_()
+    hard = tl.nn.functional.gumbel_softmax(logits, hard=True)
+    assert sorted(set(hard.detach().numpy().ravel().round(5))) == [0.0, 1.0]
+    share = hard.detach().mean(0)
+    assert_close(share, logits[0].detach().softmax(0), rtol=0.2, atol=0.03)
+    (hard * tl.arange(3.0)).sum().backward()
+    assert (logits.grad != 0).all()
+
+
+# ---- margins and distances -----------------------------------------------------------------------
+
+def test_distances():
+    a, b = real(3, 4), real(3, 4, seed=1)
+    check(lambda F, a, b: F.cosine_similarity(a, b), a, b)
+    check(lambda F, a, b: F.cosine_similarity(a, b, -1), np.vstack([a[:1] * 0, a[1:]]), b,
+          differentiable=False)
+    check(lambda F, a, b: F.pairwise_distance(a, b, 1.0, keepdim=True), a, b)
+    check(lambda F, a: F.normalize(a), a)
+    check(lambda F, a: F.normalize(a, 1.0, 0), a)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_losses_of_margins(reduction):
+    a, b, c = (real(3, 4, seed=i) for i in range(3))
+    t, signs = np.array([1, 3, 0]), np.array([1.0, -1.0, 1.0])
+    how = {"reduction": reduction}
+    check(lambda F, a, b, t: F.margin_ranking_loss(a, b, t.detach(), 0.2, **how), a, b, np.sign(c))
+    check(lambda F, a, b, t: F.cosine_embedding_loss(a, b, t.detach(), 0.1, **how), a, b, signs)
+    check(lambda F, a, b, c: F.triplet_margin_loss(a, b, c, swap=True, **how), a, b, c)
+    check(lambda F, a, b, c: F.triplet_margin_with_distance_loss(a, b, c, **how), a, b, c)
+    check(lambda F, a, t: F.multi_margin_loss(a, t, 2, 0.8, **how), a, t)
+    check(lambda F, a, t, w: F.multi_margin_loss(a, t, weight=w.detach(), **how), a, t,
+          real(4, low=0.5))
+    check(lambda F, a, t: F.multilabel_margin_loss(a, t, **how), a,
+          np.array([[1, 3, -1, 0], [2, -1, 0, 0], [-1, 0, 0, 0]]))

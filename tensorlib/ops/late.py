@@ -40,7 +40,10 @@ FAMILIES = {
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
         functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
     "tensorlib.nn.functional": Names(
-        both="celu hardshrink prelu selu threshold", functions="layer_norm rms_norm"),
+        both="celu hardshrink prelu selu threshold", functions="layer_norm rms_norm "
+        "binary_cross_entropy_with_logits kl_div poisson_nll_loss alpha_dropout bilinear dropout "
+        "feature_alpha_dropout rrelu cosine_similarity pairwise_distance hinge_embedding_loss "
+        "margin_ranking_loss cosine_embedding_loss triplet_margin_loss"),
 }
 
 

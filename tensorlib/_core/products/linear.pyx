@@ -2,6 +2,7 @@
 
 from cpython.object cimport PyObject
 
+from tensorlib._core.base.dtypes cimport compute_dtype
 from tensorlib._core.products.product cimport product
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 from tensorlib._core.tiles.program cimport TileProgram
@@ -37,5 +38,5 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
         raise RuntimeError(f"linear: a bias of shape {tuple(bias.shape)} does not fit to a result "
                            f"of shape {tuple(out.shape)}")
     inputs[0], inputs[1] = <PyObject*>out, <PyObject*>bias
-    run_program(addition.at(out.type), inputs, out)
+    run_program(addition.at(compute_dtype(out.type)), inputs, out)
     return out

@@ -122,7 +122,8 @@ cdef dict COSTS = {}
 for _cost, _names in ((2, "exp exp2 expm1 log log2 log10 log1p sigmoid tanh sqrt remainder"),
                       (4, "sinh cosh erf erfc asin acos atan floor_divide div_trunc"),
                       (4, "gelu gelu_backward gelu_tanh gelu_tanh_backward silu silu_backward selu "
-                          "mish mish_backward logsigmoid tanhshrink elu celu softplus"),
+                          "mish mish_backward logsigmoid tanhshrink elu celu softplus cross "
+                          "cross_of_logits"),
                       (8, "sin cos tan atan2 pow lgamma digamma")):
     COSTS.update(dict.fromkeys(_names.split(), _cost))
 

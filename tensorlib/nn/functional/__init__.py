@@ -22,6 +22,43 @@ from tensorlib.nn.functional.activations import (
     softsign,
     tanhshrink,
 )
+from tensorlib.nn.functional.errors import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
+from tensorlib.nn.functional.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    gumbel_softmax,
+    rrelu,
+)
+from tensorlib.nn.functional.likelihoods import cross_entropy, nll_loss
+from tensorlib.nn.functional.linear import bilinear, embedding, linear
+from tensorlib.nn.functional.margins import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    normalize,
+    pairwise_distance,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
 from tensorlib.nn.functional.bent import (
     celu,
