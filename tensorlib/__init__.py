@@ -57,6 +57,7 @@ globals().update(
 globals().update(_declare.FUNCTIONS)
 
 linalg = _later("tensorlib.linalg")
+nn = _later("tensorlib.nn")
 testing = _later("tensorlib.testing")
 
 

@@ -66,6 +66,11 @@ FAMILIES = {
                                  methods="cumprod_"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
+    "tensorlib.nn.functional": Names(
+        both="celu hardshrink prelu selu threshold", functions="layer_norm rms_norm "
+        "binary_cross_entropy_with_logits kl_div poisson_nll_loss alpha_dropout bilinear dropout "
+        "feature_alpha_dropout rrelu cosine_similarity pairwise_distance hinge_embedding_loss "
+        "margin_ranking_loss cosine_embedding_loss triplet_margin_loss"),
 }
 
 

@@ -121,6 +121,9 @@ cdef void call_numpy(const Loop* loop, char** inputs, char* output, Py_ssize_t n
 cdef dict COSTS = {}
 for _cost, _names in ((2, "exp exp2 expm1 log log2 log10 log1p sigmoid tanh sqrt remainder"),
                       (4, "sinh cosh erf erfc asin acos atan floor_divide div_trunc"),
+                      (4, "gelu gelu_backward gelu_tanh gelu_tanh_backward silu silu_backward selu "
+                          "mish mish_backward logsigmoid tanhshrink elu celu softplus cross "
+                          "cross_of_logits"),
                       (8, "sin cos tan atan2 pow lgamma digamma")):
     COSTS.update(dict.fromkeys(_names.split(), _cost))
 
@@ -191,6 +194,11 @@ cdef int fill_from_kernels(object rows) except -1:
         else:
             set_loop(name, source, <void*>address, NULL, len(inputs), target, False)
     return 0
+
+
+def add_loops(module):
+    """Takes the loops of a kernel module that is not needed from the start."""
+    fill_from_kernels(_kernels.load(module).table())
 
 
 def loop_dtypes(name):

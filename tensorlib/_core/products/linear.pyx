@@ -1,0 +1,42 @@
+"""input @ weight.mT + bias, raw."""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.base.dtypes cimport compute_dtype
+from tensorlib._core.products.product cimport product
+from tensorlib._core.tensor.tensor cimport Tensor, new_view
+from tensorlib._core.tiles.program cimport TileProgram
+from tensorlib._core.tiles.run cimport run_program
+
+cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
+
+
+cdef Tensor transposed(Tensor x):
+    cdef Py_ssize_t[2] dims = [x.dims[1], x.dims[0]]
+    cdef Py_ssize_t[2] steps = [x.steps[1], x.steps[0]]
+    return new_view(x, 2, dims, steps, x.data_pointer)
+
+
+def linear(Tensor input, Tensor weight, Tensor bias or None=None):
+    cdef PyObject* inputs[2]
+    cdef Tensor out
+    if weight.ndim_ > 2 or weight.ndim_ == 0 or input.ndim_ == 0:
+        raise RuntimeError("linear: expects an input with dims and a weight of 1 or 2 dims, got "
+                           f"shapes {tuple(input.shape)} and {tuple(weight.shape)}")
+    if input.type != weight.type or bias is not None and bias.type != input.type:
+        raise RuntimeError(
+            f"linear: dtypes differ: {input.dtype}, {weight.dtype}"
+            + ("" if bias is None else f", {bias.dtype}"))
+    if input.dims[input.ndim_ - 1] != weight.dims[weight.ndim_ - 1]:
+        raise RuntimeError(f"linear: an input of shape {tuple(input.shape)} does not fit to a "
+                           f"weight of shape {tuple(weight.shape)}")
+    out = product("linear", input, transposed(weight) if weight.ndim_ == 2 else weight)
+    if bias is None:
+        return out
+    if bias.ndim_ > 1 or bias.ndim_ == 1 and bias.dims[0] != 1 and (
+            out.ndim_ == 0 or bias.dims[0] != out.dims[out.ndim_ - 1]):
+        raise RuntimeError(f"linear: a bias of shape {tuple(bias.shape)} does not fit to a result "
+                           f"of shape {tuple(out.shape)}")
+    inputs[0], inputs[1] = <PyObject*>out, <PyObject*>bias
+    run_program(addition.at(compute_dtype(out.type)), inputs, out)
+    return out

@@ -1,0 +1,108 @@
+"""The negative log-likelihood of one class of each row of logits, raw; and its gradient."""
+
+from libc.stdint cimport int64_t
+
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
+)
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.reduce.schedule cimport RELEASE_GIL
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
+from tensorlib._core.tiles.copies cimport cast, packed
+
+from tensorlib import _kernels
+
+cdef enum:
+    PIECE = 1 << 14      # elements in a piece of work
+
+ctypedef Py_ssize_t (*forward_fn)(const char* x, const int64_t* target, int64_t ignored, char* y,
+                                  Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+ctypedef Py_ssize_t (*backward_fn)(const char* g, const char* x, const int64_t* target,
+                                   int64_t ignored, char* y, Py_ssize_t rows,
+                                   Py_ssize_t n) noexcept nogil
+
+cdef forward_fn forwards[2]                  # float32 and float64
+cdef backward_fn backwards[2]
+
+ctypedef struct Work:
+    forward_fn forward
+    backward_fn backward
+    const char* g
+    const char* x
+    const int64_t* target
+    int64_t ignored
+    char* y
+    Py_ssize_t n, itemsize
+    Py_ssize_t wrong                         # a row with a target that is no class, or -1
+
+
+cdef int fill() except -1:
+    cdef size_t address
+    for name, _, dtype, address in _kernels.load("nll").table():
+        if name == "nll":
+            forwards[dtype == "float64"] = <forward_fn>address
+        else:
+            backwards[dtype == "float64"] = <backward_fn>address
+    return 0
+
+
+fill()
+
+
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    cdef Py_ssize_t offset = begin * work.n * work.itemsize, wrong
+    cdef const char* x = work.x + offset
+    if work.backward == NULL:
+        wrong = work.forward(x, work.target + begin, work.ignored, work.y + begin * work.itemsize,
+                             end - begin, work.n)
+    else:
+        wrong = work.backward(work.g + begin * work.itemsize, x, work.target + begin, work.ignored,
+                              work.y + offset, end - begin, work.n)
+    if wrong >= 0:
+        work.wrong = begin + wrong
+
+
+cdef Tensor run(str name, Tensor grad, Tensor input, Tensor target, int64_t ignored):
+    cdef Work work
+    cdef Tensor x, places, g, out
+    cdef Py_ssize_t rows
+    cdef int dtype, era
+    if KIND[input.type] != FLOAT_KIND or input.ndim_ != 2 or target.ndim_ != 1 or (
+            target.dims[0] != input.dims[0]):
+        raise RuntimeError(f"{name}: expects rows of a floating dtype and a target for each, got "
+                           f"{dtype_object(input.type)} of shape {tuple(input.shape)} and targets "
+                           f"of shape {tuple(target.shape)}")
+    if grad is not None and not same_shape(grad, target):
+        raise RuntimeError(f"{name}: a gradient of shape {tuple(grad.shape)} for rows of shape "
+                           f"{tuple(input.shape)}")
+    dtype = compute_dtype(input.type)
+    x, places, rows = packed(cast(input, dtype)), packed(cast(target, INT64)), input.dims[0]
+    out = new_tensor(dtype, 1, x.dims) if grad is None else new_like(x, dtype)
+    work.forward, work.backward = forwards[dtype != FLOAT32], NULL
+    if grad is not None:
+        g = packed(cast(grad, dtype))
+        work.backward, work.g = backwards[dtype != FLOAT32], g.data_pointer
+    work.x, work.target, work.ignored = x.data_pointer, <int64_t*>places.data_pointer, ignored
+    work.y, work.n, work.itemsize = out.data_pointer, x.dims[1], 4 if dtype == FLOAT32 else 8
+    work.wrong = -1
+    if x.numel_ < RELEASE_GIL:
+        run_rows(&work, 0, rows)
+    else:
+        era = work_begins()
+        with nogil:
+            parallel_for(run_rows, &work, rows, 1 + PIECE // max(<Py_ssize_t>1, work.n))
+        work_ends(era)
+    if work.wrong >= 0:
+        raise IndexError(f"{name}: the target of row {work.wrong} is out of bounds for "
+                         f"{work.n} classes")
+    return cast(out, input.type)
+
+
+def nll_of_logits(Tensor input, Tensor target, int64_t ignored):
+    return run("cross_entropy", None, input, target, ignored)
+
+
+def nll_of_logits_backward(Tensor grad, Tensor input, Tensor target, int64_t ignored):
+    return run("cross_entropy", grad, input, target, ignored)

@@ -1,0 +1,277 @@
+"""Loops of activations, and of the derivatives of those used most: float32 and float64.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). `g` is the
+gradient coming in. The numbers that shape an activation are operands, so that they broadcast.
+"""
+
+from tensorlib._kernels.products cimport strong_product
+from tensorlib._kernels.vecmath cimport floating, magnitude
+from tensorlib._kernels.vecmath_erf cimport erf
+from tensorlib._kernels.vecmath_exp cimport exp, expm1, tanh
+from tensorlib._kernels.vecmath_log cimport log1p
+
+
+cdef inline floating normal_cdf(floating x) noexcept nogil:
+    cdef floating half = 0.5, root = 0.7071067811865476
+    return half + half * erf(x * root)
+
+
+cdef inline floating logistic(floating x) noexcept nogil:
+    """1 / (1 + exp(-x)), to some 2 units in the last place"""
+    cdef floating one = 1
+    return one / (one + exp(-x))
+
+
+# ---- of one tensor -------------------------------------------------------------------------------
+
+cdef void gelu_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x * Phi(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] * normal_cdf(x[i])
+
+
+cdef void gelu_backward_run(const floating* g, const floating* x, floating* y,
+                            Py_ssize_t n) noexcept nogil:
+    """y := g * (Phi(x) + x * phi(x)), 0 where g == 0"""
+    cdef Py_ssize_t i
+    cdef floating half = -0.5, scale = 0.3989422804014327
+    for i in range(n):
+        y[i] = strong_product(
+            g[i], normal_cdf(x[i]) + x[i] * (exp(x[i] * x[i] * half) * scale))
+
+
+cdef void gelu_tanh_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"""
+    cdef Py_ssize_t i
+    cdef floating half = 0.5, one = 1, a = 0.7978845608028654, b = 0.035677408136300125
+    for i in range(n):
+        y[i] = half * x[i] * (one + tanh(x[i] * (a + b * (x[i] * x[i]))))
+
+
+cdef void gelu_tanh_backward_run(const floating* g, const floating* x, floating* y,
+                                 Py_ssize_t n) noexcept nogil:
+    """y := g * the derivative of `gelu_tanh`, 0 where g == 0"""
+    cdef Py_ssize_t i
+    cdef floating half = 0.5, one = 1, three = 3, t, square
+    cdef floating a = 0.7978845608028654, b = 0.035677408136300125
+    for i in range(n):
+        square = x[i] * x[i]
+        t = tanh(x[i] * (a + b * square))
+        y[i] = strong_product(
+            g[i], half * (one + t) + half * x[i] * (one - t * t) * (a + three * b * square))
+
+
+cdef void silu_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x / (1 + exp(-x))"""
+    cdef Py_ssize_t i
+    cdef floating one = 1
+    for i in range(n):
+        y[i] = x[i] / (one + exp(-x[i]))
+
+
+cdef void silu_backward_run(const floating* g, const floating* x, floating* y,
+                            Py_ssize_t n) noexcept nogil:
+    """y := g * s * (1 + x * (1 - s)) with s = logistic(x), 0 where g == 0"""
+    cdef Py_ssize_t i
+    cdef floating one = 1, s
+    for i in range(n):
+        s = logistic(x[i])
+        y[i] = strong_product(g[i], s * (one + x[i] * (one - s)))
+
+
+cdef inline floating tanh_softplus(floating x) noexcept nogil:
+    """tanh(log(1 + exp(x))) = e * (e + 2) / (e * (e + 2) + 2) with e = exp(x)"""
+    cdef floating one = 1, two = 2, limit = 20, e = exp(x if x < limit else limit), top
+    top = e * (e + two)
+    return one if x > limit else top / (top + two)
+
+
+cdef void mish_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x * tanh(softplus(x))"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] * tanh_softplus(x[i])
+
+
+cdef void mish_backward_run(const floating* g, const floating* x, floating* y,
+                            Py_ssize_t n) noexcept nogil:
+    """y := g * (t + x * s * (1 - t**2)), t = tanh(softplus(x)), s = logistic(x); 0 where g == 0"""
+    cdef Py_ssize_t i
+    cdef floating one = 1, t
+    for i in range(n):
+        t = tanh_softplus(x[i])
+        y[i] = strong_product(g[i], t + x[i] * logistic(x[i]) * (one - t * t))
+
+
+cdef void selu_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := scale * (x where x > 0, else alpha * expm1(x))"""
+    cdef Py_ssize_t i
+    cdef floating scale = 1.0507009873554805, steep = 1.7580993408473766
+    for i in range(n):
+        y[i] = scale * x[i] if x[i] > 0 else steep * expm1(x[i])
+
+
+cdef void logsigmoid_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := min(x, 0) - log1p(exp(-|x|))"""
+    cdef Py_ssize_t i
+    cdef floating zero = 0
+    for i in range(n):
+        y[i] = (zero if x[i] > 0 else x[i]) - log1p(exp(-magnitude(x[i])))
+
+
+cdef inline floating relu6(floating x) noexcept nogil:
+    cdef floating zero = 0, six = 6
+    x = zero if x < 0 else x
+    return six if x > six else x
+
+
+cdef void hardswish_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x * relu6(x + 3) / 6"""
+    cdef Py_ssize_t i
+    cdef floating three = 3, six = 6
+    for i in range(n):
+        y[i] = x[i] * relu6(x[i] + three) / six
+
+
+cdef void hardsigmoid_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := relu6(x + 3) / 6"""
+    cdef Py_ssize_t i
+    cdef floating three = 3, six = 6
+    for i in range(n):
+        y[i] = relu6(x[i] + three) / six
+
+
+cdef void softsign_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x / (1 + |x|)"""
+    cdef Py_ssize_t i
+    cdef floating one = 1
+    for i in range(n):
+        y[i] = x[i] / (one + magnitude(x[i]))
+
+
+cdef void tanhshrink_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x - tanh(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] - tanh(x[i])
+
+
+# ---- with numbers --------------------------------------------------------------------------------
+
+cdef void leaky_relu_run(const floating* x, const floating* slope, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := x where x > 0, else slope * x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] if x[i] > 0 else x[i] * slope[i]
+
+
+cdef void leaky_relu_backward_run(const floating* g, const floating* x, const floating* slope,
+                                  floating* y, Py_ssize_t n) noexcept nogil:
+    """y := g * slope where x <= 0, else g"""
+    cdef Py_ssize_t i
+    cdef floating one = 1
+    for i in range(n):
+        y[i] = strong_product(g[i], slope[i] if x[i] <= 0 else one)
+
+
+cdef void elu_run(const floating* x, const floating* alpha, floating* y,
+                  Py_ssize_t n) noexcept nogil:
+    """y := x where x > 0, else alpha * expm1(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i])
+
+
+cdef void celu_run(const floating* x, const floating* alpha, floating* y,
+                   Py_ssize_t n) noexcept nogil:
+    """y := x where x > 0, else alpha * expm1(x / alpha)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i] / alpha[i])
+
+
+cdef void hardshrink_run(const floating* x, const floating* border, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := 0 where -border <= x <= border, else x"""
+    cdef Py_ssize_t i
+    cdef floating zero = 0
+    for i in range(n):
+        y[i] = zero if (x[i] >= -border[i]) & (x[i] <= border[i]) else x[i]
+
+
+cdef void softshrink_run(const floating* x, const floating* border, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := x brought nearer to 0 by border, 0 at most; NaN stays"""
+    cdef Py_ssize_t i
+    cdef floating zero = 0, nearer
+    for i in range(n):
+        nearer = x[i] + border[i] if x[i] < -border[i] else x[i] * zero
+        y[i] = x[i] - border[i] if x[i] > border[i] else nearer
+
+
+cdef void softplus_run(const floating* x, const floating* beta, const floating* threshold,
+                       floating* y, Py_ssize_t n) noexcept nogil:
+    """y := log1p(exp(beta * x)) / beta, x where beta * x > threshold"""
+    cdef Py_ssize_t i
+    cdef floating product
+    for i in range(n):
+        product = x[i] * beta[i]
+        y[i] = x[i] if product > threshold[i] else log1p(exp(product)) / beta[i]
+
+
+cdef void threshold_run(const floating* x, const floating* border, const floating* value,
+                        floating* y, Py_ssize_t n) noexcept nogil:
+    """y := value where x <= border, else x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = value[i] if x[i] <= border[i] else x[i]
+
+
+cdef void hardtanh_run(const floating* x, const floating* least, const floating* most,
+                       floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x between least and most; NaN stays"""
+    cdef Py_ssize_t i
+    cdef floating bounded
+    for i in range(n):
+        bounded = least[i] if x[i] < least[i] else x[i]
+        y[i] = most[i] if bounded > most[i] else bounded
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("gelu", 1, <size_t>&gelu_run[float], <size_t>&gelu_run[double]),
+        ("gelu_backward", 2,
+         <size_t>&gelu_backward_run[float], <size_t>&gelu_backward_run[double]),
+        ("gelu_tanh", 1, <size_t>&gelu_tanh_run[float], <size_t>&gelu_tanh_run[double]),
+        ("gelu_tanh_backward", 2,
+         <size_t>&gelu_tanh_backward_run[float], <size_t>&gelu_tanh_backward_run[double]),
+        ("silu", 1, <size_t>&silu_run[float], <size_t>&silu_run[double]),
+        ("silu_backward", 2,
+         <size_t>&silu_backward_run[float], <size_t>&silu_backward_run[double]),
+        ("mish", 1, <size_t>&mish_run[float], <size_t>&mish_run[double]),
+        ("mish_backward", 2,
+         <size_t>&mish_backward_run[float], <size_t>&mish_backward_run[double]),
+        ("selu", 1, <size_t>&selu_run[float], <size_t>&selu_run[double]),
+        ("logsigmoid", 1, <size_t>&logsigmoid_run[float], <size_t>&logsigmoid_run[double]),
+        ("hardswish", 1, <size_t>&hardswish_run[float], <size_t>&hardswish_run[double]),
+        ("hardsigmoid", 1, <size_t>&hardsigmoid_run[float], <size_t>&hardsigmoid_run[double]),
+        ("softsign", 1, <size_t>&softsign_run[float], <size_t>&softsign_run[double]),
+        ("tanhshrink", 1, <size_t>&tanhshrink_run[float], <size_t>&tanhshrink_run[double]),
+        ("leaky_relu", 2, <size_t>&leaky_relu_run[float], <size_t>&leaky_relu_run[double]),
+        ("leaky_relu_backward", 3,
+         <size_t>&leaky_relu_backward_run[float], <size_t>&leaky_relu_backward_run[double]),
+        ("elu", 2, <size_t>&elu_run[float], <size_t>&elu_run[double]),
+        ("celu", 2, <size_t>&celu_run[float], <size_t>&celu_run[double]),
+        ("hardshrink", 2, <size_t>&hardshrink_run[float], <size_t>&hardshrink_run[double]),
+        ("softshrink", 2, <size_t>&softshrink_run[float], <size_t>&softshrink_run[double]),
+        ("softplus", 3, <size_t>&softplus_run[float], <size_t>&softplus_run[double]),
+        ("threshold", 3, <size_t>&threshold_run[float], <size_t>&threshold_run[double]),
+        ("hardtanh", 3, <size_t>&hardtanh_run[float], <size_t>&hardtanh_run[double]),
+    ]
+    return [row for name, arity, single, double_ in loops for row in (
+        (name, ("float32",) * arity, "float32", single),
+        (name, ("float64",) * arity, "float64", double_),
+    )]

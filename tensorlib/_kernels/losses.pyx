@@ -1,0 +1,73 @@
+"""Loops of losses, element by element: x is what was computed, t what was wanted.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
+"""
+
+from tensorlib._kernels.vecmath cimport floating, magnitude
+from tensorlib._kernels.vecmath_exp cimport exp
+from tensorlib._kernels.vecmath_log cimport log, log1p
+
+
+cdef void squared_error_run(const floating* x, const floating* t, floating* y,
+                            Py_ssize_t n) noexcept nogil:
+    """y := (x - t)**2"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (x[i] - t[i]) * (x[i] - t[i])
+
+
+cdef void smooth_l1_run(const floating* x, const floating* t, const floating* beta, floating* y,
+                        Py_ssize_t n) noexcept nogil:
+    """y := d**2 / (2 beta) for d = |x - t| < beta, else d - beta / 2"""
+    cdef Py_ssize_t i
+    cdef floating d, half = 0.5
+    for i in range(n):
+        d = magnitude(x[i] - t[i])
+        y[i] = half * d * d / beta[i] if d < beta[i] else d - half * beta[i]
+
+
+cdef void huber_run(const floating* x, const floating* t, const floating* delta, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := d**2 / 2 for d = |x - t| <= delta, else delta * (d - delta / 2)"""
+    cdef Py_ssize_t i
+    cdef floating d, half = 0.5
+    for i in range(n):
+        d = magnitude(x[i] - t[i])
+        y[i] = half * d * d if d <= delta[i] else delta[i] * (d - half * delta[i])
+
+
+cdef void cross_run(const floating* x, const floating* t, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := -(t * log(x) + (1 - t) * log(1 - x)), the logarithms at least -100"""
+    cdef Py_ssize_t i
+    cdef floating one = 1, least = -100, a, b
+    for i in range(n):
+        a, b = log(x[i]), log1p(-x[i])
+        a = least if a < least else a
+        b = least if b < least else b
+        y[i] = (t[i] - one) * b - t[i] * a
+
+
+cdef void cross_of_logits_run(const floating* x, const floating* t, floating* y,
+                              Py_ssize_t n) noexcept nogil:
+    """y := max(x, 0) - x * t + log1p(exp(-|x|))"""
+    cdef Py_ssize_t i
+    cdef floating zero = 0
+    for i in range(n):
+        y[i] = (zero if x[i] < 0 else x[i]) - x[i] * t[i] + log1p(exp(-magnitude(x[i])))
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("squared_error", 2, <size_t>&squared_error_run[float], <size_t>&squared_error_run[double]),
+        ("smooth_l1", 3, <size_t>&smooth_l1_run[float], <size_t>&smooth_l1_run[double]),
+        ("huber", 3, <size_t>&huber_run[float], <size_t>&huber_run[double]),
+        ("cross", 2, <size_t>&cross_run[float], <size_t>&cross_run[double]),
+        ("cross_of_logits", 2,
+         <size_t>&cross_of_logits_run[float], <size_t>&cross_of_logits_run[double]),
+    ]
+    return [row for name, arity, single, double_ in loops for row in (
+        (name, ("float32",) * arity, "float32", single),
+        (name, ("float64",) * arity, "float64", double_),
+    )]

@@ -1,0 +1,331 @@
+"""Normalisation: elements less their mean, over their standard deviation; and its gradients.
+
+With `centered` false the mean is taken as 0, which makes it the division by the root mean square.
+
+Of rows (rows, n), with a weight and a bias for each column:
+
+    void rows(const T* x, const T* w, const T* b, T* y, Py_ssize_t rows, n, double eps, centered)
+    void rows_backward(const T* g, const T* x, const T* w, T* y, rows, n, eps, centered)
+    void rows_weight(const T* g, const T* x, T* y, rows, n, eps, centered)      y (n)
+
+Of the channels [begin, end) of (outer, channels, inner), over all but the channels:
+
+    void channels(const T* x, const T* w, const T* b, T* y, T* mean, T* var, const Sizes* sizes, ...)
+
+The mean and the variance are computed anew in each: two looks at what lies in the cache cost less
+than keeping and finding them.
+"""
+
+from tensorlib._kernels.lanes cimport Squares, fold
+from tensorlib._kernels.rows cimport TILE, row_sums
+from tensorlib._kernels.vecmath cimport floating, sqrt
+
+ctypedef struct Sizes:
+    Py_ssize_t outer, channels, inner
+    double eps
+    bint centered
+
+cdef enum:
+    COLUMNS = 64        # channels that go together where each is one element
+    LEAF = 32           # of which so many are added before they are added in double
+
+
+cdef inline double sum_of_squares(const floating* x, floating shift, Py_ssize_t n) noexcept nogil:
+    cdef floating total
+    fold(<Squares*>NULL, x, &shift, &total, 1, n, 1, 0, 1)
+    return total
+
+
+cdef inline void row_statistics(const floating* x, Py_ssize_t n, double eps, bint centered,
+                                floating* mean, floating* scale) noexcept nogil:
+    """The mean, and 1 / sqrt(variance + eps)"""
+    cdef double one = 1
+    mean[0] = 0
+    if centered:
+        row_sums(x, mean, 1, n)
+        mean[0] /= n
+    scale[0] = <floating>(one / sqrt(sum_of_squares(x, mean[0], n) / n + eps))
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+cdef void rows(const floating* x, const floating* w, const floating* b, floating* y,
+               Py_ssize_t rows, Py_ssize_t n, double eps, bint centered) noexcept nogil:
+    """y := (x - mean) * scale * w + b"""
+    cdef floating mean, scale
+    cdef Py_ssize_t r, i
+    for r in range(rows):
+        row_statistics(x, n, eps, centered, &mean, &scale)
+        for i in range(n):
+            y[i] = (x[i] - mean) * scale * w[i] + b[i]
+        x += n
+        y += n
+
+
+cdef inline void gradient_sums(const floating* g, const floating* x, const floating* w,
+                               floating mean, Py_ssize_t n, double* plain,
+                               double* moved) noexcept nogil:
+    """The sums of g * w and of g * w * (x - mean)"""
+    cdef floating a[TILE]
+    cdef floating b[TILE]
+    cdef floating part
+    cdef Py_ssize_t begin = 0, size, i
+    plain[0] = moved[0] = 0
+    while begin < n:
+        size = min(<Py_ssize_t>TILE, n - begin)
+        for i in range(size):
+            a[i] = g[begin + i] * w[begin + i]
+            b[i] = a[i] * (x[begin + i] - mean)
+        row_sums(a, &part, 1, size)
+        plain[0] += part
+        row_sums(b, &part, 1, size)
+        moved[0] += part
+        begin += size
+
+
+cdef void rows_backward(const floating* g, const floating* x, const floating* w, floating* y,
+                        Py_ssize_t rows, Py_ssize_t n, double eps, bint centered) noexcept nogil:
+    """y := scale * (h - mean(h) - u * mean(h * u)), h = g * w and u the normalised x"""
+    cdef floating mean, scale, shift, slope
+    cdef double plain, moved
+    cdef Py_ssize_t r, i
+    for r in range(rows):
+        row_statistics(x, n, eps, centered, &mean, &scale)
+        gradient_sums(g, x, w, mean, n, &plain, &moved)
+        shift = <floating>(plain / n) if centered else 0
+        slope = <floating>(moved / n * scale * scale)
+        for i in range(n):
+            y[i] = scale * (g[i] * w[i] - shift - (x[i] - mean) * slope)
+        g += n
+        x += n
+        y += n
+
+
+cdef void rows_weight(const floating* g, const floating* x, floating* y, Py_ssize_t rows,
+                      Py_ssize_t n, double eps, bint centered) noexcept nogil:
+    """y := sum over rows of g * u"""
+    cdef floating mean, scale
+    cdef Py_ssize_t r, i
+    for i in range(n):
+        y[i] = 0
+    for r in range(rows):
+        row_statistics(x, n, eps, centered, &mean, &scale)
+        for i in range(n):
+            y[i] += g[i] * ((x[i] - mean) * scale)
+        g += n
+        x += n
+
+
+# ---- channels ------------------------------------------------------------------------------------
+
+cdef inline void channel_statistics(const floating* x, const Sizes* sizes, floating* mean,
+                                    floating* var) noexcept nogil:
+    """The mean and the variance of one channel, whose first element is at x"""
+    cdef Py_ssize_t step = sizes.channels * sizes.inner, o, n = sizes.outer * sizes.inner
+    cdef double total = 0
+    cdef floating part
+    for o in range(sizes.outer):
+        row_sums(x + o * step, &part, 1, sizes.inner)
+        total += part
+    mean[0] = <floating>(total / n) if sizes.centered else 0
+    total = 0
+    for o in range(sizes.outer):
+        total += sum_of_squares(x + o * step, mean[0], sizes.inner)
+    var[0] = <floating>(total / n)
+
+
+cdef inline void column_statistics(const floating* x, const Sizes* sizes, Py_ssize_t width,
+                                   floating* mean, floating* var) noexcept nogil:
+    """The same of `width` channels of one element each"""
+    cdef double totals[COLUMNS]
+    cdef floating part[COLUMNS]
+    cdef Py_ssize_t o = 0, j, end
+    cdef floating moved
+    for j in range(width):
+        totals[j] = mean[j] = 0
+    while o < sizes.outer and sizes.centered:
+        end = min(o + LEAF, sizes.outer)
+        for j in range(width):
+            part[j] = 0
+        while o < end:
+            for j in range(width):
+                part[j] += x[o * sizes.channels + j]
+            o += 1
+        for j in range(width):
+            totals[j] += part[j]
+    for j in range(width):
+        mean[j] = <floating>(totals[j] / sizes.outer)
+        totals[j] = 0
+    o = 0
+    while o < sizes.outer:
+        end = min(o + LEAF, sizes.outer)
+        for j in range(width):
+            part[j] = 0
+        while o < end:
+            for j in range(width):
+                moved = x[o * sizes.channels + j] - mean[j]
+                part[j] += moved * moved
+            o += 1
+        for j in range(width):
+            totals[j] += part[j]
+    for j in range(width):
+        var[j] = <floating>(totals[j] / sizes.outer)
+
+
+cdef inline void statistics(const floating* x, const Sizes* sizes, Py_ssize_t width,
+                            floating* mean, floating* var, floating* scale) noexcept nogil:
+    """Of `width` channels: columns, or one channel. scale := 1 / sqrt(var + eps)"""
+    cdef Py_ssize_t j
+    cdef double one = 1
+    if sizes.inner == 1:
+        column_statistics(x, sizes, width, mean, var)
+    else:
+        channel_statistics(x, sizes, mean, var)
+    for j in range(width):
+        scale[j] = <floating>(one / sqrt(var[j] + sizes.eps))
+
+
+cdef inline Py_ssize_t width_of(const Sizes* sizes, Py_ssize_t channels) noexcept nogil:
+    return min(channels, <Py_ssize_t>COLUMNS) if sizes.inner == 1 else 1
+
+
+cdef void channels(const floating* x, const floating* w, const floating* b, floating* y,
+                   floating* mean, floating* var, const Sizes* sizes, Py_ssize_t begin,
+                   Py_ssize_t end) noexcept nogil:
+    """y := (x - mean) * scale * w + b; mean and var (channels) are given, too"""
+    cdef floating scale[COLUMNS]
+    cdef floating factor, center, shift
+    cdef Py_ssize_t step = sizes.channels * sizes.inner, c = begin, width, o, i, at
+    while c < end:
+        width = width_of(sizes, end - c)
+        statistics(x + c * sizes.inner, sizes, width, mean + c, var + c, scale)
+        for o in range(sizes.outer):
+            at = o * step + c * sizes.inner
+            if sizes.inner == 1:
+                for i in range(width):
+                    y[at + i] = (x[at + i] - mean[c + i]) * scale[i] * w[c + i] + b[c + i]
+            else:
+                factor, center, shift = scale[0] * w[c], mean[c], b[c]
+                for i in range(sizes.inner):
+                    y[at + i] = (x[at + i] - center) * factor + shift
+        c += width
+
+
+cdef inline void column_sums(const floating* g, const floating* x, const Sizes* sizes,
+                             Py_ssize_t width, const floating* mean, double* plain,
+                             double* moved) noexcept nogil:
+    """The sums of `channel_sums` for channels of one element each"""
+    cdef floating sums[COLUMNS]
+    cdef floating products[COLUMNS]
+    cdef Py_ssize_t o = 0, i, at, end
+    while o < sizes.outer:
+        end = min(o + LEAF, sizes.outer)
+        for i in range(width):
+            sums[i] = products[i] = 0
+        while o < end:
+            at = o * sizes.channels
+            for i in range(width):
+                sums[i] += g[at + i]
+                products[i] += g[at + i] * (x[at + i] - mean[i])
+            o += 1
+        for i in range(width):
+            plain[i] += sums[i]
+            moved[i] += products[i]
+
+
+cdef inline void channel_sums(const floating* g, const floating* x, const Sizes* sizes,
+                              Py_ssize_t width, const floating* mean, double* plain,
+                              double* moved) noexcept nogil:
+    """The sums of g and of g * (x - mean) over the channels whose first elements are at g and x"""
+    cdef Py_ssize_t step = sizes.channels * sizes.inner, o, i, begin, size
+    cdef floating products[TILE]
+    cdef floating part
+    for i in range(width):
+        plain[i] = moved[i] = 0
+    if sizes.inner == 1:
+        column_sums(g, x, sizes, width, mean, plain, moved)
+        return
+    for o in range(sizes.outer):
+        begin = 0
+        while begin < sizes.inner:
+            size = min(<Py_ssize_t>TILE, sizes.inner - begin)
+            for i in range(size):
+                products[i] = g[o * step + begin + i] * (x[o * step + begin + i] - mean[0])
+            row_sums(products, &part, 1, size)
+            moved[0] += part
+            row_sums(g + o * step + begin, &part, 1, size)
+            plain[0] += part
+            begin += size
+
+
+cdef void channels_backward(const floating* g, const floating* x, const floating* w, floating* y,
+                            const Sizes* sizes, Py_ssize_t begin,
+                            Py_ssize_t end) noexcept nogil:
+    """y := scale * w * (g - mean(g) - u * mean(g * u))"""
+    cdef floating mean[COLUMNS]
+    cdef floating scale[COLUMNS]
+    cdef floating shift[COLUMNS]
+    cdef floating slope[COLUMNS]
+    cdef double plain[COLUMNS]
+    cdef double moved[COLUMNS]
+    cdef Py_ssize_t step = sizes.channels * sizes.inner, c = begin, width, o, i, at
+    cdef Py_ssize_t n = sizes.outer * sizes.inner
+    while c < end:
+        width, at = width_of(sizes, end - c), c * sizes.inner
+        statistics(x + at, sizes, width, mean, slope, scale)
+        channel_sums(g + at, x + at, sizes, width, mean, plain, moved)
+        for i in range(width):
+            slope[i] = <floating>(moved[i] / n * scale[i] * scale[i])
+            shift[i] = <floating>(plain[i] / n) if sizes.centered else 0
+            scale[i] *= w[c + i]
+        for o in range(sizes.outer):
+            at = o * step + c * sizes.inner
+            if sizes.inner == 1:
+                for i in range(width):
+                    y[at + i] = scale[i] * (
+                        g[at + i] - shift[i] - (x[at + i] - mean[i]) * slope[i])
+            else:
+                one_channel(g + at, x + at, y + at, sizes.inner, scale[0], shift[0], mean[0],
+                            slope[0])
+        c += width
+
+
+cdef inline void one_channel(const floating* g, const floating* x, floating* y, Py_ssize_t n,
+                             floating scale, floating shift, floating mean,
+                             floating slope) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = scale * (g[i] - shift - (x[i] - mean) * slope)
+
+
+cdef void channels_weight(const floating* g, const floating* x, floating* y, const Sizes* sizes,
+                          Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y (channels) := sum of g * u"""
+    cdef floating mean[COLUMNS]
+    cdef floating scale[COLUMNS]
+    cdef floating var[COLUMNS]
+    cdef double plain[COLUMNS]
+    cdef double moved[COLUMNS]
+    cdef Py_ssize_t c = begin, width, i, at
+    while c < end:
+        width, at = width_of(sizes, end - c), c * sizes.inner
+        statistics(x + at, sizes, width, mean, var, scale)
+        channel_sums(g + at, x + at, sizes, width, mean, plain, moved)
+        for i in range(width):
+            y[c + i] = <floating>(moved[i] * scale[i])
+        c += width
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("rows", <size_t>&rows[float], <size_t>&rows[double]),
+        ("rows_backward", <size_t>&rows_backward[float], <size_t>&rows_backward[double]),
+        ("rows_weight", <size_t>&rows_weight[float], <size_t>&rows_weight[double]),
+        ("channels", <size_t>&channels[float], <size_t>&channels[double]),
+        ("channels_backward",
+         <size_t>&channels_backward[float], <size_t>&channels_backward[double]),
+        ("channels_weight", <size_t>&channels_weight[float], <size_t>&channels_weight[double]),
+    ]
+    return [row for name, single, double_ in loops for row in (
+        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]

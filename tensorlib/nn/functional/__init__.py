@@ -1,0 +1,94 @@
+"""The functions that networks are made of, after `torch.nn.functional`.
+
+They are operations like those of `tensorlib.ops`, declared in the same way; they stand apart, and
+are imported when first used, since many programs do without them.
+"""
+
+from tensorlib.nn.functional.activations import (
+    gelu,
+    glu,
+    hardsigmoid,
+    hardswish,
+    log_softmax,
+    logsigmoid,
+    mish,
+    relu,
+    relu_,
+    selu,
+    selu_,
+    silu,
+    softmax,
+    softmin,
+    softsign,
+    tanhshrink,
+)
+from tensorlib.nn.functional.errors import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
+from tensorlib.nn.functional.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    gumbel_softmax,
+    rrelu,
+)
+from tensorlib.nn.functional.likelihoods import cross_entropy, nll_loss
+from tensorlib.nn.functional.linear import bilinear, embedding, linear
+from tensorlib.nn.functional.margins import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    normalize,
+    pairwise_distance,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
+from tensorlib.nn.functional.bent import (
+    celu,
+    celu_,
+    elu,
+    elu_,
+    hardshrink,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    prelu,
+    relu6,
+    softplus,
+    softshrink,
+    threshold,
+    threshold_,
+)
+from tensorlib.ops.declare import FUNCTIONS as _FUNCTIONS
+from tensorlib.ops.late import declared as _declared
+from tensorlib.ops.pointwise import sigmoid, tanh
+
+_declared(__name__)
+
+__all__ = sorted(name for name, value in globals().items()
+                 if not name.startswith("_") and callable(value))
+for _name in __all__:
+    if _name not in _FUNCTIONS:          # which say that they are functions of tensorlib
+        globals()[_name].__module__ = __name__
+
+
+def __dir__():
+    return __all__

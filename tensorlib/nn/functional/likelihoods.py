@@ -1,0 +1,302 @@
+"""Losses of classes: cross entropy, fused, and negative log-likelihood."""
+
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import arange, where
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.reduce import nll
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.errors import loss, older_reduction
+from tensorlib.ops.declare import op
+from tensorlib.ops.softmax import log_softmax, softmax, softmax_backward
+
+IGNORED = -100
+
+# ---- one row of logits after the other -----------------------------------------------------------
+
+def nll_reference(x, target, ignored):
+    """The reference of `nll_of_logits`."""
+    top = x.max(1, keepdims=True, initial=0)
+    logs = x - top - np.log(np.exp(x - top).sum(1, keepdims=True))
+    found = -logs[np.arange(len(x)), np.where(target == ignored, 0, target)]
+    return np.where(target == ignored, 0, found)
+
+
+def nll_backward_reference(g, x, target, ignored):
+    """The reference of `nll_of_logits_backward`."""
+    p = np.exp(x - x.max(1, keepdims=True, initial=0))
+    p /= p.sum(1, keepdims=True)
+    p -= np.arange(x.shape[1]) == target[:, None]
+    return np.where(target == ignored, 0, g)[:, None] * p
+
+
+def rows_and_targets(with_grad):
+    """Samples: rows of logits and a class for each, some of them ignored."""
+    def generate(rng):
+        for shape, target in (((3, 4), (1, 3, 0)), ((2, 3), (-100, 2)), ((0, 3), ())):
+            x = rng.uniform(-2, 2, shape)
+            more = (rng.uniform(-2, 2, shape[0]),) if with_grad else ()
+            yield (*more, x, np.array(target, np.int64), IGNORED), {}
+    return generate
+
+
+def picked(x, target, ignored):
+    """x[i, target[i]] of each row, 0 where it is ignored."""
+    kept = target != ignored
+    return where(kept, x.gather(1, where(kept, target, 0).unsqueeze(1)).squeeze(1), 0)
+
+
+def nll_formula(input, target, ignored):
+    """`nll_of_logits` by operations of their own."""
+    return -picked(log_softmax(input, 1), target, ignored)
+
+
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=nll_reference, samples=rows_and_targets(False), kernel=nll.nll_of_logits)
+def nll_of_logits(input: Tensor, target, ignored):
+    """log(sum(exp(x))) - x[target] of each row x, 0 where the target is `ignored`.
+
+    Raises: IndexError for a target that is no class.
+    """
+
+
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=nll_backward_reference, samples=rows_and_targets(True),
+    kernel=nll.nll_of_logits_backward)
+def nll_of_logits_backward(grad: Tensor, input: Tensor, target, ignored):
+    """grad * (softmax(x) - 1 at the target) of each row x: the gradient of `nll_of_logits`."""
+
+
+@nll_of_logits.vjp("input")
+def nll_vjp(g, input, target, ignored):
+    return nll_of_logits_backward(g, input, target, ignored)
+
+
+@nll_of_logits.jvp
+def nll_jvp(d_input, input, target, ignored):
+    return along_rows(d_input, input, target, ignored)
+
+
+def along_rows(k, input, target, ignored):
+    """The sum of k * (softmax(x) - 1 at the target) of each row, 0 where it is ignored."""
+    kept = target != ignored
+    return where(kept, (k * softmax(input, 1)).sum(1), 0) - picked(k, target, ignored)
+
+
+@nll_of_logits_backward.vjp("grad")
+def nll_backward_vjp_grad(g, input, target, ignored):
+    return along_rows(g, input, target, ignored)
+
+
+@nll_of_logits_backward.vjp("input")
+def nll_backward_vjp_input(g, grad, input, target, ignored):
+    scale = where(target != ignored, grad, 0).unsqueeze(1)
+    return softmax_backward(g * scale, softmax(input, 1), 1)
+
+
+@nll_of_logits_backward.jvp
+def nll_backward_jvp(d_grad, d_input, grad, input, target, ignored):
+    scale = where(target != ignored, grad, 0).unsqueeze(1)
+    return (nll_of_logits_backward(d_grad, input, target, ignored)
+            + softmax_backward(d_input * scale, softmax(input, 1), 1))
+
+
+stands_for(nll_formula)(nll_of_logits)
+stands_for(lambda grad, input, target, ignored: where(target != ignored, grad, 0).unsqueeze(1) * (
+    softmax(input, 1) - (arange(input.shape[1]) == target.unsqueeze(1)).to(input.dtype)))(
+    nll_of_logits_backward)
+
+
+# ---- losses of classes ---------------------------------------------------------------------------
+
+def as_rows(name, input, target):
+    """The logits as (rows, classes), the targets as a vector, and their shape. Raises: ValueError.
+    """
+    if input.ndim == 0:
+        raise ValueError(f"{name}: expects an input with at least 1 dim")
+    shape = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
+    if tuple(target.shape) != tuple(shape):
+        raise ValueError(f"{name}: expected a target of shape {tuple(shape)} for an input of shape "
+                         f"{tuple(input.shape)}, got {tuple(target.shape)}")
+    if target.dtype.name not in ("int64", "uint8"):
+        raise RuntimeError(f"{name}: expects a target of int64, got {target.dtype}")
+    rows = input.unsqueeze(0) if input.ndim == 1 else input
+    if rows.ndim > 2:
+        rows = rows.movedim(1, -1).flatten(0, -2)
+    return rows, target.reshape(-1).long(), tuple(shape)
+
+
+def class_weights(name, weight, input):
+    """The weight, which has one element for each class. Raises: RuntimeError."""
+    classes = input.shape[1 if input.ndim > 1 else 0]
+    if tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"{name}: weight should be defined for all {classes} classes or none, "
+                           f"got shape {tuple(weight.shape)}")
+    return weight
+
+
+def over_rows(name, losses, weights, shape, reduction):
+    """The losses of rows, weighted, reduced. Raises: ValueError."""
+    if reduction == "mean":
+        return losses.sum() / weights.sum()
+    if reduction == "sum":
+        return losses.sum()
+    if reduction != "none":
+        raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction")
+    return losses.reshape(shape)
+
+
+def weights_of_rows(target, weight, ignored, dtype):
+    """How much each row counts: its class's weight, or 1; 0 where it is ignored."""
+    kept = target != ignored
+    if weight is None:
+        return kept.to(dtype)
+    return where(kept, weight.index_select(0, where(kept, target, 0)), 0)
+
+
+def logs_reference(x, target, weight=None, size_average=None, ignore_index=IGNORED, reduce=None,
+                   reduction="mean", label_smoothing=0.0, logits=True):
+    """The reference of `cross_entropy` and `nll_loss`, for classes and for probabilities."""
+    x, target = (x[None], target[None]) if x.ndim == 1 else (x, target)
+    logs = x - np.log(np.exp(x).sum(1, keepdims=True)) if logits else x
+    count = x.shape[1]
+    weight = np.ones(count) if weight is None else weight
+    wide = weight.reshape(-1, *(1,) * (x.ndim - 2))
+    if target.dtype.kind == "f":
+        wanted, kept = target, np.ones((len(x), *x.shape[2:]))
+    else:
+        kept = (target != ignore_index).astype(float)
+        wanted = np.moveaxis(np.eye(count)[np.where(kept, target, 0).astype(int)], -1, 1)
+    each = (wanted * wide).sum(1) * kept
+    wanted = wanted * (1 - label_smoothing) + label_smoothing / count
+    losses = -(wanted * wide * logs).sum(1) * kept
+    if reduction == "mean":
+        return losses.sum() / (each.sum() if target.dtype.kind != "f" else kept.size)
+    return losses.sum() if reduction == "sum" else losses
+
+
+def class_samples(rng):
+    """Samples of `cross_entropy` and `nll_loss`."""
+    yield (rng.uniform(-2, -1, (3, 4)), np.array([1, 3, 0])), {}
+    yield (rng.uniform(-2, -1, (2, 3, 2)), np.array([[1, 2], [-100, 0]])), {"reduction": "none"}
+    yield (rng.uniform(-2, -1, (2, 3)), np.array([1, 1])), {"reduction": "sum", "ignore_index": 1}
+
+
+def smoothed_samples(rng):
+    """Samples of `cross_entropy`."""
+    yield from class_samples(rng)
+    yield (rng.uniform(-2, 2, (2, 3)), np.array([1, 2])), {"label_smoothing": 0.2}
+    yield (rng.uniform(-2, 2, (2, 3)), rng.uniform(0, 1, (2, 3))), {"label_smoothing": 0.2}
+
+
+def bad_targets():
+    """Error samples of `cross_entropy` and `nll_loss`."""
+    x = np.ones((2, 3))
+    yield (x, np.array([0, 3])), {}, IndexError
+    yield (x, np.array([0, -1])), {}, IndexError
+    yield (x, np.array([0])), {}, ValueError
+    yield (x, np.array([0, 1], np.int32)), {}, RuntimeError
+    yield (x, np.array([0, 1]), np.ones(2)), {}, RuntimeError
+    yield (x, np.array([0, 1])), {"reduction": "most"}, ValueError
+
+
+@loss(tensors=("input", "target"), samples=smoothed_samples, errors=bad_targets,
+      reference=logs_reference)
+def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
+                  ignore_index=IGNORED, reduce=None, reduction="mean", label_smoothing=0.0):
+    """The cross entropy of the softmax of logits with classes or probabilities: mean, sum or each.
+
+    weight: a factor for each class; the mean is that with these. ignore_index: a class that does
+    not count. label_smoothing: the part of each target that is spread over all classes.
+    Shapes: (B, C, *), (B, *) or (B, C, *) -> (), or (B, *) with "none"; without B, too.
+    Raises: ValueError for other shapes or another `reduction`, IndexError for a target that is no
+    class, RuntimeError.
+    Source: Szegedy et al., "Rethinking the Inception Architecture", arXiv:1512.00567 (2015), for
+    the smoothing.
+
+    >>> logits = tensorlib.tensor([[2., 0., 0.], [0., 0., 0.]])
+    >>> tensorlib.nn.functional.cross_entropy(logits, tensorlib.tensor([0, 2]))
+    tensor(0.6692)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = older_reduction(size_average, reduce)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError("cross_entropy: label_smoothing must be between 0 and 1, got "
+                           f"{label_smoothing}")
+    if weight is not None:
+        weight = class_weights("cross_entropy", weight, input)
+    if target.is_floating_point():
+        return of_probabilities(input, target, weight, reduction, label_smoothing)
+    rows, places, shape = as_rows("cross_entropy", input, target)
+    ignored = as_int(ignore_index)
+    shared = not (stands_in(rows) or stands_in(places))
+    losses = (nll_of_logits if shared else nll_formula)(rows, places, ignored)
+    if weight is None and not label_smoothing and reduction == "sum":
+        return losses.sum()
+    counts = weights_of_rows(places, weight, ignored, losses.dtype)
+    if label_smoothing:
+        losses = losses * (1 - label_smoothing) * (1 if weight is None else counts)
+        losses = losses + counts_smoothed(rows, places, weight, ignored) * label_smoothing
+    elif weight is not None:
+        losses = losses * counts
+    return over_rows("cross_entropy", losses, counts, shape, reduction)
+
+
+def counts_smoothed(rows, places, weight, ignored):
+    """The mean loss over all classes of each row, 0 where it is ignored."""
+    logs = log_softmax(rows, 1)
+    return where(places != ignored, -(logs if weight is None else logs * weight).mean(1), 0)
+
+
+def of_probabilities(input, target, weight, reduction, label_smoothing):
+    """`cross_entropy` with a probability for each class."""
+    if input.shape != target.shape:
+        raise ValueError(f"cross_entropy: probabilities of shape {tuple(target.shape)} for an "
+                         f"input of shape {tuple(input.shape)}")
+    dim = 1 if input.ndim > 1 else 0
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / max(1, input.shape[dim])
+    products = log_softmax(input, dim) * target
+    if weight is not None:
+        products = products * weight.reshape((-1, *(1,) * (input.ndim - 1 - dim)))
+    losses = -products.sum(dim)
+    if reduction == "mean":
+        return losses.sum() / max(1, losses.numel())
+    return over_rows("cross_entropy", losses, None, losses.shape, reduction)
+
+
+@loss(tensors=("input", "target"), samples=class_samples, errors=bad_targets,
+      reference=lambda *args, **options: logs_reference(*args, **options, logits=False))
+def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index=IGNORED,
+             reduce=None, reduction="mean"):
+    """The negative log-probability of the classes that are wanted: mean, sum or each.
+
+    The input holds logarithms of probabilities. weight: a factor for each class; the mean is that
+    with these. ignore_index: a class that does not count.
+    Shapes: (B, C, *), (B, *) -> (), or (B, *) with "none"; without B, too.
+    Raises: ValueError for other shapes or another `reduction`, IndexError for a target that is no
+    class, RuntimeError.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = older_reduction(size_average, reduce)
+    if weight is not None:
+        weight = class_weights("nll_loss", weight, input)
+    if not input.is_floating_point():
+        raise RuntimeError(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
+    rows, places, shape = as_rows("nll_loss", input, target)
+    ignored = as_int(ignore_index)
+    check_classes("nll_loss", places, rows.shape[1], ignored)
+    counts = weights_of_rows(places, weight, ignored, input.dtype)
+    losses = -picked(rows, places, ignored)
+    return over_rows("nll_loss", losses if weight is None else losses * counts, counts, shape,
+                     reduction)
+
+
+def check_classes(name, places, classes, ignored):
+    """Raises IndexError for a target that is no class; the indexing itself takes negative ones."""
+    if not stands_in(places) and bool(
+            ((places != ignored) & ((places < 0) | (places >= classes))).any()):
+        raise IndexError(f"{name}: a target is out of bounds for {classes} classes")

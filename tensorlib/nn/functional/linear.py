@@ -1,0 +1,195 @@
+"""Products with weights, and rows of a table."""
+
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import where, zeros
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.products import linear as kernels
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd import no_grad
+from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.errors import require_floating
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.linalg import matmul
+from tensorlib.ops.samples import products, refusals
+
+
+def with_bias(rng):
+    """Samples of inputs, weights and biases."""
+    for shape, weight in (((2, 3), (4, 3)), ((3,), (2, 3)), ((2, 2, 3), (1, 3)), ((0, 3), (2, 3))):
+        yield tuple(rng.uniform(-2, 2, s) for s in (shape, weight, weight[:1])), {}
+
+
+BAD_SIZES = refusals((RuntimeError, (2, 3), np.ones((4, 2))), (RuntimeError, (2, 3), np.ones(())))
+
+
+@op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.linear,
+    reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((2, 3), (3,))))
+def linear_without_bias(input: Tensor, weight: Tensor):
+    """input @ weight.mT: see `linear`."""
+
+
+@op(public=False, method=False, takes="floating", kernel=kernels.linear, tolerance="product",
+    reference=lambda x, w, b: x @ w.T + b, samples=with_bias)
+def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
+    """input @ weight.mT + bias: see `linear`."""
+
+
+@linear_without_bias.vjp("input")
+@linear_with_bias.vjp("input")
+def linear_vjp_input(g, weight):
+    return g @ weight if weight.ndim == 2 else g.unsqueeze(-1) * weight
+
+
+@linear_without_bias.vjp("weight")
+@linear_with_bias.vjp("weight")
+def linear_vjp_weight(g, input, weight_shape):
+    rows = input.reshape(-1, input.shape[-1])
+    if len(weight_shape) == 1:
+        return g.reshape(-1) @ rows
+    return g.reshape(rows.shape[0], weight_shape[0]).mT @ rows
+
+
+@linear_with_bias.vjp("bias")
+def linear_vjp_bias(g, bias_shape):
+    return g.sum_to_size(bias_shape)
+
+
+@linear_with_bias.jvp
+def linear_jvp(d_input, d_weight, d_bias, input, weight):
+    moved = linear_formula(d_input, weight) + linear_formula(input, d_weight)
+    return moved + d_bias
+
+
+def linear_formula(input, weight, bias=None):
+    """`linear` by operations of their own."""
+    out = matmul(input, weight.mT if weight.ndim == 2 else weight)
+    return out if bias is None else out + bias
+
+
+stands_for(linear_formula)(linear_without_bias)
+stands_for(linear_formula)(linear_with_bias)
+
+
+@composite(tensors=("input", "weight", "bias"), public=False, method=False, takes="floating",
+           tolerance="product", reference=lambda x, w, b: x @ w.T + b, samples=with_bias,
+           errors=BAD_SIZES)
+def linear(input: Tensor, weight: Tensor, bias=None):
+    """input @ weight.mT + bias: what a fully connected layer computes.
+
+    Shapes: (*, K), (N, K), (N,) -> (*, N).
+    Raises: RuntimeError for sizes that do not fit and dtypes that differ.
+    """
+    if bias is None:
+        return linear_without_bias(input, weight)
+    return linear_with_bias(input, weight, bias)
+
+
+def bilinear_reference(a, b, w, bias=None):
+    """The reference of `bilinear`."""
+    return np.einsum("...i,kij,...j->...k", a, w, b) + (0 if bias is None else bias)
+
+
+@composite(tensors=("input1", "input2", "weight", "bias"), method=False, takes="floating",
+           tolerance="product", reference=bilinear_reference,
+           samples=lambda rng: ((tuple(rng.uniform(-1, 1, s) for s in (a, b, (2, 3, 2), (2,))), {})
+                                for a, b in (((4, 3), (4, 2)), ((3,), (2,)))),
+           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2)))))
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
+    """input1 @ weight[k] @ input2 for each k, plus a bias.
+
+    Shapes: (*, M), (*, N), (K, M, N), (K,) -> (*, K).
+    Raises: RuntimeError for sizes that do not fit.
+    """
+    if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or (
+            tuple(weight.shape[1:]) != (*input1.shape[-1:], *input2.shape[-1:])):
+        raise RuntimeError(f"bilinear: sizes do not fit: {tuple(input1.shape)}, "
+                           f"{tuple(input2.shape)} and a weight of {tuple(weight.shape)}")
+    require_floating("bilinear", input1)
+    first = input1.unsqueeze(-2).unsqueeze(-2) @ weight
+    out = (first.squeeze(-2) * input2.unsqueeze(-2)).sum(-1)
+    return out if bias is None else out + bias
+
+
+# ---- rows of a table -----------------------------------------------------------------------------
+
+def check_indices(name, indices, rows):
+    """Raises RuntimeError for indices of another dtype, IndexError for one that is out of range.
+
+    The indexing itself takes negative ones.
+    """
+    if indices.dtype.name not in ("int32", "int64"):
+        raise RuntimeError(f"{name}: expected indices of int32 or int64, got {indices.dtype}")
+    if not stands_in(indices) and indices.numel() and bool(indices.amin() < 0):
+        raise IndexError(f"{name}: index out of range in self: {int(indices.amin())}")
+    return indices
+
+
+def padding_place(name, padding_idx, rows):
+    """The row that has no gradient. Raises: AssertionError, as PyTorch."""
+    padding_idx = as_int(padding_idx)
+    if not -rows <= padding_idx < rows:
+        raise AssertionError(f"{name}: padding_idx must be within num_embeddings, got "
+                             f"{padding_idx} for {rows}")
+    return padding_idx % rows
+
+
+def renormalise(weight, indices, max_norm, norm_type):
+    """Scales the rows that are looked up to at most this norm, in place."""
+    with no_grad():
+        places = indices.reshape(-1).long()
+        rows = weight.detach().index_select(0, places)
+        norms = rows.norm(norm_type, 1, keepdim=True)
+        scale = where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        weight.detach().index_copy_(0, places, rows * scale)
+
+
+@composite(tensors=("input", "weight"), public=False, method=False, takes="floating",
+           reference=lambda i, w, padding_idx=None: w[i],
+           samples=lambda rng: (((np.array(i, np.int64), rng.uniform(-2, 2, (4, 3))), {})
+                                for i in ([[0, 3], [3, 1]], [], 2)),
+           errors=lambda: (((np.array(i), np.ones((4, 3))), {}, error)
+                           for i, error in (([4], IndexError), ([-1], IndexError),
+                                            ([0.5], RuntimeError))))
+def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, norm_type=2.0,
+              scale_grad_by_freq=False, sparse=False):
+    """The rows of `weight` at the indices in `input`.
+
+    padding_idx: a row that has no gradient. max_norm: rows that are looked up are first scaled, in
+    place, to at most this norm of type `norm_type`. scale_grad_by_freq: gradients are divided by
+    how often their row is looked up.
+    Shapes: (*), (V, D) -> (*, D).
+    Raises: IndexError for an index out of range, RuntimeError for another dtype of indices,
+    NotImplementedError for `sparse`: gradients are dense.
+
+    >>> table = tensorlib.tensor([[1., 2.], [3., 4.]])
+    >>> tensorlib.nn.functional.embedding(tensorlib.tensor([1, 1]), table)
+    tensor([[3., 4.],
+            [3., 4.]])
+    """
+    if sparse:
+        raise NotImplementedError("embedding: sparse gradients are not supported")
+    if weight.ndim != 2:
+        raise RuntimeError(f"embedding: 'weight' must be 2-D, got {weight.ndim} dims")
+    check_indices("embedding", input, weight.shape[0])
+    padding = None if padding_idx is None else padding_place(
+        "embedding", padding_idx, weight.shape[0])
+    if max_norm is not None:
+        renormalise(weight, input, float(max_norm), float(norm_type))
+    out = weight[input] if input.ndim == 1 else weight.index_select(
+        0, input.reshape(-1)).reshape((*input.shape, weight.shape[1]))
+    if not weight.requires_grad:
+        return out
+    if padding is not None:
+        out = where((input == padding).unsqueeze(-1), out.detach(), out)
+    return by_frequency(out, input, weight.shape[0]) if scale_grad_by_freq else out
+
+
+def by_frequency(out, indices, rows):
+    """`out` with gradients divided by how often an index is there."""
+    counts = zeros(rows, dtype=out.dtype).index_add(
+        0, indices.reshape(-1).long(), zeros(indices.numel(), dtype=out.dtype) + 1)
+    share = (1 / counts[indices.long()]).unsqueeze(-1)
+    return out * share + out.detach() * (1 - share)

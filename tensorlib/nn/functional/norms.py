@@ -1,0 +1,395 @@
+"""Normalisation of rows and of channels: one kernel forward, one for each gradient."""
+
+import math
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import ones, zeros
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.shape import listed
+from tensorlib._core.reduce import normalize as kernels
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd import no_grad
+from tensorlib.nn.functional.batching import stands_for
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.samples import refusals
+
+# ---- what is normalised --------------------------------------------------------------------------
+# Rows: all dims that the weight has, the last ones. Channels: all dims but dim 1.
+
+def normal_dims(ndim, weight_ndim, channels):
+    """The dims over which means are taken."""
+    return (0, *range(2, ndim)) if channels else tuple(range(ndim - weight_ndim, ndim))
+
+
+def other_dims(ndim, weight_ndim, channels):
+    """The dims over which the gradient of a weight is summed."""
+    return (0, *range(2, ndim)) if channels else tuple(range(ndim - weight_ndim))
+
+
+def spread(weight, ndim, channels):
+    """A weight with the dims that it needs to broadcast."""
+    return weight.reshape((-1, *(1,) * (ndim - 2))) if channels else weight
+
+
+def summed(x, dims):
+    """The sums over dims, of which there may be none."""
+    return x.sum(dims) if dims else x
+
+
+def mean(x, dims):
+    """The means over dims, which stay; there may be none."""
+    return x.mean(dims, keepdim=True) if dims else x
+
+
+def plain_weight(input, weight_ndim, channels):
+    """The weight that changes nothing."""
+    shape = input.shape[1:2] if channels else input.shape[input.ndim - weight_ndim:]
+    return ones(tuple(shape), dtype=input.dtype)
+
+
+def normalised(input, weight_ndim, eps, centered, channels):
+    """The normalised elements and the factors, by operations of their own."""
+    dims = normal_dims(input.ndim, weight_ndim, channels)
+    moved = input - mean(input, dims) if centered else input
+    factor = (mean(moved * moved, dims) + eps) ** -0.5
+    return moved * factor, factor
+
+
+# ---- the operations ------------------------------------------------------------------------------
+
+def norm_formula(input, weight, bias, eps, centered, channels, statistics=None):
+    """`affine_norm` by operations of their own; also its reference."""
+    u, _ = normalised(input, weight.ndim, eps, centered, channels)
+    return (u * spread(weight, input.ndim, channels) + spread(bias, input.ndim, channels))
+
+
+def backward_formula(grad, input, weight, eps, centered, channels):
+    """`norm_backward` by operations of their own; also its reference."""
+    dims = normal_dims(input.ndim, weight.ndim, channels)
+    u, factor = normalised(input, weight.ndim, eps, centered, channels)
+    h = grad * spread(weight, input.ndim, channels)
+    return factor * (h - (mean(h, dims) if centered else 0) - u * mean(h * u, dims))
+
+
+def weight_formula(grad, input, ndim, eps, centered, channels):
+    """`norm_weight_backward` by operations of their own; also its reference."""
+    u, _ = normalised(input, 1 if channels else ndim, eps, centered, channels)
+    return summed(grad * u, other_dims(input.ndim, ndim, channels))
+
+
+def in_numpy(formula):
+    """A formula on arrays, whose `mean` has another word for `keepdim`."""
+    class Array(np.ndarray):
+        def mean(self, dims, keepdim=False):
+            return np.mean(self.view(np.ndarray), dims, keepdims=keepdim).view(Array)
+    return lambda *args: np.asarray(formula(*(
+        np.asarray(x).view(Array) if isinstance(x, np.ndarray) else x for x in args)))
+
+
+CASES = (((2, 3), (3,), False), ((2, 2, 3), (2, 3), False), ((3, 2), (2,), True),
+         ((2, 2, 3), (2,), True), ((0, 3), (3,), False))
+
+
+def norm_samples(*others):
+    """Samples: tensors of the shape of the input ("x") or of the weight ("w"), then the options."""
+    def generate(rng):
+        for i, (shape, weight, channels) in enumerate(CASES):
+            yield (*(rng.uniform(-2, 2, shape if x == "x" else weight) if isinstance(x, str)
+                     else x(weight) for x in others), 0.1, i != 1, channels), {}
+    return generate
+
+
+@stands_for(norm_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=in_numpy(norm_formula), samples=norm_samples("x", "w", "w"))
+def affine_norm(input: Tensor, weight: Tensor, bias: Tensor, eps, centered, channels,
+                statistics=()):
+    """The elements less their mean, over their standard deviation, times a weight plus a bias.
+
+    Over the dims of the weight, the last ones, or with `channels` over all dims but dim 1.
+    centered: False for a mean of 0. statistics: what is filled with the means and the variances.
+    """
+    return kernels.affine_norm(input, weight, bias, eps, centered, channels, *statistics)
+
+
+@stands_for(backward_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=in_numpy(backward_formula), samples=norm_samples("x", "x", "w"),
+    kernel=kernels.norm_backward)
+def norm_backward(grad: Tensor, input: Tensor, weight: Tensor, eps, centered, channels):
+    """The gradient of `affine_norm` for its input."""
+
+
+@stands_for(weight_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=in_numpy(weight_formula), samples=norm_samples("x", "x", len),
+    kernel=kernels.norm_weight_backward)
+def norm_weight_backward(grad: Tensor, input: Tensor, ndim, eps, centered, channels):
+    """The gradient of `affine_norm` for its weight, which has `ndim` dims."""
+
+
+# ---- their derivatives ---------------------------------------------------------------------------
+# With u the normalised input and r the factor, the derivative of u is the symmetric map
+# J(h) = r * (h - mean(h) - u * mean(h * u)). That of J(h) in the direction k, `curvature`, is
+# symmetric in h and k.
+
+def slope(h, input, ndim, eps, centered, channels):
+    """J(h)"""
+    return norm_backward(h, input, plain_weight(input, ndim, channels), eps, centered, channels)
+
+
+def curvature(h, k, input, ndim, eps, centered, channels):
+    """-r * (u * mean(k * J(h)) + J(h) * mean(k * u) + J(k) * mean(h * u))"""
+    dims = normal_dims(input.ndim, ndim, channels)
+    u, factor = normalised(input, ndim, eps, centered, channels)
+    along_h, along_k = (slope(x, input, ndim, eps, centered, channels) for x in (h, k))
+    return -factor * (u * mean(k * along_h, dims) + along_h * mean(k * u, dims)
+                      + along_k * mean(h * u, dims))
+
+
+@affine_norm.vjp("input")
+def affine_norm_vjp_input(g, input, weight, eps, centered, channels):
+    return norm_backward(g, input, weight, eps, centered, channels)
+
+
+@affine_norm.vjp("weight")
+def affine_norm_vjp_weight(g, input, weight_shape, eps, centered, channels):
+    return norm_weight_backward(g, input, len(weight_shape), eps, centered, channels)
+
+
+@affine_norm.vjp("bias")
+def affine_norm_vjp_bias(g, bias_shape, channels):
+    return summed(g, other_dims(g.ndim, len(bias_shape), channels))
+
+
+@affine_norm.jvp
+def affine_norm_jvp(d_input, d_weight, d_bias, input, weight, eps, centered, channels):
+    rest = eps, centered, channels
+    u, _ = normalised(input, weight.ndim, *rest)
+    moved = slope(d_input, input, weight.ndim, *rest)
+    weight, d_weight, d_bias = (spread(x, input.ndim, channels)
+                                for x in (weight, d_weight, d_bias))
+    return moved * weight + u * d_weight + d_bias
+
+
+@norm_backward.vjp("grad")
+def norm_backward_vjp_grad(g, input, weight, eps, centered, channels):
+    moved = slope(g, input, weight.ndim, eps, centered, channels)
+    return moved * spread(weight, input.ndim, channels)
+
+
+@norm_backward.vjp("input")
+def norm_backward_vjp_input(g, grad, input, weight, eps, centered, channels):
+    h = grad * spread(weight, input.ndim, channels)
+    return curvature(h, g, input, weight.ndim, eps, centered, channels)
+
+
+@norm_backward.vjp("weight")
+def norm_backward_vjp_weight(g, grad, input, weight_shape, eps, centered, channels):
+    ndim = len(weight_shape)
+    moved = slope(g, input, ndim, eps, centered, channels)
+    return summed(grad * moved, other_dims(input.ndim, ndim, channels))
+
+
+@norm_backward.jvp
+def norm_backward_jvp(d_grad, d_input, d_weight, grad, input, weight, eps, centered, channels):
+    rest = weight.ndim, eps, centered, channels
+    wide, d_wide = (spread(x, input.ndim, channels) for x in (weight, d_weight))
+    return (slope(d_grad * wide + grad * d_wide, input, *rest)
+            + curvature(grad * wide, d_input, input, *rest))
+
+
+@norm_weight_backward.vjp("grad")
+def norm_weight_backward_vjp_grad(g, input, ndim, eps, centered, channels):
+    u, _ = normalised(input, ndim, eps, centered, channels)
+    return u * spread(g, input.ndim, channels)
+
+
+@norm_weight_backward.vjp("input")
+def norm_weight_backward_vjp_input(g, grad, input, eps, centered, channels):
+    return norm_backward(grad, input, g, eps, centered, channels)
+
+
+@norm_weight_backward.jvp
+def norm_weight_backward_jvp(d_grad, d_input, grad, input, ndim, eps, centered, channels):
+    rest = ndim, eps, centered, channels
+    moved = slope(d_input, input, *rest)
+    return (norm_weight_backward(d_grad, input, *rest)
+            + summed(grad * moved, other_dims(input.ndim, ndim, channels)))
+
+
+# ---- of rows -------------------------------------------------------------------------------------
+
+def rows_of(name, input, normalized_shape, weight, bias):
+    """The weight and the bias of rows, made where they are not given. Raises: RuntimeError."""
+    try:
+        several = hasattr(normalized_shape, "__iter__")
+        shape = tuple(map(as_int, listed(normalized_shape) if several else (normalized_shape,)))
+    except TypeError:
+        raise TypeError(
+            f"{name}: normalized_shape must be ints, got {normalized_shape!r}") from None
+    if not shape or tuple(input.shape[max(0, input.ndim - len(shape)):]) != shape:
+        raise RuntimeError(f"{name}: given normalized_shape={list(shape)}, expected an input that "
+                           f"ends with these sizes, got {tuple(input.shape)}")
+    for what, given_one in (("weight", weight), ("bias", bias)):
+        if given_one is not None and tuple(given_one.shape) != shape:
+            raise RuntimeError(f"{name}: expected {what} to be of the shape {shape}, got "
+                               f"{tuple(given_one.shape)}")
+    return (ones(shape, dtype=input.dtype) if weight is None else weight,
+            zeros(shape, dtype=input.dtype) if bias is None else bias)
+
+
+def with_options(*cases):
+    """Samples: a shape, the normalised shape, the shapes of tensors or None, and keywords."""
+    def generate(rng):
+        for shape, size, tensors, keywords in cases:
+            yield (rng.uniform(-2, 2, shape), size,
+                   *(None if x is None else rng.uniform(0.5, 2, x) for x in tensors)), keywords
+    return generate
+
+
+def layer_reference(x, shape, weight=None, bias=None, eps=1e-5):
+    """The reference of `layer_norm`."""
+    dims = tuple(range(x.ndim - len(np.atleast_1d(shape)), x.ndim))
+    u = (x - x.mean(dims, keepdims=True)) / np.sqrt(x.var(dims, keepdims=True) + eps)
+    return u * (1 if weight is None else weight) + (0 if bias is None else bias)
+
+
+BAD_ROWS = refusals((RuntimeError, (2, 3), (2,)), (RuntimeError, (2, 3), ()),
+                    (RuntimeError, (3,), (2, 3)), (TypeError, (3,), "3"))
+
+
+@composite(tensors=("input", "weight", "bias"), method=False, takes="floating",
+           tolerance="reduction", reference=layer_reference, errors=BAD_ROWS,
+           samples=with_options(
+               ((2, 3), (3,), ((3,), (3,)), {}), ((0, 3), 3, ((3,), (3,)), {}),
+               ((2, 2, 3), (2, 3), ((2, 3), (2, 3)), {"eps": 0.1})))
+def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps=1e-5,
+               cudnn_enable=True):
+    """Each row less its mean, over its standard deviation, times `weight` plus `bias`.
+
+    Shapes: (*, *normalized_shape) -> the same; weight and bias (*normalized_shape).
+    Raises: RuntimeError for an input or a weight of another shape and for integers, TypeError.
+    Source: Ba, Kiros and Hinton, "Layer Normalization", arXiv:1607.06450 (2016).
+    """
+    weight, bias = rows_of("layer_norm", input, normalized_shape, weight, bias)
+    return affine_norm(input, weight, bias, float(eps), True, False)
+
+
+def rms_reference(x, shape, weight=None, eps=None):
+    """The reference of `rms_norm`."""
+    dims = tuple(range(x.ndim - len(np.atleast_1d(shape)), x.ndim))
+    eps = 1e-7 if eps is None else eps
+    return x / np.sqrt(np.square(x).mean(dims, keepdims=True) + eps) * (
+        1 if weight is None else weight)
+
+
+@composite(tensors=("input", "weight"), method=False, takes="floating", tolerance="reduction",
+           reference=rms_reference, errors=BAD_ROWS,
+           samples=with_options(((2, 3), (3,), ((3,),), {"eps": 0.1}),
+                                ((2, 2, 3), (2, 3), ((2, 3),), {"eps": 1e-5})))
+def rms_norm(input: Tensor, normalized_shape, weight=None, eps=None):
+    """Each row over its root mean square, times `weight`.
+
+    eps: by default the distance from 1 to the next number of the dtype that is computed in.
+    Shapes: (*, *normalized_shape) -> the same; weight (*normalized_shape).
+    Raises: RuntimeError for an input or a weight of another shape and for integers, TypeError.
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", NeurIPS 2019.
+    """
+    weight, bias = rows_of("rms_norm", input, normalized_shape, weight, None)
+    if eps is None:
+        eps = 2.0 ** -52 if input.dtype.name == "float64" else 2.0 ** -23
+    return affine_norm(input, weight, bias, float(eps), False, False)
+
+
+# ---- of channels ---------------------------------------------------------------------------------
+
+def channel_count(name, input, least):
+    """The number of channels. Raises: ValueError for too few dims."""
+    if input.ndim < least:
+        raise ValueError(f"{name}: expects an input with at least {least} dims, got {input.ndim}")
+    return input.shape[1]
+
+
+def check_vectors(name, channels, **vectors):
+    """Raises RuntimeError for a vector that has not one element for each channel."""
+    for what, x in vectors.items():
+        if x is not None and tuple(x.shape) != (channels,):
+            raise RuntimeError(f"{name}: {what} should contain {channels} elements, got shape "
+                               f"{tuple(x.shape)}")
+
+
+def refuse_one_value(name, input):
+    """Raises ValueError where a channel has one value, which lies nowhere from its mean."""
+    if math.prod(input.shape) == input.shape[1]:
+        raise ValueError(f"{name}: expected more than 1 value per channel when training, got input "
+                         f"size {tuple(input.shape)}")
+
+
+def batch_reference(x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """The reference of `batch_norm`."""
+    dims, wide = (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
+    if training:
+        mean, var = x.mean(dims), x.var(dims)
+    u = (x - mean.reshape(wide)) / np.sqrt(var.reshape(wide) + eps)
+    return (u * (1 if weight is None else weight.reshape(wide))
+            + (0 if bias is None else bias.reshape(wide)))
+
+
+def batch_samples(rng):
+    """Samples of `batch_norm` in training: running statistics would be written."""
+    for shape in ((3, 2), (2, 2, 3)):
+        x, w, b = rng.uniform(-2, 2, shape), rng.uniform(0.5, 2, 2), rng.uniform(-1, 1, 2)
+        yield (x, None, None, w, b), {"training": True, "eps": 0.1}
+
+
+@composite(tensors=("input", "weight", "bias"), method=False, public=False,
+           takes="floating", tolerance="reduction", reference=batch_reference,
+           samples=batch_samples,
+           errors=refusals((RuntimeError, (3, 2), np.ones(3), np.ones(3)),
+                           (ValueError, (3,), np.ones(3), np.ones(3)), (RuntimeError, (3, 2)),
+                           (ValueError, (1, 2), None, None, None, None, True)))
+def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, bias=None,
+               training=False, momentum=0.1, eps=1e-5):
+    """Each channel less its mean, over its standard deviation, times `weight` plus `bias`.
+
+    training: with the mean and variance of the batch, towards which the running ones, where they
+    are given, are moved by the part `momentum`; else with the running ones.
+    Shapes: (B, C, *) -> the same; the others (C,).
+    Raises: RuntimeError for vectors of another size, and where there are no running statistics to
+    use; ValueError for an input of less than 2 dims, or of one value in each channel in training.
+    Source: Ioffe and Szegedy, "Batch Normalization", ICML 2015.
+    """
+    count = channel_count("batch_norm", input, 2)
+    check_vectors("batch_norm", count, running_mean=running_mean, running_var=running_var,
+                  weight=weight, bias=bias)
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("batch_norm: running_mean and running_var must be given unless training")
+    weight = ones(count, dtype=input.dtype) if weight is None else weight
+    bias = zeros(count, dtype=input.dtype) if bias is None else bias
+    if not training:
+        scale = weight * (running_var + eps).rsqrt()
+        shape = (-1, *(1,) * (input.ndim - 2))
+        out = (input - running_mean.reshape(shape)) * scale.reshape(shape) + bias.reshape(shape)
+        return out.to(input.dtype)
+    refuse_one_value("batch_norm", input)
+    if running_mean is None and running_var is None:
+        return affine_norm(input, weight, bias, float(eps), True, True)
+    wide = BY_NAME["float64" if input.dtype.name == "float64" else "float32"]
+    found = zeros(count, dtype=wide), zeros(count, dtype=wide)
+    out = affine_norm(input, weight, bias, float(eps), True, True, found)
+    move_statistics(input, found, running_mean, running_var, momentum)
+    return out
+
+
+def move_statistics(input, found, running_mean, running_var, momentum):
+    """Moves the running statistics towards those of a batch."""
+    n = math.prod(input.shape) // input.shape[1] if input.shape[1] else 0
+    with no_grad():
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(found[0].to(running_mean.dtype), alpha=momentum)
+        if running_var is not None:
+            unbiased = found[1] * (n / (n - 1) if n > 1 else 1.0)
+            running_var.mul_(1 - momentum).add_(unbiased.to(running_var.dtype), alpha=momentum)
