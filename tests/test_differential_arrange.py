@@ -1,5 +1,7 @@
 """Sorting, scanning, counting and shapes against PyTorch, where it is installed."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -197,3 +199,83 @@ def test_gradients_of_scans_at_zeros_and_ties():
             if not np.allclose(*grads):
                 found.append(f"{name} {values}: {grads}")
     assert not found, "\n".join(found)
+
+
+def test_elements_replaced():
+    index = [[0, 0, 1, 2], [1, 0, 1, 2]]
+    cases = {
+        "index_put": lambda x, lib: x.index_put((lib.tensor([0, 1]),), x[0] * 2),
+        "accumulated": lambda x, lib: lib.index_put(x, (lib.tensor([0, 0]),), x[0], True),
+        "by a mask": lambda x, lib: x.index_put((x > 1,), lib.tensor(7, dtype=x.dtype)),
+        "in place": lambda x, lib: (x * 1).index_put_((lib.tensor([0]),), x[0]),
+        "masked_scatter": lambda x, lib: x.masked_scatter(x > 1, x * 3),
+        "of too few": lambda x, lib: x.masked_scatter(x > -9, x[0]),
+        "put": lambda x, lib: lib.put(x, lib.tensor([0, -1]), x.reshape(-1)[:2]),
+        **{f"{reduce} {own}": lambda x, lib, reduce=reduce, own=own: x.scatter_reduce(
+            0, lib.tensor(index), x + 1, reduce, include_self=own)
+           for reduce in ("sum", "prod", "mean", "amax", "amin") for own in (True, False)},
+        **{f"{reduce} of slices": lambda x, lib, reduce=reduce: x.index_reduce(
+            0, lib.tensor([2, 0, 2]), x + 1, reduce, include_self=False)
+           for reduce in ("prod", "mean", "amax", "amin")},
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agree(cases, [ROWS, ROWS * 0.5, (ROWS, "float16"), (ROWS, "int8")])
+
+
+def test_gradients_of_scattered_reductions():
+    index, found = [[0, 0, 1], [1, 0, 1]], []
+    for reduce in ("sum", "prod", "mean", "amax", "amin"):
+        # without its own elements PyTorch counts them among the ties of an extreme nevertheless
+        for own in (True,) if reduce[0] == "a" else (True, False):
+            grads = []
+            for lib in (torch, tl):
+                x = lib.tensor([[0.0, 1.0, 2.0], [3.0, 2.0, 0.0]], dtype=lib.float64)
+                y = lib.tensor([[1.0, 0.0, 2.0], [3.0, 2.0, 2.0]], dtype=lib.float64)
+                x.requires_grad_(), y.requires_grad_()
+                out = x.scatter_reduce(0, lib.tensor(index), y, reduce, include_self=own)
+                (out * lib.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).sum().backward()
+                grads.append([x.grad.tolist(), y.grad.tolist()])
+            if not np.allclose(*grads):
+                found.append(f"{reduce} {own}: {grads}")
+    assert not found, "\n".join(found)
+
+
+def test_arrangements():
+    cases = {
+        "diag_embed": lambda x, lib: lib.diag_embed(x, 1),
+        "diag_embed first": lambda x, lib: x.diag_embed(-1, 0, -1),
+        "diagflat": lambda x, lib: x.diagflat(-2),
+        "diagonal_scatter": lambda x, lib: x.diagonal_scatter(x.reshape(-1)[:3]),
+        "select_scatter": lambda x, lib: x.select_scatter(x[0], 0, -1),
+        "select_scatter of another": lambda x, lib: x.select_scatter(x[0], 0, 9),
+        "slice_scatter": lambda x, lib: lib.slice_scatter(x, x[:, :2], 1, 0, 4, 2),
+        "slice_scatter of another": lambda x, lib: lib.slice_scatter(x, x, 1, 1),
+        "fill_diagonal_": lambda x, lib: (x * 1).fill_diagonal_(3),
+        "wrapped": lambda x, lib: lib.zeros(7, 2).fill_diagonal_(3, wrap=True),
+        "narrow_copy": lambda x, lib: lib.narrow_copy(x, 0, 1, 2),
+        **{f"rot90 {k}": lambda x, lib, k=k: lib.rot90(x, k) for k in range(-1, 4)},
+        "rot90 in no plane": lambda x, lib: x.rot90(1, (0, 0)),
+        "unfold": lambda x, lib: x.unfold(0, 2, 1),
+        "unfold by 2": lambda x, lib: x.unfold(-1, 1, 2),
+        "unfold too much": lambda x, lib: x.unfold(0, 9, 1),
+        "cartesian_prod": lambda x, lib: lib.cartesian_prod(x.reshape(-1)[:3], x.reshape(-1)[:2]),
+        "of matrices": lambda x, lib: lib.cartesian_prod(x, x),
+        "combinations": lambda x, lib: lib.combinations(x.reshape(-1)[:5], 3),
+        "with repetition": lambda x, lib: lib.combinations(x.reshape(-1)[:3], 2, True),
+        "block_diag": lambda x, lib: lib.block_diag(x, x[0], lib.ones((), dtype=x.dtype)),
+        "vander": lambda x, lib: lib.vander(x.reshape(-1)[:3], 4),
+        "vander of none": lambda x, lib: lib.vander(x.reshape(-1)[:3], 0, True),
+        "split_with_sizes": lambda x, lib: x.split_with_sizes([1, 2]),
+        "adjoint": lambda x, lib: lib.adjoint(x),
+        "unravel_index": lambda x, lib: lib.unravel_index(lib.tensor([5, 1]), (2, 3)),
+    }
+    agree(cases, [ROWS, ROWS * 0.5, (ROWS, "float16"), [1.0, 2.0]])
+    for shapes in (((2, 1), 3, (1,)), (), ((2,), (3,)), ((0, 1), (1, 4)), ((-1,), (2,))):
+        try:
+            wanted = tuple(torch.broadcast_shapes(*shapes))
+        except (RuntimeError, ValueError):
+            with pytest.raises(RuntimeError):
+                tl.broadcast_shapes(*shapes)
+        else:
+            assert tl.broadcast_shapes(*shapes) == wanted

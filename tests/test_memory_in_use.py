@@ -10,7 +10,7 @@ from process import run_python
 
 import tensorlib as tl
 from tensorlib._core.index.keys import parse, take
-from tensorlib.ops.indexing import index_put
+from tensorlib.ops.indexing import put_index
 
 # ---- memory in use -------------------------------------------------------------------------------
 
@@ -161,8 +161,8 @@ def test_memory_let_go_of_during_work_is_freed_after_it():
 # ---- positions -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("find", [
-    lambda x: x.max(1), lambda x: x.min(1), lambda x: x.sort(1) if hasattr(x, "sort") else x.max(1),
-    lambda x: x.max(0), lambda x: x.min(0, keepdim=True),
+    lambda x: x.max(1), lambda x: x.min(1), lambda x: x.median(1), lambda x: x.max(0),
+    lambda x: x.min(0, keepdim=True),
 ])
 @pytest.mark.parametrize("place", [10**9, -10**9, 2**62, -1, 100])
 def test_positions_that_were_returned_may_be_overwritten(find, place):
@@ -171,6 +171,15 @@ def test_positions_that_were_returned_may_be_overwritten(find, place):
     places.numpy()[...] = place
     with pytest.raises((IndexError, RuntimeError)):
         values.sum().backward()
+
+
+@pytest.mark.parametrize("find", [lambda x: x.sort(1), lambda x: x.topk(2), lambda x: x.cummax(0)])
+def test_positions_that_were_picked_by_were_copied_before(find):
+    x = tl.rand(3, 4, requires_grad=True)
+    values, places = find(x)
+    places.numpy()[...] = 10**9
+    values.sum().backward()
+    assert x.grad.sum() == values.numel()
 
 
 @pytest.mark.parametrize("to", [lambda: tl.zeros(1, dtype=tl.int64), lambda: tl.zeros(100, 100),
@@ -226,7 +235,7 @@ def test_nobody_sees_the_positions_of_a_kept_key():
         index = parse(x, key)
         for seen in (*index.tensors, *index.places):
             seen.numpy().view(np.uint8)[...] = 200
-        y = index_put(x, tl.zeros(()), index)
+        y = put_index(x, tl.zeros(()), index)
         assert y[key].sum() == 0
         assert not gc.get_referents(index)
         with pytest.raises(TypeError):

@@ -103,7 +103,7 @@ PLACES = [((4,), (10**6,), 0, (1,), 0), ((4,), (1,), 10**9, (1,), 0), ((4,), (1,
 
 @pytest.mark.parametrize("place", PLACES)
 def test_the_place_of_a_view_is_checked(place):
-    for run in (lambda: ops.call("as_strided", tl.ones(4), place=place),
+    for run in (lambda: ops.call("strided_part", tl.ones(4), place=place),
                 lambda: ops.call("view_scatter", tl.ones(4), tl.ones(4), place=place),
                 lambda: ops.call("spread_view", tl.ones(4), shape=(4,), place=place)):
         with pytest.raises((RuntimeError, ValueError, OverflowError)):
@@ -128,7 +128,7 @@ def test_a_parsed_key_is_for_one_shape():
     key = parse(tl.ones(100), ([99, 5],))
     assert ops.call("getitem", tl.ones(100), index=key).outputs[0].shape == (2,)
     for run in (lambda: ops.call("getitem", tl.ones(3), index=key),
-                lambda: ops.call("index_put", tl.ones(3), tl.ones(2), index=key),
+                lambda: ops.call("put_index", tl.ones(3), tl.ones(2), index=key),
                 lambda: ops.call("getitem", tl.ones(3), index=None)):
         with pytest.raises((IndexError, TypeError)):
             run()

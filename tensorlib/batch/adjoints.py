@@ -64,7 +64,7 @@ def spread_out(op, level, tensors, attributes):
                        lifted(attributes["index"]))
 
 
-@rule("index_put")
+@rule("put_index")
 def put_in(op, level, tensors, attributes):
     """Values of each example at the positions that its index picks."""
     (x, values), index = tensors, attributes["index"]
@@ -75,7 +75,7 @@ def put_in(op, level, tensors, attributes):
 
 # ---- views ---------------------------------------------------------------------------------------
 
-@rule("as_strided")
+@rule("strided_part")
 def viewed(op, level, tensors, attributes):
     """A view of each example; the bases lie one after the other."""
     x, = tensors

@@ -254,6 +254,16 @@ def diagonals(op, level, tensors, attributes):
     return op.function(x.value, attributes["offset"], *dims)
 
 
+@rule("unfold")
+def windows(op, level, tensors, attributes):
+    """The windows of each example."""
+    x, = tensors
+    if x.ndim == 0:
+        return op.function(x.value.unsqueeze(1), 1, attributes["size"], attributes["step"])[:, 0]
+    dim = check_dims(op.name, attributes["dimension"], x.ndim)
+    return op.function(x.value, dim, attributes["size"], attributes["step"])
+
+
 @rule("cat")
 def joined(op, level, tensors, attributes):
     """The parts of each example joined."""

@@ -47,6 +47,25 @@ def slices(name, level, input, dim, index, source):
     return function(x, place + 1, index, source).reshape((level.size, *input.shape))
 
 
+@rule("scatter_reduce")
+def reduced(level, input, dim, index, src, reduce, include_self):
+    """As `scatter_add`, by another reduction."""
+    dim = wrap("scatter_reduce", dim, input.ndim) + 1
+    out = FUNCTIONS["scatter_reduce"](
+        lifted(input, level, input), dim, lifted(index, level, input), lifted(src, level, input),
+        reduce, include_self=include_self)
+    return out.reshape((level.size, *input.shape))
+
+
+@rule("scatter_reduced")
+def reduced_at(op, level, tensors, attributes):
+    """The same of positions that were checked."""
+    (x, src), index = tensors, attributes["index"]
+    return op.function(lifted(x, level, x), lifted(src, level, x), attributes["dim"] + 1,
+                       lifted(index, level, x), attributes["reduce"]).reshape(
+                           (level.size, *x.shape))
+
+
 @rule("index_fill")
 def filled(level, input, dim, index, value):
     """As `index_copy` of the value, repeated."""

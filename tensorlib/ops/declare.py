@@ -269,7 +269,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
-    `out=`, and a method `NAME_`. random: it draws numbers. What returns no Tensor says what by the
+    `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
+    it draws numbers. What returns no Tensor says what by the
     annotation of the function.
 
     reference: the NumPy function to equal; of what is `random` a function that gives the least and
@@ -303,7 +304,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         made.op = function.op = record
         record.function = made
         if inplace:
-            publish_in_place(name, made)
+            publish_in_place(name, made, inplace == "of a copy")
         return made
     return decorate
 

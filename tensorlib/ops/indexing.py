@@ -32,7 +32,7 @@ def added_at(values, shape, key):
 
 
 def put_at(x, values, key):
-    """The reference of `index_put`."""
+    """The reference of `put_index`."""
     x = x.copy()
     x[key] = values
     return x
@@ -70,21 +70,21 @@ def spread_index_vjp(g, index):
     prepare=lambda x, values, key: (x, values, parse(x, key)),
     samples=given_pairs(*(((3, 4), picked, key) for key, picked in KEYS),
                         ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)))
-def index_put(input: Tensor, values: Tensor, index):
+def put_index(input: Tensor, values: Tensor, index):
     """A copy of `input` with `values` where the index expression picks, as `x[key] = values`."""
     base = views.clone(input)
     put(base, index, views.to_dtype(values, input.dtype), False)
     return base
 
 
-@index_put.vjp("input")
-def index_put_vjp_input(g, values_shape, index):
+@put_index.vjp("input")
+def put_index_vjp_input(g, values_shape, index):
     """What was written over has no part in the result."""
-    return index_put(g, g.new_zeros(()), index)
+    return put_index(g, g.new_zeros(()), index)
 
 
-@index_put.vjp("values")
-def index_put_vjp_values(g, index):
+@put_index.vjp("values")
+def put_index_vjp_values(g, index):
     """Each value's gradient is that of its place; of several at one place the last has it."""
     picked = getitem(g, index)
     if not picks_twice(index):

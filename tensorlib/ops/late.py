@@ -64,6 +64,14 @@ FAMILIES = {
     "tensorlib.ops.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
     "tensorlib.ops.scans": Names(both="cumprod cummax cummin logcumsumexp nanmean",
                                  methods="cumprod_"),
+    "tensorlib.ops.filling": Names(
+        both="index_put put masked_scatter scatter_reduce index_reduce",
+        methods="index_put_ put_ masked_scatter_ scatter_reduce_ index_reduce_"),
+    "tensorlib.ops.arranging": Names(
+        both="diag_embed diagflat diagonal_scatter select_scatter slice_scatter narrow_copy rot90 "
+             "split_with_sizes adjoint",
+        functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
+        methods="fill_diagonal_ unfold H"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
     "tensorlib.nn.functional": Names(

@@ -38,15 +38,17 @@ def alias(name, function, method=True):
             attach(name + "_", inplace)
 
 
-def publish_in_place(name, function):
+def publish_in_place(name, function, kept=False):
     """Publishes the method `NAME_` of a function that is not element-wise.
 
-    It writes what the function gives over the elements of its first tensor.
+    It writes what the function gives over the elements of its first tensor. kept: the gradient
+    needs these as they were, so that it is of a copy.
     """
     def method(self, *args, **kwargs):
         if "out" in kwargs:
             raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
-        return write_result(name + "_", self, function(self, *args, **kwargs))
+        given = self.clone() if kept else self
+        return write_result(name + "_", self, function(given, *args, **kwargs))
     method = one_frame(method)
     function.inplace = method
     method.__signature__ = Signature(

@@ -18,7 +18,7 @@ PLACES = (((2, 3), (2,), ((2,), (1,), 4, (1, 2), 2)), ((4,), (2,), ((2,), (-2,),
 
 
 def viewed(x, place):
-    """The reference of `as_strided`."""
+    """The reference of `strided_part`."""
     return storage_of(x, place)[positions_in(place)]
 
 
@@ -53,26 +53,26 @@ def positions_of(sizes, strides, offset):
 
 @op(linear=True, public=False, method=False, reference=viewed,
     samples=given(*((base, place) for base, _, place in PLACES)))
-def as_strided(input: Tensor, place):
+def strided_part(input: Tensor, place):
     """The elements of `input`, a base or a copy of one, where a view of the base lies."""
     return views.take_view(input, place)
 
 
-@as_strided.vjp("input")
-def as_strided_vjp(g, input_shape, place):
+@strided_part.vjp("input")
+def strided_part_vjp(g, input_shape, place):
     return spread_view(g, input_shape, place)
 
 
 @op(linear=True, public=False, method=False, reference=spread,
     samples=given(*((view, base, place) for base, view, place in PLACES)))
 def spread_view(input: Tensor, shape, place):
-    """Zeros of a base's shape with `input` added where a view lies: `as_strided` transposed."""
+    """Zeros of a base's shape with `input` added where a view lies: `strided_part` transposed."""
     return views.spread_view(input, shape, place)
 
 
 @spread_view.vjp("input")
 def spread_view_vjp(g, place):
-    return as_strided(g, place)
+    return strided_part(g, place)
 
 
 @op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES))
@@ -89,4 +89,4 @@ def view_scatter_vjp_input(g, value_shape, place):
 
 @view_scatter.vjp("value")
 def view_scatter_vjp_value(g, place):
-    return as_strided(g, place)
+    return strided_part(g, place)

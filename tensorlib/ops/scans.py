@@ -5,11 +5,9 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.create.overwrite import write_result
-from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.reduce import scans
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import composite, op, publish
+from tensorlib.ops.declare import composite, op
 from tensorlib.ops.indexing import gather
 from tensorlib.ops.joining import cat
 from tensorlib.ops.late import declared
@@ -99,7 +97,7 @@ def running_product_jvp(d_input, input, out, dim):
     return recurrence(d_input * preceding(out, dim, 1), input, dim, False)
 
 
-@composite(tensors=("input",), out=True, tolerance="reduction",
+@composite(tensors=("input",), out=True, inplace="of a copy", tolerance="reduction",
            reference=at_least_a_dim(lambda x, dim: whole(np.cumprod)(x, axis=dim)),
            samples=given(*ALONG), errors=NO_SUCH_DIM)
 def cumprod(input: Tensor, dim, *, dtype=None):
@@ -115,15 +113,6 @@ def cumprod(input: Tensor, dim, *, dtype=None):
     """
     out = running_product(input if dtype is None else input.to(dtype), dim)
     return out if dtype is None else out.to(dtype)
-
-
-def cumprod_(self, dim, *, dtype=None):
-    """In-place form of `cumprod`."""
-    factors = self.clone() if is_grad_enabled() and self.requires_grad else self   # for gradients
-    return write_result("cumprod_", self, cumprod(factors, dim, dtype=dtype))
-
-
-cumprod.inplace = publish("cumprod_", cumprod_, cumprod_.__doc__, public=False)
 
 
 # ---- extremes ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
-from tensorlib.ops.indexing import along, fill_value, index_put, parsed, spread_index, vector
+from tensorlib.ops.indexing import along, fill_value, put_index, parsed, spread_index, vector
 from tensorlib.ops.samples import given, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
@@ -120,8 +120,8 @@ def checked_source(name, input, shape, source):
 def put_at(input, key, values):
     """A copy of `input`, which may be 0-d, with `values` where the key picks."""
     if input.ndim:
-        return index_put(input, values, key)
-    return index_put(input.reshape(1), values, key).reshape(())
+        return put_index(input, values, key)
+    return put_index(input.reshape(1), values, key).reshape(())
 
 
 @composite(tensors=("input", "index", "source"), inplace=True,

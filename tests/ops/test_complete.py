@@ -18,6 +18,7 @@ WAIVERS = 1
 
 # Public functions that are no operations: they compute nothing from tensors, nor make one.
 EXEMPT = {
+    "broadcast_shapes": "takes sizes",
     "from_numpy": "takes an array, in whose place the tests put a Tensor",
     "manual_seed": "sets the default generator",
     "seed": "sets the default generator",

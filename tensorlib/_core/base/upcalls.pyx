@@ -6,7 +6,7 @@ OPERATIONS = (
     "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
     "lt", "le", "eq", "ne", "gt", "ge",
     "neg", "abs", "bitwise_not",
-    "getitem", "index_put", "copy", "view_scatter", "as_strided",
+    "getitem", "put_index", "copy", "view_scatter", "strided_part",
     "zmul", "sum_to_size", "to")
 
 

@@ -1,0 +1,62 @@
+"""Views of windows along a dim, and of any places in a storage. Raw, outside the graph."""
+
+from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, reach, wrap_dim
+from tensorlib._core.base.storage cimport holds
+from tensorlib._core.layout.views cimport view_of
+from tensorlib._core.tensor.tensor cimport Tensor
+
+
+def unfold(Tensor x, dim, Py_ssize_t size, Py_ssize_t step):
+    """Windows of `size` elements along `dim`, `step` apart, as a last dim, as a view.
+
+    Raises: IndexError, RuntimeError.
+    """
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int along = wrap_dim("unfold", dim, x.ndim_), d
+    cdef Py_ssize_t length = x.dims[along] if x.ndim_ else 1
+    if size < 0 or size > length:
+        raise RuntimeError(f"unfold: size must be from 0 to {length}, the size of dim {dim}, got "
+                           f"{size}")
+    if step <= 0:
+        raise RuntimeError(f"unfold: step must be at least 1, got {step}")
+    if x.ndim_ == MAX_NDIM:
+        raise RuntimeError(f"unfold: at most {MAX_NDIM} dims are supported")
+    for d in range(x.ndim_):
+        dims[d], steps[d] = x.dims[d], x.steps[d]
+    dims[x.ndim_] = size
+    steps[x.ndim_] = x.steps[along] if x.ndim_ else 1
+    if x.ndim_:
+        dims[along] = (length - size) // step + 1
+        steps[along] = x.steps[along] * step if dims[along] > 1 else x.steps[along]
+    return view_of(x, x.ndim_ + 1, dims, steps, x.data_pointer)
+
+
+def as_strided(Tensor x, sizes, strides, offset):
+    """The elements of the storage of `x` at these strides from `offset` on, as a view.
+
+    Raises: RuntimeError for sizes, strides and offsets that are negative or lead out of the
+    storage, TypeError.
+    """
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t first[1]
+    cdef Py_ssize_t low = 0, high = 0, room, itemsize = ITEMSIZE[x.type], d
+    cdef int ndim = parse_shape("as_strided", sizes, dims)
+    cdef bint fits
+    parse_shape("as_strided", (offset,), first)
+    if parse_shape("as_strided", strides, steps) != ndim:
+        raise RuntimeError("as_strided: sizes and strides must be of one length, got "
+                           f"{tuple(sizes)} and {tuple(strides)}")
+    room = count("as_strided", ndim, dims)
+    fits = 0 <= first[0] <= x.storage.nbytes // itemsize
+    for d in range(ndim):
+        fits = fits and steps[d] >= 0 and (room == 0 or reach(&low, &high, dims[d], steps[d]))
+    if fits and room:
+        fits = holds(x.storage, x.storage.data + first[0] * itemsize, low, high, itemsize)
+    if not fits:
+        raise RuntimeError(
+            f"as_strided: sizes {tuple(sizes)}, strides {tuple(strides)} and offset {offset} are "
+            f"negative or out of bounds for a storage of {x.storage.nbytes // itemsize} elements")
+    return view_of(x, ndim, dims, steps, x.storage.data + first[0] * itemsize)
