@@ -45,12 +45,22 @@ FAMILIES = {
         functions="result_type real", methods="conj_physical_"),
     "tensorlib.ops.windows": Names(
         functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
+    "tensorlib.ops.elementary": Names(
+        both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter frexp "
+             "ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
+             "logaddexp2",
+        methods="asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ nextafter_ "
+                "ldexp_ float_power_ xlogy_ logit_ gcd_ lcm_ heaviside_ sgn_ logaddexp2_"),
+    "tensorlib.ops.special": Names(
+        both="lgamma digamma polygamma mvlgamma igamma igammac erfinv i0",
+        methods="lgamma_ digamma_ polygamma_ mvlgamma_ igamma_ igammac_ erfinv_ i0_"),
     "tensorlib.ops.inplace": Names(
-        functions="abs_ acos_ addmv_ arccos_ arcsin_ arctan_ asin_ atan_ ceil_ clamp_ clamp_max_ "
-                  "clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ "
-                  "exp_ expm1_ fill_ fix_ floor_ log10_ log1p_ log2_ log_ nan_to_num_ neg_ "
-                  "negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
-                  "square_ tan_ tanh_ trunc_ zero_"),
+        functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
+                  "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
+                  "conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ "
+                  "fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ "
+                  "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
+                  "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
 }
 
 
