@@ -3,11 +3,11 @@
     python benchmarks/accuracy.py [--exhaustive] [--functions NAME ...] [--level v3] [--no-write]
 
 float64 is measured against long double (64 digits or more) on random bit patterns, stratified
-ranges and the hard regions (thresholds, near 1, near multiples of pi/2); erf and erfc against
-mpmath. float32 is measured against the float64 loop, which is some 2**28 times as exact, on a
-dense sample of all bit patterns, or on all 2**32 of them with `--exhaustive`. The unit, 1 ulp, is
-the distance of the two neighbours of the exact result in the dtype; a result that rounds correctly
-errs by 0.5 at most.
+ranges and the hard regions (thresholds, near 1, near multiples of pi/2); erf, the gamma and the
+Bessel functions against mpmath. float32 is measured against the float64 loop, which is some 2**28
+times as exact, on a dense sample of all bit patterns, or on all 2**32 of them with `--exhaustive`.
+The unit, 1 ulp, is the distance of the two neighbours of the exact result in the dtype; a result
+that rounds correctly errs by 0.5 at most.
 """
 
 import argparse
@@ -21,17 +21,36 @@ from hard_angles import hard_angles
 
 from tensorlib import _kernels
 
-MODULES = ("exponential", "trigonometric", "unary", "binary")
+MODULES = ("exponential", "trigonometric", "unary", "binary", "gamma", "normal", "bessel")
 UNARY = ("exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos",
-         "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sigmoid", "erf", "erfc")
+         "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sigmoid", "erf", "erfc", "asinh",
+         "acosh", "atanh", "logit", "lgamma", "digamma", "erfinv", "erfcx", "ndtr", "log_ndtr",
+         "i0", "i0e", "i1", "i1e")
 BINARY = ("pow", "atan2")
 LONG = np.longdouble
 REFERENCES = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "pow": np.power,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rsqrt": lambda x: 1 / np.sqrt(x), "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "logit": lambda x: np.where(
+        x < 0.25, np.log(x / (1 - x)), np.log1p((2 * x - 1) / (1 - x))),
     "sigmoid": lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))),
 }
-SLOW_REFERENCES = {"erf": mpmath.erf, "erfc": mpmath.erfc}
+ROOT = mpmath.sqrt(2)
+SLOW_REFERENCES = {
+    "erf": mpmath.erf, "erfc": mpmath.erfc, "erfinv": mpmath.erfinv,
+    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+    "ndtr": lambda x: mpmath.erfc(-x / ROOT) / 2,
+    "log_ndtr": lambda x: mpmath.log1p(-mpmath.erfc(x / ROOT) / 2) if x > 0 else (
+        mpmath.log(mpmath.erfc(-x / ROOT) / 2)),
+    "lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma,
+    "i0": lambda x: mpmath.besseli(0, x), "i1": lambda x: mpmath.besseli(1, x),
+    "i0e": lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
+    "i1e": lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)),
+}
+# Where they are measured in float64. Below 0, lgamma and digamma have zeros that no double is near
+# enough to for a small relative error.
+RANGES = {"erfinv": (-1, 1), "erfcx": (-26, 30), "log_ndtr": (-30, 8), "ndtr": (-30, 8),
+          "lgamma": (1e-30, 30), "digamma": (1e-30, 30)}
 DENSE = 8_000_003  # bit patterns of the default sample, a prime: all digits take all values
 CHUNK = 1 << 21
 INTRODUCTION = """\
@@ -46,8 +65,9 @@ most 0.5.
 The page is written by `python benchmarks/accuracy.py`; the figures are of the kernels of level
 {level}. float32 was measured on {sample},
 against the float64 loop. float64 was measured on random and on hard numbers, against long double;
-`erf` and `erfc` against mpmath. The hard numbers of `sin`, `cos` and `tan` are those nearest to
-multiples of pi/2, three for each exponent; no argument is too large for these functions.
+`erf` and its like, the gamma and the Bessel functions against mpmath, up to 30. The hard numbers of
+`sin`, `cos` and `tan` are those nearest to multiples of pi/2, three for each exponent; no argument
+is too large for these functions.
 
 Sums add in a tree, so that the error grows with the logarithm of their length; `cumsum` adds
 float32 and half types in float64, and float64 with the errors of its additions. Which bits are
@@ -115,7 +135,8 @@ def doubles(rng, n):
 
 def samples_64(name, rng, n):
     if name in SLOW_REFERENCES:
-        yield from ((np.clip(x, -30, 30),) for x in doubles(rng, n // 60))
+        low, high = RANGES.get(name, (-30, 30))
+        yield from ((np.clip(x, low, high),) for x in doubles(rng, n // 60))
         return
     if name not in BINARY:
         yield from ((x,) for x in doubles(rng, n))
@@ -192,7 +213,7 @@ def main():
     for name in options.functions:
         for dtype in options.dtypes:
             rows.append((name, dtype, *measure(name, dtype, table, options.exhaustive)))
-            print(f"{name:8} {dtype} {rows[-1][2]:8.3f} at {rows[-1][3]}", flush=True)
+            print(f"{name:9} {dtype} {rows[-1][2]:8.3f} at {rows[-1][3]}", flush=True)
     if not options.no_write:
         target = Path(__file__).parent.parent / "docs" / "accuracy.md"
         target.parent.mkdir(exist_ok=True)

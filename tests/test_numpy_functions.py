@@ -24,20 +24,23 @@ INTS = np.array([5, 3, 6, 1])
 BITS = np.array([1, 2, 1, 3])
 FACTS = np.array([True, False, True, True])
 
-UNARY = ("absolute arccos arcsin arctan ceil conjugate cos cosh degrees deg2rad exp exp2 expm1 "
-         "fabs floor isfinite isinf isnan log log10 log1p log2 logical_not negative positive "
-         "radians rad2deg reciprocal rint sign sin sinh sqrt square tan tanh trunc").split()
-BINARY = ("add arctan2 divide divmod equal floor_divide fmax fmin fmod greater greater_equal hypot "
-          "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply "
-          "not_equal power remainder subtract").split()
+UNARY = ("absolute arccos arcsin arcsinh arctan arctanh ceil conjugate cos cosh degrees deg2rad "
+         "exp exp2 expm1 fabs floor isfinite isinf isnan log log10 log1p log2 logical_not "
+         "negative positive radians rad2deg reciprocal rint sign sin sinh sqrt square tan tanh "
+         "trunc").split()
+BINARY = ("add arctan2 copysign divide divmod equal floor_divide fmax fmin fmod greater "
+          "greater_equal hypot less less_equal logaddexp logaddexp2 logical_and logical_or "
+          "logical_xor maximum minimum multiply not_equal power remainder subtract").split()
 
 # For each row of the table, calls on arrays; the same call is made on Tensors.
 CASES = {f: [(f, V), (f, M)] for f in (getattr(np, name) for name in UNARY)}
 CASES |= {f: [(f, V, W), (f, M, V), (lambda x, f=f: f(2.5, x), V), (lambda x, f=f: f(x, 2.5), V)]
           for f in (getattr(np, name) for name in BINARY)}
 CASES |= {f: [(f, INTS, BITS)]
-          for f in (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift)}
+          for f in (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift,
+                    np.gcd, np.lcm)}
 CASES |= {
+    np.arccosh: [(lambda x: np.arccosh(x + 1.5), V)],
     np.bitwise_not: [(np.bitwise_not, INTS), (np.invert, FACTS)],
     np.matmul: [(np.matmul, M, N), (np.matmul, V, N), (np.matmul, C, N)],
     np.vecdot: [(np.vecdot, V, W), (np.vecdot, M, V)],
@@ -209,9 +212,10 @@ def test_the_gradients_are_those_of_finite_differences(call, arrays):
 
 NOT_DIFFERENTIABLE = {getattr(np, name) for name in (
     "all allclose any argmax argmin argwhere array_equal bitwise_and bitwise_not bitwise_or "
-    "bitwise_xor count_nonzero empty_like equal flatnonzero full_like greater greater_equal "
-    "isclose isfinite isinf isnan left_shift less less_equal logical_and logical_not logical_or "
-    "logical_xor ndim nonzero not_equal ones_like right_shift shape size zeros_like").split()}
+    "bitwise_xor count_nonzero empty_like equal flatnonzero full_like gcd greater greater_equal "
+    "lcm isclose isfinite isinf isnan left_shift less less_equal logical_and logical_not "
+    "logical_or logical_xor ndim nonzero not_equal ones_like right_shift shape size "
+    "zeros_like").split()}
 
 
 @pytest.mark.parametrize(

@@ -53,5 +53,5 @@ def load(name, level=level):
 
 
 # the modules whose tables hold element-wise loops, casts and moves
-ELEMENTWISE = ("unary", "exponential", "trigonometric", "binary", "division", "bounds", "fused",
-               "moves", "cast")
+ELEMENTWISE = ("unary", "exponential", "trigonometric", "gamma", "normal", "bessel", "binary",
+               "division", "bounds", "fused", "moves", "cast")

@@ -3,11 +3,22 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating, infinity, sqrt
+from tensorlib._kernels.vecmath_exp cimport exp2
 from tensorlib._kernels.vecmath_pow cimport is_ordinary, pow, pow_ordinary
+
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
+
 
 cdef inline floating larger(floating a, floating b) noexcept nogil:
     cdef floating most = a if a >= b else b
@@ -278,6 +289,24 @@ cdef void logical_xor_run(const floating* a, const floating* b, uint8_t* y,
         y[i] = (a[i] != 0) != (b[i] != 0)
 
 
+# ---- steps and powers of two ---------------------------------------------------------------------
+
+cdef void heaviside_run(const number* a, const number* b, number* y,
+                        Py_ssize_t n) noexcept nogil:
+    """y := b where a is 0, else whether a is positive"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = b[i] if a[i] == 0 else <number>(a[i] > 0)
+
+
+cdef void ldexp_run(const floating* a, const floating* b, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := a * 2**b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] * exp2(b[i])
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -288,6 +317,8 @@ def table():
         ("maximum", <size_t>&maximum_run[float], <size_t>&maximum_run[double]),
         ("minimum", <size_t>&minimum_run[float], <size_t>&minimum_run[double]),
         ("zmul", <size_t>&zmul_run[float], <size_t>&zmul_run[double]),
+        ("heaviside", <size_t>&heaviside_run[float], <size_t>&heaviside_run[double]),
+        ("ldexp", <size_t>&ldexp_run[float], <size_t>&ldexp_run[double]),
         ("pow", <size_t>&pow_run[float], <size_t>&pow_run[double]),
         ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
@@ -312,4 +343,8 @@ def table():
     )] + [row for name, single, double_ in comparisons for row in (
         (name, ("float32",) * 2, "bool", single),
         (name, ("float64",) * 2, "bool", double_),
+    )] + [("heaviside", (dtype,) * 2, dtype, address) for dtype, address in (
+        ("bool", <size_t>&heaviside_run[uint8_t]), ("uint8", <size_t>&heaviside_run[uint8_t]),
+        ("int8", <size_t>&heaviside_run[int8_t]), ("int16", <size_t>&heaviside_run[int16_t]),
+        ("int32", <size_t>&heaviside_run[int32_t]), ("int64", <size_t>&heaviside_run[int64_t]),
     )]

@@ -6,7 +6,8 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_erf cimport erf, erfc
 from tensorlib._kernels.vecmath_exp cimport cosh, exp, exp2, expm1, sigmoid, sinh, tanh
-from tensorlib._kernels.vecmath_log cimport log, log1p, log2, log10
+from tensorlib._kernels.vecmath_log cimport (
+    acosh, asinh, atanh, entr, log, log1p, log2, log10, logit, xlog1py, xlogy)
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := exp(x)"""
@@ -99,6 +100,57 @@ cdef void erfc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
         y[i] = erfc(x[i])
 
 
+cdef void asinh_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := asinh(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = asinh(x[i])
+
+
+cdef void acosh_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := acosh(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = acosh(x[i])
+
+
+cdef void atanh_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := atanh(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = atanh(x[i])
+
+
+cdef void logit_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := logit(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = logit(x[i])
+
+
+cdef void entr_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := entr(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = entr(x[i])
+
+
+cdef void xlogy_run(const floating* a, const floating* b, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := xlogy(a, b)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = xlogy(a[i], b[i])
+
+
+cdef void xlog1py_run(const floating* a, const floating* b, floating* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := xlog1py(a, b)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = xlog1py(a[i], b[i])
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -113,10 +165,18 @@ def table():
         ("log1p", <size_t>&log1p_run[float], <size_t>&log1p_run[double]),
         ("log2", <size_t>&log2_run[float], <size_t>&log2_run[double]),
         ("log10", <size_t>&log10_run[float], <size_t>&log10_run[double]),
+        ("asinh", <size_t>&asinh_run[float], <size_t>&asinh_run[double]),
+        ("acosh", <size_t>&acosh_run[float], <size_t>&acosh_run[double]),
+        ("atanh", <size_t>&atanh_run[float], <size_t>&atanh_run[double]),
+        ("logit", <size_t>&logit_run[float], <size_t>&logit_run[double]),
+        ("entr", <size_t>&entr_run[float], <size_t>&entr_run[double]),
         ("erf", <size_t>&erf_run[float], <size_t>&erf_run[double]),
         ("erfc", <size_t>&erfc_run[float], <size_t>&erfc_run[double]),
     ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single),
-        (name, ("float64",), "float64", double_),
-    )]
+    pairs = [
+        ("xlogy", <size_t>&xlogy_run[float], <size_t>&xlogy_run[double]),
+        ("xlog1py", <size_t>&xlog1py_run[float], <size_t>&xlog1py_run[double]),
+    ]
+    return [row for arity, rows in ((1, loops), (2, pairs)) for name, single, double_ in rows
+            for row in ((name, ("float32",) * arity, "float32", single),
+                        (name, ("float64",) * arity, "float64", double_))]

@@ -7,7 +7,7 @@ is looked for in blocks of 1024 elements, which stay in the first-level cache.
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_arc cimport acos, asin, atan, atan2
 from tensorlib._kernels.vecmath_trig cimport (
-    cos, cos_far, is_far, sin, sin_far, tan, tan_far)
+    cos, cos_far, is_far, sin, sin_far, sinc, tan, tan_far)
 
 cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
@@ -85,6 +85,13 @@ cdef void atan2_run(const floating* a, const floating* b, floating* y,
         y[i] = atan2(a[i], b[i])
 
 
+cdef void sinc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := sinc(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>sinc(x[i])
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -93,6 +100,7 @@ def table():
         ("tan", <size_t>&tan_run[float], <size_t>&tan_run[double]),
         ("asin", <size_t>&asin_run[float], <size_t>&asin_run[double]),
         ("acos", <size_t>&acos_run[float], <size_t>&acos_run[double]),
+        ("sinc", <size_t>&sinc_run[float], <size_t>&sinc_run[double]),
         ("atan", <size_t>&atan_run[float], <size_t>&atan_run[double]),
     ]
     rows = [row for name, single, double_ in loops for row in (

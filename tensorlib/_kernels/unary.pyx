@@ -4,7 +4,7 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 """
 
 from libc.math cimport ceil as libm_ceil, ceilf, floor as libm_floor, floorf
-from libc.math cimport trunc as libm_trunc, truncf
+from libc.math cimport frexp, trunc as libm_trunc, truncf
 from libc.stdint cimport uint8_t, uint16_t
 
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, round_even, sqrt
@@ -109,6 +109,32 @@ cdef void trunc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         y[i] = trunc(x[i])
 
 
+cdef void frac_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x - trunc(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] - trunc(x[i])
+
+
+cdef void mantissa_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := m for x = m * 2**e, m in (-1, -0.5], 0 or [0.5, 1)"""
+    cdef Py_ssize_t i
+    cdef int e = 0
+    for i in range(n):
+        y[i] = <floating>frexp(x[i], &e)
+
+
+cdef void exponent_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := e, as in `mantissa`; 0 where x is not finite"""
+    cdef Py_ssize_t i
+    cdef int e
+    for i in range(n):
+        e = 0
+        if magnitude(x[i]) < infinity(x[i]):
+            frexp(x[i], &e)
+        y[i] = <floating>e
+
+
 cdef void logical_not_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
     """y := x == 0"""
     cdef Py_ssize_t i
@@ -166,6 +192,9 @@ def table():
         ("floor", <size_t>&floor_run[float], <size_t>&floor_run[double]),
         ("ceil", <size_t>&ceil_run[float], <size_t>&ceil_run[double]),
         ("round", <size_t>&round_run[float], <size_t>&round_run[double]),
+        ("mantissa", <size_t>&mantissa_run[float], <size_t>&mantissa_run[double]),
+        ("exponent", <size_t>&exponent_run[float], <size_t>&exponent_run[double]),
+        ("frac", <size_t>&frac_run[float], <size_t>&frac_run[double]),
         ("trunc", <size_t>&trunc_run[float], <size_t>&trunc_run[double]),
     ]
     predicates = [

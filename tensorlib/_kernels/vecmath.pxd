@@ -183,6 +183,11 @@ cdef inline floating poly7(floating x, floating c6, floating c5, floating c4, fl
     return poly6(x, c6 * x + c5, c4, c3, c2, c1, c0)
 
 
+cdef inline floating poly8(floating x, floating c7, floating c6, floating c5, floating c4,
+                           floating c3, floating c2, floating c1, floating c0) noexcept nogil:
+    return poly7(x, c7 * x + c6, c5, c4, c3, c2, c1, c0)
+
+
 cdef inline floating poly10(floating x, floating c9, floating c8, floating c7, floating c6,
                             floating c5, floating c4, floating c3, floating c2, floating c1,
                             floating c0) noexcept nogil:

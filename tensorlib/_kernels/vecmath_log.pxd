@@ -1,12 +1,12 @@
-"""Logarithms: log, log1p, log2, log10, by the scheme of fdlibm's e_log.c.
+"""Logarithms: log, log1p, log2, log10, by the scheme of fdlibm's e_log.c, and functions of them.
 
 x = 2**k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); with s = f / (2 + f),
 log(1 + f) = f - f**2 / 2 + s * (f**2 / 2 + R), R = log((1 + s) / (1 - s)) / s - 2.
 """
 
 from tensorlib._kernels.vecmath cimport (
-    bits32, bits64, floating, from_bits32, from_bits64, infinity, nan, poly4, poly7,
-    uint32_t, uint64_t)
+    bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, nan, poly4, poly7,
+    sqrt, uint32_t, uint64_t, with_sign)
 
 
 cdef inline floating log_split(floating x, floating* k) noexcept nogil:
@@ -129,3 +129,72 @@ cdef inline floating log10(floating x) noexcept nogil:
     base = k * log10_2_high
     total = base + high
     return log_edges(x, (low + ((base - total) + high)) + total)
+
+
+# ---- inverse hyperbolic functions: float32 in double, whose range the squares need ---------------
+
+cdef inline double asinh_double(double x) noexcept nogil:
+    """log(a + sqrt(a**2 + 1)) with the sign of x, as the log1p of what it is beyond 1"""
+    cdef double a = magnitude(x), b = 1.0 if a > 1.8e16 else a, y
+    y = log1p(a if a > 1.8e16 else a + b * b / (1.0 + sqrt(1.0 + b * b)))
+    return with_sign(y + 0.6931471805599453 if a > 1.8e16 else y, x)
+
+
+cdef inline double acosh_double(double x) noexcept nogil:
+    """log(x + sqrt(x**2 - 1)), as the log1p of what it is beyond 1"""
+    cdef double t = x - 1.0, s = 1.0 if x > 1.8e16 else t, y
+    y = log1p(x if x > 1.8e16 else t + sqrt(s + s + s * s))
+    y = y + 0.6931471805599453 if x > 1.8e16 else y
+    return nan(x) if x < 1.0 else y
+
+
+cdef inline double atanh_double(double x) noexcept nogil:
+    """log((1 + a) / (1 - a)) / 2 with the sign of x"""
+    cdef double a = magnitude(x), twice = a + a
+    twice = twice + twice * a / (1.0 - a) if a < 0.5 else twice / (1.0 - a)
+    return with_sign(0.5 * log1p(twice), x)
+
+
+cdef inline floating asinh(floating x) noexcept nogil:
+    return <floating>asinh_double(x)
+
+
+cdef inline floating acosh(floating x) noexcept nogil:
+    return <floating>acosh_double(x)
+
+
+cdef inline floating atanh(floating x) noexcept nogil:
+    return <floating>atanh_double(x)
+
+
+# ---- logarithms of chances -----------------------------------------------------------------------
+
+cdef inline double logit_double(double x) noexcept nogil:
+    """log(x / (1 - x)), which is log1p((2 * x - 1) / (1 - x)): exact where it is small"""
+    cdef double rest = 1.0 - x
+    return log(x / rest) if x < 0.25 else log1p((x + x - 1.0) / rest)
+
+
+cdef inline floating logit(floating x) noexcept nogil:
+    return <floating>logit_double(x)
+
+
+cdef inline floating entr(floating x) noexcept nogil:
+    """-x * log(x), 0 at 0, -inf below"""
+    cdef floating zero = 0, y = -x * log(x)
+    y = zero if x == 0 else y
+    return -infinity(x) if x < 0 else y
+
+
+cdef inline floating xlogy(floating x, floating y) noexcept nogil:
+    """x * log(y), and 0 for x = 0 unless y is NaN"""
+    cdef floating zero = 0, product = x * log(y)
+    product = zero if x == 0 else product
+    return y if y != y else product
+
+
+cdef inline floating xlog1py(floating x, floating y) noexcept nogil:
+    """x * log1p(y), and 0 for x = 0 unless y is NaN"""
+    cdef floating zero = 0, product = x * log1p(y)
+    product = zero if x == 0 else product
+    return y if y != y else product

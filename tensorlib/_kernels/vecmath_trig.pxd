@@ -12,7 +12,7 @@ multiple of pi/2.
 
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, magnitude, poly3, poly4, poly5, poly6,
-    product_error, uint32_t, uint64_t)
+    product_error, round_even, uint32_t, uint64_t)
 
 
 cdef extern from "two_over_pi.h" nogil:
@@ -236,3 +236,27 @@ cdef inline floating tan_far(floating x) noexcept nogil:
     cdef double tail
     cdef double r = reduce_far(x, &quadrant, &tail)
     return <floating>tan_reduced(r, tail, quadrant)
+
+
+# ---- of multiples of pi: the reduction is exact --------------------------------------------------
+
+cdef inline double sin_pi(double x) noexcept nogil:
+    """sin(pi * x)"""
+    cdef double doubled = x + x, quarters = round_even(doubled), r = (doubled - quarters) * 0.5
+    cdef double high = r * <double>3.141592653589793
+    cdef double low = product_error(r, <double>3.141592653589793, high)
+    # quarters modulo 4, in the low bits of a sum
+    cdef double left = quarters - 4.0 * round_even(quarters * 0.25)
+    cdef uint64_t quadrant = bits64(left + 6755399441055744.0)
+    cdef double angle
+    low = low + r * 1.2246467991473532e-16
+    angle = high + low
+    return sin_reduced(angle, (high - angle) + low, quadrant)
+
+
+cdef inline double sinc(double x) noexcept nogil:
+    """sin(pi * x) / (pi * x), 1 at 0 and 0 at infinity"""
+    cdef double z = 1.0 if magnitude(x) < 1e-150 else x, y = sin_pi(z) / z * 0.3183098861837907
+    y = 0.0 if magnitude(x) > 1e300 else y
+    y = 1.0 if magnitude(x) < 1e-150 else y
+    return x if x != x else y

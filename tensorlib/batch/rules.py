@@ -33,7 +33,7 @@ ones = FUNCTIONS["ones"]
 
 # ---- element by element --------------------------------------------------------------------------
 
-@rule(ELEMENTWISE)
+@rule(ELEMENTWISE, "zeta", "igamma", "igammac")
 def elementwise(op, level, tensors, attributes):
     """Examples are brought to one number of dims, so that they broadcast as they would alone."""
     if len(tensors) == 1:
@@ -52,6 +52,12 @@ def elementwise(op, level, tensors, attributes):
     if len(dtypes) > 1:
         tensors = of_one_dtype(op, tensors)
     return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
+
+
+@rule("polygamma_of")
+def with_attributes(op, level, tensors, attributes):
+    """On each element, as its attributes say."""
+    return op.function(tensors[0].value, **attributes)
 
 
 def operand(op, place, x):

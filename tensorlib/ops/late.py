@@ -49,12 +49,6 @@ FAMILIES = {
     "tensorlib.ops.older": Names(
         functions="fill",
         methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory"),
-    "tensorlib.ops.inplace": Names(
-        functions="abs_ acos_ addmv_ arccos_ arcsin_ arctan_ asin_ atan_ ceil_ clamp_ clamp_max_ "
-                  "clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ "
-                  "exp_ expm1_ fill_ fix_ floor_ log10_ log1p_ log2_ log_ nan_to_num_ neg_ "
-                  "negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
-                  "square_ tan_ tanh_ trunc_ zero_"),
     "tensorlib.ops.einsum": Names(functions="einsum"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
@@ -69,9 +63,9 @@ FAMILIES = {
         methods="index_put_ put_ masked_scatter_ scatter_reduce_ index_reduce_"),
     "tensorlib.ops.arranging": Names(
         both="diag_embed diagflat diagonal_scatter select_scatter slice_scatter narrow_copy rot90 "
-             "split_with_sizes adjoint",
+             "split_with_sizes",
         functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
-        methods="fill_diagonal_ unfold H"),
+        methods="unfold"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
     "tensorlib.nn.functional": Names(
@@ -79,6 +73,22 @@ FAMILIES = {
         "binary_cross_entropy_with_logits kl_div poisson_nll_loss alpha_dropout bilinear dropout "
         "feature_alpha_dropout rrelu cosine_similarity pairwise_distance hinge_embedding_loss "
         "margin_ranking_loss cosine_embedding_loss triplet_margin_loss"),
+    "tensorlib.ops.elementary": Names(
+        both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter frexp "
+             "ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
+             "logaddexp2",
+        methods="asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ nextafter_ "
+                "ldexp_ float_power_ xlogy_ logit_ gcd_ lcm_ heaviside_ sgn_ logaddexp2_"),
+    "tensorlib.ops.special": Names(
+        both="lgamma digamma polygamma mvlgamma igamma igammac erfinv i0",
+        methods="lgamma_ digamma_ polygamma_ mvlgamma_ igamma_ igammac_ erfinv_ i0_"),
+    "tensorlib.ops.inplace": Names(
+        functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
+                  "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
+                  "conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ "
+                  "fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ "
+                  "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
+                  "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
 }
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from tensorlib import _kernels
 from tensorlib._kernels.cpu import supported_levels
 
-MODULES = ("binary", "bounds", "cast", "division", "exponential", "fused", "moves",
-           "trigonometric", "unary")
+MODULES = ("bessel", "binary", "bounds", "cast", "division", "exponential", "fused", "gamma",
+           "moves", "normal", "trigonometric", "unary")
 LEVELS = [os.environ["TENSORLIB_ISA"]] if "TENSORLIB_ISA" in os.environ else supported_levels()
 STRIDED = {"gather", "scatter"}
 

@@ -94,7 +94,7 @@ def test_the_method_in_place_agrees(op):
 
 MIXED = [("float32", "float64"), ("float16", "float32"), ("bfloat16", "float16"),
          ("int64", "float32"), ("int8", "int64"), ("uint8", "int8"), ("int16", "float16")]
-ONE_DTYPE = {"lerp"}          # refuses tensors of several, as PyTorch's does: see test_lerp.py
+ONE_DTYPE = {"lerp", "heaviside"}      # refuse tensors of several, as PyTorch's do
 
 
 @operations("dtypes", lambda op: op.elementwise and len(op.arguments) > 1

@@ -1,0 +1,47 @@
+"""Loops of Bessel functions: y := f(x), float32 (by double) and float64.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`)."""
+
+from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath_bessel cimport i0, i0e, i1, i1e
+
+cdef void i0_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := i0(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>i0(x[i])
+
+
+cdef void i0e_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := i0e(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>i0e(x[i])
+
+
+cdef void i1_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := i1(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>i1(x[i])
+
+
+cdef void i1e_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := i1e(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>i1e(x[i])
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("i0", <size_t>&i0_run[float], <size_t>&i0_run[double]),
+        ("i0e", <size_t>&i0e_run[float], <size_t>&i0e_run[double]),
+        ("i1", <size_t>&i1_run[float], <size_t>&i1_run[double]),
+        ("i1e", <size_t>&i1e_run[float], <size_t>&i1e_run[double]),
+    ]
+    return [row for name, single, double_ in loops for row in (
+        (name, ("float32",), "float32", single),
+        (name, ("float64",), "float64", double_),
+    )]

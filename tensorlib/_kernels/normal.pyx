@@ -1,0 +1,86 @@
+"""Loops of the normal distribution's functions: y := f(x), float32 (by double) and float64.
+
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). Blocks of 1024
+elements leave out the branches that none of them takes.
+"""
+
+from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath_normal cimport (
+    erfcx, erfcx_positive, erfinv, log_ndtr, ndtr, ndtri, ndtri_near)
+
+cdef inline bint any_negative(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef bint found = False
+    for i in range(start, stop):
+        found |= x[i] < 0
+    return found
+
+
+cdef inline bint any_small(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef bint found = False
+    for i in range(start, stop):
+        found |= x[i] < 1e-16
+    return found
+
+
+cdef void erfinv_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := erfinv(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>erfinv(x[i])
+
+
+cdef void erfcx_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := erfcx(x)"""
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_negative(x, start, stop):
+            for i in range(start, stop):
+                y[i] = <floating>erfcx(x[i])
+        else:
+            for i in range(start, stop):
+                y[i] = <floating>erfcx_positive(x[i])
+
+
+cdef void ndtr_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := ndtr(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>ndtr(x[i])
+
+
+cdef void log_ndtr_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := log_ndtr(x)"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = <floating>log_ndtr(x[i])
+
+
+cdef void ndtri_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := ndtri(x)"""
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_small(x, start, stop):
+            for i in range(start, stop):
+                y[i] = <floating>ndtri(x[i])
+        else:
+            for i in range(start, stop):
+                y[i] = <floating>ndtri_near(x[i])
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("erfinv", <size_t>&erfinv_run[float], <size_t>&erfinv_run[double]),
+        ("erfcx", <size_t>&erfcx_run[float], <size_t>&erfcx_run[double]),
+        ("ndtr", <size_t>&ndtr_run[float], <size_t>&ndtr_run[double]),
+        ("log_ndtr", <size_t>&log_ndtr_run[float], <size_t>&log_ndtr_run[double]),
+        ("ndtri", <size_t>&ndtri_run[float], <size_t>&ndtri_run[double]),
+    ]
+    return [row for name, single, double_ in loops for row in (
+        (name, ("float32",), "float32", single),
+        (name, ("float64",), "float64", double_),
+    )]

@@ -1,0 +1,117 @@
+"""The normal distribution's functions: erfinv, erfcx, ndtr, log_ndtr, ndtri, in double.
+
+Sources: Giles, "Approximating the erfinv function", GPU Computing Gems 2 (2011), for its variable
+w = -log(1 - x**2); erfcx as in `vecmath_erf`.
+"""
+
+from tensorlib._kernels.vecmath cimport (
+    infinity, magnitude, nan, poly6, poly11, poly12, product_error, sqrt, with_sign)
+from tensorlib._kernels.vecmath_erf cimport erf_small, erfcx_parts
+from tensorlib._kernels.vecmath_exp cimport exp
+from tensorlib._kernels.vecmath_log cimport log, log1p
+
+
+cdef inline double erfinv_of(double x, double w) noexcept nogil:
+    """erfinv(x) for w = -log(1 - x**2) up to 38.4"""
+    cdef double s = sqrt(5.0 if w < 5.0 else w), u = 1.0 / s - 0.1875, v = s - 3.125
+    cdef double c = w - 2.5, core, near, far
+    # of w up to 5, sqrt(w) up to 4, and beyond of its reciprocal; errors 2**-54.3, -54.2, -54.9
+    core = poly12(
+        c, poly12(
+            c, 3.556486085431741e-21 * c + -6.73102367225685e-20, 4.185831356075263e-20,
+            4.8544762268282404e-18, -2.48177504015291e-17, -1.3580378872453845e-16,
+            1.878748065628583e-15, -2.887952525477375e-15, -7.602569052857905e-14,
+            5.356699602736408e-13, 9.111959747320348e-13, -3.1102906010900526e-11,
+            1.1960787746285124e-10), 9.073039059190006e-10, -1.086117031164595e-08,
+        1.341680341173891e-08, 4.787252198207556e-07, -3.416619596296603e-06,
+        -4.996079599531303e-06, 0.0002182502643439536, -0.0012527079078108667,
+        -0.004177317724383607, 0.246640276744167, 1.501409351110792)
+    near = poly12(
+        v, poly11(
+            v, 5.28012946530396e-11, -9.044062915025424e-12, -4.880127417884772e-10,
+            8.588691415932918e-10, 7.397900553529093e-10, -6.1797174077989465e-09,
+            1.3066426960072475e-08, -1.2682020489528037e-09, -7.421321053808084e-08,
+            2.1675366602244327e-07, -1.7569705113689489e-07), -7.613679856633749e-07,
+        3.22314733962032e-06, -5.127502148519066e-06, -3.5775679443697587e-06,
+        4.497008285476238e-05, -0.00013821514319452914, 0.0001990682691459167,
+        0.0003769342186892403, -0.004087288020006201, 0.018427259556567994, 0.9466352827875665)
+    far = poly12(
+        u, poly6(
+            u, 24516273.840719458, -15931716.049905669, 2115738.1099974015, 114396.8362899878,
+            -24007.14006756581, 1805.0404547732974), -1104.5503682762655, 230.65148754324548,
+        -69.86319280951456, 20.451645190949083, -6.3400456616562835, 2.337499713278874,
+        -1.349309906223021, 0.8226987326550663, -0.04696979321106191, -0.20079705256460775,
+        0.9724970078808042)
+    near = with_sign(s * (near if s < 4.0 else far), x)
+    return x * core if w < 5.0 else near
+
+
+cdef inline double erfinv(double x) noexcept nogil:
+    """the inverse of erf; NaN outside [-1, 1]"""
+    cdef double a = magnitude(x), y = erfinv_of(x, -log((1.0 - a) * (1.0 + a)))
+    y = with_sign(infinity(a), x) if a == 1.0 else y
+    return nan(x) if a > 1.0 else y
+
+
+cdef inline double erfcx_positive(double a) noexcept nogil:
+    """exp(a**2) * erfc(a) for a >= 0; the asymptotic series from 27 on"""
+    cdef double low, h = 0.5 / (a * a), near
+    near = erfcx_parts(27.0 if a > 27.0 else a, &low) + low
+    return (0.5641895835477563 / a) * (1.0 + h * poly6(
+        h, 10395.0, -945.0, 105.0, -15.0, 3.0, -1.0)) if a > 27.0 else near
+
+
+cdef inline double square_exp(double a, double factor) noexcept nogil:
+    """exp(factor * a**2) for factor 1, -1 or -0.5, with the square's rounding error"""
+    cdef double z = a * a
+    return exp(factor * z) * (1.0 + factor * product_error(a, a, z))
+
+
+cdef inline double erfcx(double x) noexcept nogil:
+    """exp(x**2) * erfc(x)"""
+    if x >= 0 or x != x:
+        return erfcx_positive(x)
+    return infinity(x) if x < -26.7 else 2.0 * square_exp(x, 1.0) - erfcx_positive(-x)
+
+
+cdef inline double ndtr(double x) noexcept nogil:
+    """the chance of a standard normal number below x: erfc(-x / sqrt(2)) / 2"""
+    cdef double low, a = magnitude(x), h, tail
+    a = 38.6 if a > 38.6 else a
+    h = a * 0.7071067811865476
+    tail = 0.5 * square_exp(a, -0.5) * (erfcx_parts(h, &low) + low)
+    tail = 0.5 - 0.5 * erf_small(h, h * h) if a < 0.66 else tail
+    tail = tail if x < 0 else 1.0 - tail
+    return x if x != x else tail
+
+
+cdef inline double log_ndtr(double x) noexcept nogil:
+    """log(ndtr(x)), also where that underflows"""
+    cdef double a = magnitude(x)
+    cdef double far = log(0.5 * erfcx_positive(a * 0.7071067811865476)) - 0.5 * a * a
+    return far if x < -1.0 else log1p(-ndtr(-x))
+
+
+cdef inline double ndtri_far(double p) noexcept nogil:
+    """ndtri(p) for p < 1e-16, by Newton's method on log(ndtr)"""
+    cdef double target = log(p + p), a = sqrt(-2.0 * target), ratio
+    cdef int i
+    a = a - log(a * 1.2533141373155003) / a              # sqrt(pi / 2)
+    for i in range(4):
+        ratio = erfcx_positive(a * 0.7071067811865476)
+        a += (log(ratio) - 0.5 * a * a - target) * ratio * 1.2533141373155003
+    return -a
+
+
+cdef inline double ndtri_near(double p) noexcept nogil:
+    """ndtri(p) for p >= 1e-16; NaN outside [0, 1]"""
+    cdef double y = 1.4142135623730951 * erfinv_of(p + p - 1.0, -log(4.0 * p * (1.0 - p)))
+    y = infinity(p) if p == 1.0 else y
+    return nan(p) if p < 0 or p > 1.0 else y
+
+
+cdef inline double ndtri(double p) noexcept nogil:
+    """the inverse of ndtr; NaN outside [0, 1]"""
+    if p == 0:
+        return -infinity(p)
+    return ndtri_far(p) if 0 < p < 1e-16 else ndtri_near(p)

@@ -1,0 +1,99 @@
+"""Special functions, beside PyTorch: values at ordinary and odd points, dtypes and gradients."""
+
+import numpy as np
+import pytest
+from peer import disagreement, run, tensor
+
+import tensorlib as tl
+
+torch = pytest.importorskip("torch")
+
+inf, nan = float("inf"), float("nan")
+POINTS = [-inf, -30.0, -7.25, -2.0, -1.0, -0.5, -0.0, 0.0, 1e-6, 0.25, 0.5, 0.9, 1.0, 1.5, 2.0, 3.7,
+          9.0, 40.0, 1e4, inf, nan]
+UNARY = ["asinh", "acosh", "atanh", "sinc", "frac", "signbit", "logit", "lgamma", "digamma",
+         "erfinv", "i0", "isposinf", "isneginf", "isreal", "sgn"]
+SPECIAL = ["entr", "erfcx", "expit", "gammaln", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri",
+           "psi"]
+BINARY = ["copysign", "logaddexp2", "xlogy", "heaviside", "nextafter", "ldexp", "float_power"]
+DTYPES = ("bool", "uint8", "int8", "int64", "float16", "bfloat16", "float32", "float64")
+
+# where PyTorch's results are not the functions': see each line
+EXCUSED = {
+    "digamma": [-inf],                   # -inf; there is no limit
+    "sinc": [-inf, inf],                 # NaN; the limit is 0
+    "i0": [-inf, inf], "i0e": [-inf, inf], "i1": [-inf, inf], "i1e": [-inf, inf],     # NaN
+    "erfcx": [-30.0, 1e4], "log_ndtr": [-inf],
+}
+
+
+def function(library, name):
+    return getattr(library, name, None) or getattr(library.special, name)
+
+
+def compared(name, dtype, *points, kind="product"):
+    def call(library, *args):
+        return function(library, name)(*args)
+    ours, theirs = (run(call, lib, *(tensor(lib, x, dtype) for x in points)) for lib in (tl, torch))
+    if isinstance(theirs[1], NotImplementedError) and dtype in ("float16", "bfloat16", "int64"):
+        return None                      # PyTorch's kernels lack some of these
+    return disagreement(ours, theirs, kind)
+
+
+@pytest.mark.parametrize("name", UNARY + SPECIAL)
+def test_functions_of_one_tensor(name):
+    for dtype in DTYPES:
+        points = [x for x in POINTS if x not in EXCUSED.get(name, ())]
+        if "float" not in dtype:
+            points = [0, 1, 2, 5] if dtype in ("bool", "uint8") else [-2, 0, 1, 2, 5]
+        assert (found := compared(name, dtype, points)) is None, (name, dtype, found)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_functions_of_two_tensors(name):
+    points = [x for x in POINTS if abs(x) < 100 or x != x]
+    grid = [list(map(float, x.ravel())) for x in np.meshgrid(points, points)]
+    for dtype in ("float32", "float64"):
+        assert (found := compared(name, dtype, *grid)) is None, (name, dtype, found)
+    if name != "nextafter":
+        whole = [[-2, 0, 3, 5], [1, 2, 0, 3]]
+        assert (found := compared(name, "int64", *whole)) is None, (name, found)
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_whole_numbers(name):
+    for dtype in ("uint8", "int8", "int64", "float32", "bool"):
+        found = compared(name, dtype, [0, 12, 100, 7, 0], [0, 18, 75, 1, 5])
+        assert found is None, (name, dtype, found)
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma_functions(name):
+    values = [0.0, 0.1, 1.0, 2.5, 30.0, 1000.0, inf, -1.0]
+    grid = [list(map(float, x.ravel())) for x in np.meshgrid(values, values)]
+    assert (found := compared(name, "float64", *grid)) is None, found
+
+
+def test_functions_with_a_number():
+    x = [0.3, 1.0, 2.5, 9.0, 30.0]
+    for call in (lambda lib, x: lib.polygamma(0, x), lambda lib, x: x.polygamma(1),
+                 lambda lib, x: lib.polygamma(3, x), lambda lib, x: lib.mvlgamma(x + 1, 3),
+                 lambda lib, x: lib.special.multigammaln(x + 3, p=2),
+                 lambda lib, x: lib.logit(x, eps=0.1), lambda lib, x: lib.special.zeta(x + 1, x),
+                 lambda lib, x: lib.frexp(x), lambda lib, x: lib.frexp(x).exponent):
+        for dtype in ("float32", "float64"):
+            ours, theirs = (run(call, lib, tensor(lib, x, dtype)) for lib in (tl, torch))
+            assert (found := disagreement(ours, theirs, "gradient")) is None, found
+
+
+@pytest.mark.parametrize("name", ["asinh", "acosh", "atanh", "sinc", "logit", "lgamma", "digamma",
+                                  "erfinv", *SPECIAL])
+def test_gradients(name):
+    points = [1.5, 2.0, 40.0] if name == "acosh" else [0.05, 0.25, 0.5, 0.9]
+    gradients = []
+    for lib in (tl, torch):
+        x = tensor(lib, points, "float64", requires_grad=True)
+        g, = lib.autograd.grad(function(lib, name)(x).sum(), x, create_graph=True)
+        gg, = lib.autograd.grad(g.sum(), x)
+        gradients.append((g.detach().numpy(), gg.numpy()))
+    np.testing.assert_allclose(*gradients, rtol=1e-8)
