@@ -20,8 +20,11 @@ _Device: TypeAlias = _device | _str
 from tensorlib import autograd as autograd
 from tensorlib import func as func
 from tensorlib import graph as graph
+from tensorlib import linalg as linalg
 from tensorlib import memory as memory
+from tensorlib import nn as nn
 from tensorlib import ops as ops
+from tensorlib import special as special
 from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib._config import show_config as show_config
@@ -86,6 +89,12 @@ def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def acos_(input: Tensor) -> Tensor:
     """In-place form of `acos`."""
 
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic cosine of each element, 0 or more; NaN below 1."""
+
+def acosh_(input: Tensor) -> Tensor:
+    """In-place form of `acosh`."""
+
 def add(
     input: Tensor | _Number, other: Tensor | _Number, *, alpha: _Number = 1, out: Tensor | None =
     None
@@ -148,6 +157,11 @@ def allclose(
 ) -> _bool:
     """Whether `isclose` holds for all elements, as a bool."""
 
+def alpha_dropout(
+    input: Tensor, p: _Number | Tensor = 0.5, training: _bool = False, inplace: _bool = False
+) -> Tensor:
+    """Dropout that keeps the mean and the variance of what `selu` gives; in training only."""
+
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -187,11 +201,23 @@ def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def arccos_(input: Tensor) -> Tensor:
     """In-place form of `acos`."""
 
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic cosine of each element, 0 or more; NaN below 1."""
+
+def arccosh_(input: Tensor) -> Tensor:
+    """In-place form of `acosh`."""
+
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
 
 def arcsin_(input: Tensor) -> Tensor:
     """In-place form of `asin`."""
+
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic sine of each element."""
+
+def arcsinh_(input: Tensor) -> Tensor:
+    """In-place form of `asinh`."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arctangent of each element, in [-pi/2, pi/2]."""
@@ -203,6 +229,12 @@ def arctan2(
 
 def arctan_(input: Tensor) -> Tensor:
     """In-place form of `atan`."""
+
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
+
+def arctanh_(input: Tensor) -> Tensor:
+    """In-place form of `atanh`."""
 
 def argmax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -217,6 +249,11 @@ def argmin(
 ) -> Tensor:
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
     all."""
+
+def argsort(
+    input: Tensor, dim: _Sizes = -1, descending: _bool = False, *, stable: _bool = False
+) -> Tensor:
+    """The positions along `dim` that sort `input`; of equal elements the first comes first."""
 
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
@@ -236,6 +273,12 @@ def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def asin_(input: Tensor) -> Tensor:
     """In-place form of `asin`."""
 
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic sine of each element."""
+
+def asinh_(input: Tensor) -> Tensor:
+    """In-place form of `asinh`."""
+
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arctangent of each element, in [-pi/2, pi/2]."""
 
@@ -244,6 +287,12 @@ def atan2(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | Non
 
 def atan_(input: Tensor) -> Tensor:
     """In-place form of `atan`."""
+
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
+
+def atanh_(input: Tensor) -> Tensor:
+    """In-place form of `atanh`."""
 
 def atleast_1d(*tensors: Sequence[Tensor]) -> Tensor:
     """Each tensor as it is, or with one dim if it has none; a tuple, or the only one."""
@@ -274,6 +323,15 @@ def bernoulli(
 ) -> Tensor:
     """1 with the probability that each element of `input` gives, else 0; or with probability
     `p`."""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
+    """input1 @ weight[k] @ input2 for each k, plus a bias."""
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: _str = 'mean', pos_weight: Any = None
+) -> Tensor:
+    """`binary_cross_entropy` of the sigmoid of the input, without overflow: mean, sum or each."""
 
 def bitwise_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -310,14 +368,29 @@ def blackman_window(
 ) -> Tensor:
     """Blackman's window: 0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)."""
 
+def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
+    """The matrix with the matrices along its diagonal, zeros elsewhere."""
+
 def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, pair by pair."""
+
+def broadcast_shapes(*shapes: Any) -> Tensor:
+    """The sizes to which tensors of these sizes broadcast."""
 
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> Tensor:
     """The tensors expanded to the shape to which they broadcast, as views."""
 
 def broadcast_to(input: Tensor, size: _Sizes) -> Tensor:
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
+
+def bucketize(
+    input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out:
+    Tensor | None = None
+) -> Tensor:
+    """For each element of `input` the bucket, between sorted `boundaries`, that it is in."""
+
+def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
+    """All tuples of an element of each vector, as rows; of one vector itself."""
 
 def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
@@ -327,6 +400,22 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def ceil_(input: Tensor) -> Tensor:
     """In-place form of `ceil`."""
+
+def celu(
+    input: Tensor, alpha: _Number = 1.0, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Each element above 0, alpha * (exp(x / alpha) - 1) of the others."""
+
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
+
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
+
+def cholesky_solve(
+    input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The X of A @ X = input for the A whose Cholesky factor is L (with `upper`, L.mT)."""
 
 def chunk(input: Tensor, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller."""
@@ -371,6 +460,9 @@ def clone(input: Tensor, *, memory_format: Format | None = None) -> Tensor:
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along dim 1, vectors as columns."""
 
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """All combinations of r elements of a vector, as rows."""
+
 def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
@@ -389,6 +481,11 @@ def conj_physical_(input: Tensor) -> Tensor:
 def contiguous(input: Tensor, *, memory_format: Format = ...) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
+def copysign(
+    input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
+) -> Tensor:
+    """The magnitudes of `input` with the signs of `other`, with broadcasting."""
+
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine of each element."""
 
@@ -401,8 +498,29 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`."""
 
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _int = 0, size_average: Any = None,
+    reduce: Any = None, reduction: _str = 'mean'
+) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1: mean, sum or each."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _Sizes = 1, eps: _float = 1e-08) -> Tensor:
+    """The cosines of the angles between vectors along a dim: x1 . x2 / (|x1| |x2|)."""
+
 def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
+
+def cummax(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+    """The largest of each element and those before it along `dim`: a named tuple (values,
+    indices)."""
+
+def cummin(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+    """The smallest of each element and those before it along `dim`, as `cummax` the largest."""
+
+def cumprod(
+    input: Tensor, dim: _Sizes, *, dtype: _DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The products of each element and those before it along `dim`."""
 
 def cumsum(
     input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
@@ -415,6 +533,9 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of `deg2rad`."""
 
+def det(A: Tensor) -> Tensor:
+    """The determinant of square matrices."""
+
 def detach(input: Tensor) -> Tensor:
     """A view of the same elements, outside the graph."""
 
@@ -424,14 +545,28 @@ def detach_(input: Tensor) -> Tensor:
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a matrix."""
 
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Matrices in two new dims with the last dim of `input` on a diagonal, zeros elsewhere."""
+
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """The matrix with all elements of `input` on a diagonal, zeros elsewhere."""
+
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dims as one new last dim, as a view."""
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
+) -> Tensor:
+    """A copy of `input` with `src` on the diagonal of two dims."""
 
 def diff(
     input: Tensor, n: _int = 1, dim: _Sizes = -1, prepend: Any = None, append: Any = None, *, out:
     Tensor | None = None
 ) -> Tensor:
     """Differences of neighbours along a dim, taken `n` times; of bools where neighbours differ."""
+
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `lgamma` for each element; -inf at 0, NaN at the whole numbers below."""
 
 def div(
     input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out:
@@ -448,6 +583,11 @@ def divide(
 def dot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors."""
 
+def dropout(
+    input: Tensor, p: _Number | Tensor = 0.5, training: _bool = True, inplace: _bool = False
+) -> Tensor:
+    """Each element as 0 with probability `p`, else divided by 1 - p; in training only."""
+
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
@@ -456,6 +596,9 @@ def dsplit(
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along dim 2, vectors and matrices after they got one."""
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """The sum of products of operands over letters of their dims: Einstein's convention."""
 
 def empty(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =
@@ -490,6 +633,9 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def erfc_(input: Tensor) -> Tensor:
     """In-place form of `erfc`."""
 
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of `erf` for each element; NaN outside [-1, 1]."""
+
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power of each element."""
 
@@ -515,6 +661,11 @@ def eye(
 ) -> Tensor:
     """The identity matrix of n rows and m columns (n unless given)."""
 
+def feature_alpha_dropout(
+    input: Tensor, p: _Number | Tensor = 0.5, training: _bool = False, inplace: _bool = False
+) -> Tensor:
+    """`alpha_dropout` of whole channels; in training only."""
+
 def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
 
@@ -539,6 +690,9 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """A copy with the order of rows reversed."""
 
+def float_power(input: Tensor, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """`input` to the power of `exponent`, with broadcasting, in float64."""
+
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number not above each element."""
 
@@ -558,6 +712,15 @@ def fmin(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None
 
 def fmod(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """input - other * trunc(input / other): the remainder with the sign of `input`."""
+
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Each element less its whole part, with its sign: input - trunc(input)."""
+
+def frac_(input: Tensor) -> Tensor:
+    """In-place form of `frac`."""
+
+def frexp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Each element as mantissa * 2**exponent, a named tuple of both, the exponent as int32."""
 
 def from_numpy(array: ndarray[Any, Any]) -> Tensor:
     """A tensor that shares the memory of a NumPy array, whatever its strides."""
@@ -587,8 +750,17 @@ def gather(
 ) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim."""
 
+def gcd(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """The greatest common divisor of the elements of both, with broadcasting; gcd(0, 0) = 0."""
+
+def gcd_(input: Tensor, other: Tensor | _Number) -> Tensor:
+    """In-place form of `gcd`."""
+
 def ge(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at least those of `other`, as bool."""
+
+def geqrf(input: Tensor) -> Tensor:
+    """R and the Householder vectors of a QR decomposition below it, as a named tuple (a, tau)."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
@@ -626,6 +798,18 @@ def hann_window(
 ) -> Tensor:
     """Hann's window, a cosine raised to lie between 0 and 1: 0.5 + 0.5 cos(pi x)."""
 
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """0 for each element from -lambd to lambd, and the others as they are."""
+
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: _float = 1.0, size_average: Any = None, reduce: Any =
+    None, reduction: _str = 'mean'
+) -> Tensor:
+    """x where the target is 1, max(0, margin - x) where it is -1: mean, sum or each."""
+
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
@@ -639,6 +823,18 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def hypot(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """sqrt(input**2 + other**2) without overflow between, with broadcasting."""
 
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the first kind and order 0 of each element."""
+
+def i0_(input: Tensor) -> Tensor:
+    """In-place form of `i0`."""
+
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The regularized lower incomplete gamma function P(input, other), with broadcasting."""
+
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The regularized upper incomplete gamma function, 1 - `igamma`, with broadcasting."""
+
 def index_add(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
 ) -> Tensor:
@@ -650,6 +846,16 @@ def index_copy(input: Tensor, dim: _Sizes, index: Tensor, source: Tensor) -> Ten
 def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector."""
 
+def index_put(input: Tensor, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] =
+    values."""
+
+def index_reduce(
+    input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool =
+    True
+) -> Tensor:
+    """A copy of `input` with slices of `source` combined with those at `index`, a vector."""
+
 def index_select(input: Tensor, dim: _Sizes, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` at the positions of `index`, a vector."""
 
@@ -658,6 +864,9 @@ def initial_seed() -> _int:
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dim of both; the product where one has no dim."""
+
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of square matrices: see `linalg.inv`."""
 
 def is_complex(input: Tensor) -> _bool:
     """False: no dtype is complex."""
@@ -692,11 +901,26 @@ def isclose(
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is neither infinite nor NaN, as bool."""
 
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False, out:
+    Tensor | None = None
+) -> Tensor:
+    """Whether each of `elements` is one of `test_elements`, or with `invert` is none of them."""
+
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is infinite, as bool."""
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is NaN, as bool."""
+
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element is minus infinity, as bool."""
+
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element is infinity, as bool."""
+
+def isreal(input: Tensor) -> Tensor:
+    """True for each element: no dtype is complex."""
 
 def kaiser_window(
     window_length: _int, periodic: _bool = True, beta: _Number = 12.0, *, dtype: _DType | None =
@@ -705,8 +929,37 @@ def kaiser_window(
 ) -> Tensor:
     """Kaiser's window, with I0 Bessel's function: I0(beta sqrt(1 - x^2)) / I0(beta)."""
 
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str =
+    'mean', log_target: _bool = False
+) -> Tensor:
+    """The divergence target * (log(target) - input) of log-probabilities: mean, sum or each."""
+
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: `other` times each element of `input`, in their places."""
+
+def kthvalue(
+    input: Tensor, k: Any, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The k-th smallest element along `dim`, counted from 1: a named tuple (values, indices)."""
+
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: _float = 1e-05,
+    cudnn_enable: _bool = True
+) -> Tensor:
+    """Each row less its mean, over its standard deviation, times `weight` plus `bias`."""
+
+def lcm(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """The least common multiple of the elements of both, with broadcasting; lcm(0, x) = 0."""
+
+def lcm_(input: Tensor, other: Tensor | _Number) -> Tensor:
+    """In-place form of `lcm`."""
+
+def ldexp(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """input * 2**other, with broadcasting."""
+
+def ldexp_(input: Tensor, other: Tensor | _Number) -> Tensor:
+    """In-place form of `ldexp`."""
 
 def le(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at most those of `other`, as bool."""
@@ -721,6 +974,9 @@ def less_equal(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
     """Whether elements of `input` are at most those of `other`, as bool."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log(|gamma(input)|) for each element; infinite at 0 and the whole numbers below."""
 
 def linspace(
     start: _Number | Tensor, end: _Number | Tensor, steps: _int, *, out: Tensor | None = None,
@@ -763,6 +1019,17 @@ def logaddexp(
 ) -> Tensor:
     """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
 
+def logaddexp2(
+    input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
+) -> Tensor:
+    """log2(2**input + 2**other) without overflow between, with broadcasting."""
+
+def logcumsumexp(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the sum of the exponentials of each element and those before it."""
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant: -inf where it is 0, NaN where it is negative."""
+
 def logical_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
@@ -781,6 +1048,12 @@ def logical_xor(
 ) -> Tensor:
     """Whether exactly one of the elements is true (not zero), as bool."""
 
+def logit(input: Tensor, eps: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """log(input / (1 - input)) for each element; NaN outside [0, 1]."""
+
+def logit_(input: Tensor, eps: Any = None) -> Tensor:
+    """In-place form of `logit`."""
+
 def logspace(
     start: _Number | Tensor, end: _Number | Tensor, steps: _int, base: _Number = 10.0, *, out:
     Tensor | None = None, dtype: _DType | None = None, layout: Format | None = None, device: _Device
@@ -796,11 +1069,31 @@ def logsumexp(
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are smaller than those of `other`, as bool."""
 
+def lu(input: Tensor, pivot: _bool = True, get_infos: _bool = False) -> Tensor:
+    """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
+
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Any) -> Tensor:
+    """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
+
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True
+) -> Tensor:
+    """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
+
 def manual_seed(seed: _int) -> Generator:
     """The default generator, started anew from `seed`."""
 
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _int = 0, size_average: Any = None,
+    reduce: Any = None, reduction: _str = 'mean'
+) -> Tensor:
+    """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
+
 def masked_fill(input: Tensor, mask: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` with the elements of `source`, in order, where the mask holds."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where the mask holds, as a vector; both broadcast."""
@@ -832,6 +1125,11 @@ def mean(
 ) -> Tensor:
     """The mean over all elements, or over `dim` (an int or several); NaN for none."""
 
+def median(
+    input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The median of all elements; along `dim` a named tuple (values, indices)."""
+
 def meshgrid(*tensors: Sequence[Tensor], indexing: _str = 'ij') -> Tensor:
     """The coordinates of all points of a grid: for each vector one tensor, a view."""
 
@@ -856,11 +1154,19 @@ def minimum(
 def mm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices."""
 
+def mode(
+    input: Tensor, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The most frequent element along `dim`: a named tuple (values, indices)."""
+
 def moveaxis(input: Tensor, source: _Sizes, destination: _Sizes) -> Tensor:
     """`input` with dims moved to other places, the others kept in order, as a view."""
 
 def movedim(input: Tensor, source: _Sizes, destination: _Sizes) -> Tensor:
     """`input` with dims moved to other places, the others kept in order, as a view."""
+
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements in ascending order along dim 0."""
 
 def mul(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Product of the elements of both, with broadcasting."""
@@ -880,6 +1186,9 @@ def multiply(
 def mv(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector."""
 
+def mvlgamma(input: Tensor, p: _Number | Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p` for each element."""
+
 def nan_to_num(
     input: Tensor, nan: _float = 0.0, posinf: Any = None, neginf: Any = None, *, out: Tensor | None
     = None
@@ -889,6 +1198,23 @@ def nan_to_num(
 def nan_to_num_(input: Tensor, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """In-place form of `nan_to_num`."""
 
+def nanmean(
+    input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
+    None, out: Tensor | None = None
+) -> Tensor:
+    """`mean` of what is not NaN."""
+
+def nanmedian(
+    input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """`median` of what is not NaN."""
+
+def nanquantile(
+    input: Tensor, q: Any, dim: _Sizes | None = None, keepdim: _bool = False, *, interpolation: _str
+    = 'linear', out: Tensor | None = None
+) -> Tensor:
+    """`quantile` of what is not NaN; NaN where nothing is."""
+
 def nansum(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
     None, out: Tensor | None = None
@@ -897,6 +1223,11 @@ def nansum(
 
 def narrow(input: Tensor, dim: _Sizes, start: _int | Tensor, length: _int) -> Tensor:
     """Elements `start` to `start + length` along `dim`, as a view."""
+
+def narrow_copy(
+    input: Tensor, dim: _Sizes, start: _Number | Tensor, length: _int, *, out: Tensor | None = None
+) -> Tensor:
+    """A copy of what `narrow` gives."""
 
 def ne(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the elements of both differ, as bool."""
@@ -912,6 +1243,9 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def negative_(input: Tensor) -> Tensor:
     """In-place form of `neg`."""
+
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number after each element of `input` on the way to that of `other`, with broadcasting."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
@@ -956,11 +1290,36 @@ def ones_like(
 ) -> Tensor:
     """A tensor of ones, of the sizes and the dtype of `input`."""
 
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of Householder reflections: `linalg.householder_product`."""
+
+def ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False
+) -> Tensor:
+    """The product of all Householder reflections, a square matrix, with another matrix."""
+
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
 
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _Number | Tensor = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+) -> Tensor:
+    """The norms |x1 - x2 + eps| of type `p` along the last dim."""
+
 def permute(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` with its dims in the order `dims`, as a view."""
+
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: Any =
+    None, eps: _float = 1e-08, reduce: Any = None, reduction: _str = 'mean'
+) -> Tensor:
+    """The negative log-likelihood of counts of a Poisson distribution: mean, sum or each."""
+
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `digamma` of order `n`, a whole number, for each element."""
 
 def positive(input: Tensor) -> Tensor:
     """`input` itself."""
@@ -970,11 +1329,26 @@ def pow(
 ) -> Tensor:
     """`input` to the power of `exponent`, with broadcasting."""
 
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Each element above 0, and the others times a weight: one for all, or one for each channel."""
+
 def prod(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
 ) -> Tensor:
     """The product of all elements, or along one dim; 1 for none."""
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy of `input` with `source` at positions of `input` as a vector."""
+
+def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> Tensor:
+    """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
+
+def quantile(
+    input: Tensor, q: Any, dim: _Sizes | None = None, keepdim: _bool = False, *, interpolation: _str
+    = 'linear', out: Tensor | None = None
+) -> Tensor:
+    """The q-th quantiles, 0 <= q <= 1, of all elements or along `dim`."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in radians as degrees."""
@@ -1073,8 +1447,15 @@ def resolve_neg(input: Tensor) -> Tensor:
 def result_type(tensor1: _Operand, tensor2: _Operand) -> _dtype:
     """The dtype of a sum of both, which are tensors or numbers."""
 
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
+    """Each row over its root mean square, times `weight`."""
+
 def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
     """`input` shifted along dims, what leaves at one end coming in at the other."""
+
+def rot90(input: Tensor, k: _int = 1, dims: _Sizes = (0, 1)) -> Tensor:
+    """A copy turned k times by 90 degrees in the plane of two dims, from the first to the
+    second."""
 
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest whole number to each element, halves to even; or to so many `decimals`."""
@@ -1084,6 +1465,13 @@ def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along dim 0, vectors as rows."""
+
+def rrelu(
+    input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool =
+    False, inplace: _bool = False
+) -> Tensor:
+    """Each element above 0, the others times a number drawn between two, or (not in training) their
+    mean."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
@@ -1109,17 +1497,38 @@ def scatter(
 def scatter_add(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
     """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
 
+def scatter_reduce(
+    input: Tensor, dim: _Sizes, index: Tensor, src: Tensor, reduce: Any, *, include_self: _bool =
+    True
+) -> Tensor:
+    """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on."""
+
+def searchsorted(
+    sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side:
+    Any = None, sorter: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """The positions at which the elements of `input` belong in sorted rows, as int64."""
+
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""
 
 def select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """`input` at one index of a dim, which goes away, as a view."""
 
+def select_scatter(input: Tensor, src: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
+    """A copy of `input` with `src` at one index of a dim."""
+
+def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """1.0507 * (x above 0, else 1.6733 * (exp(x) - 1)) for each element."""
+
 def set_default_dtype(d: _DType) -> None:
     """Sets the floating dtype of new tensors made from Python floats."""
 
 def set_rng_state(new_state: Tensor) -> None:
     """None, after the default generator took on a state that `get_rng_state` gave."""
+
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of each element; 0 for NaN."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)) for each element."""
@@ -1130,11 +1539,20 @@ def sigmoid_(input: Tensor) -> Tensor:
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of each element; 0 for NaN."""
 
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element has a minus sign, as bool; -0 has one."""
+
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine of each element."""
 
 def sin_(input: Tensor) -> Tensor:
     """In-place form of `sin`."""
+
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """sin(pi * input) / (pi * input) for each element, 1 at 0."""
+
+def sinc_(input: Tensor) -> Tensor:
+    """In-place form of `sinc`."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine of each element."""
@@ -1142,10 +1560,26 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh_(input: Tensor) -> Tensor:
     """In-place form of `sinh`."""
 
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: _Sizes = 0, start: _Number | Tensor | None = None, end: _Number
+    | Tensor | None = None, step: _Number | Tensor = 1
+) -> Tensor:
+    """A copy of `input` with `src` in a slice of a dim."""
+
+def slogdet(A: Tensor) -> Tensor:
+    """The sign of the determinant and the logarithm of its size, a named tuple (sign,
+    logabsdet)."""
+
 def softmax(
     input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """exp(input) / sum(exp(input)) along one dim, without overflow."""
+
+def sort(
+    input: Tensor, dim: _Sizes = -1, descending: _bool = False, *, stable: _bool = False, out:
+    Tensor | None = None
+) -> Tensor:
+    """The elements in order along `dim`: a named tuple of the `values` and their `indices`."""
 
 def split(
     tensor: Tensor, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size:
@@ -1153,6 +1587,9 @@ def split(
 ) -> tuple[Tensor, ...]:
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
     the sizes given, which must add up."""
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: _Sizes = 0) -> Tensor:
+    """`split` into parts of these sizes."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root of each element; NaN for negative ones."""
@@ -1204,6 +1641,9 @@ def sum(
 ) -> Tensor:
     """The sum over all elements, or over `dim` (an int or several); 0 for none."""
 
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> Tensor:
+    """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
+
 def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
     """`transpose` with NumPy's name and names of arguments."""
 
@@ -1249,14 +1689,32 @@ def tensor_split(
 def tensordot(a: Tensor, b: Tensor, dims: _Sizes = 2, *, out: Tensor | None = None) -> Tensor:
     """Products of the elements of two tensors, summed over some dims of both."""
 
+def threshold(
+    input: Tensor, threshold: Any, value: _Number | Tensor, inplace: _bool = False, *, out: Tensor |
+    None = None
+) -> Tensor:
+    """Each element above `threshold`, and `value` in the place of the others."""
+
 def tile(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
+
+def topk(
+    input: Tensor, k: Any, dim: _Sizes = -1, largest: _bool = True, sorted: _bool = True, *, out:
+    Tensor | None = None
+) -> Tensor:
+    """The k largest elements along `dim`, in order: a named tuple (values, indices)."""
 
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dims exchanged, as a view."""
+
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool =
+    False
+) -> Tensor:
+    """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangles of matrices, with zeros above `diagonal`."""
@@ -1266,6 +1724,13 @@ def tril_indices(
     None, layout: Format | None = None, pin_memory: _bool = False
 ) -> Tensor:
     """Rows and columns of the elements of a lower triangle, as two rows of int64."""
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _Number | Tensor =
+    2, eps: _float = 1e-06, swap: _bool = False, size_average: Any = None, reduce: Any = None,
+    reduction: _str = 'mean'
+) -> Tensor:
+    """max(0, |anchor - positive| - |anchor - negative| + margin): mean, sum or each."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangles of matrices, with zeros below `diagonal`."""
@@ -1294,8 +1759,26 @@ def unbind(input: Tensor, dim: _Sizes = 0) -> tuple[Tensor, ...]:
 def unflatten(input: Tensor, dim: _Sizes, sizes: _Sizes) -> Tensor:
     """`input` with one dim made into several, of sizes `sizes`, of which one may be -1."""
 
+def unique(
+    input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool =
+    False, dim: _Sizes | None = None
+) -> Tensor:
+    """The elements that there are, each once, in order; or the slices along `dim`."""
+
+def unique_consecutive(
+    input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Sizes | None =
+    None
+) -> Tensor:
+    """The elements without those equal to the one before; or the slices along `dim`."""
+
+def unravel_index(indices: Tensor, shape: _Sizes) -> Tensor:
+    """The positions in a tensor of sizes `shape` of positions in its elements as a vector."""
+
 def unsqueeze(input: Tensor, dim: _Sizes) -> Tensor:
     """`input` with a dim of size 1 put in at `dim`, as a view."""
+
+def vander(x: Tensor, N: Any = None, increasing: _bool = False) -> Tensor:
+    """The matrix of the powers of a vector, the highest or, with `increasing`, the lowest first."""
 
 def var(
     input: Tensor, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False,
@@ -1332,6 +1815,12 @@ def where(
     condition: Tensor, input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
     None
 ) -> Tensor: ...
+
+def xlogy(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+    """input * log(other), with broadcasting; 0 where `input` is 0 unless `other` is NaN."""
+
+def xlogy_(input: Tensor, other: Tensor | _Number) -> Tensor:
+    """In-place form of `xlogy`."""
 
 def zero_(input: Tensor) -> Tensor:
     """This tensor, after all its elements became zero."""

@@ -98,6 +98,10 @@ class Tensor:
         """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
     def acos_(self) -> Tensor:
         """In-place form of `acos`."""
+    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic cosine of each element, 0 or more; NaN below 1."""
+    def acosh_(self) -> Tensor:
+        """In-place form of `acosh`."""
     def add(
         self, other: Tensor | _Number, *, alpha: _Number = 1, out: Tensor | None = None
     ) -> Tensor:
@@ -189,10 +193,18 @@ class Tensor:
         """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
     def arccos_(self) -> Tensor:
         """In-place form of `acos`."""
+    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic cosine of each element, 0 or more; NaN below 1."""
+    def arccosh_(self) -> Tensor:
+        """In-place form of `acosh`."""
     def arcsin(self, *, out: Tensor | None = None) -> Tensor:
         """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
     def arcsin_(self) -> Tensor:
         """In-place form of `asin`."""
+    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic sine of each element."""
+    def arcsinh_(self) -> Tensor:
+        """In-place form of `asinh`."""
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
         """The arctangent of each element, in [-pi/2, pi/2]."""
     def arctan2(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -201,6 +213,10 @@ class Tensor:
         """In-place form of `atan2`."""
     def arctan_(self) -> Tensor:
         """In-place form of `atan`."""
+    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
+    def arctanh_(self) -> Tensor:
+        """In-place form of `atanh`."""
     def argmax(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -213,6 +229,10 @@ class Tensor:
     ) -> Tensor:
         """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
         all."""
+    def argsort(
+        self, dim: _Sizes = -1, descending: _bool = False, *, stable: _bool = False
+    ) -> Tensor:
+        """The positions along `dim` that sort `input`; of equal elements the first comes first."""
     def argwhere(self) -> Tensor:
         """The positions of the elements that are not zero, a row each: `nonzero` by another
         name."""
@@ -220,6 +240,10 @@ class Tensor:
         """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
         """In-place form of `asin`."""
+    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic sine of each element."""
+    def asinh_(self) -> Tensor:
+        """In-place form of `asinh`."""
     def atan(self, *, out: Tensor | None = None) -> Tensor:
         """The arctangent of each element, in [-pi/2, pi/2]."""
     def atan2(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -228,6 +252,10 @@ class Tensor:
         """In-place form of `atan2`."""
     def atan_(self) -> Tensor:
         """In-place form of `atan`."""
+    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
+    def atanh_(self) -> Tensor:
+        """In-place form of `atanh`."""
     def backward(
         self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool
         = False, inputs: Any = None, *, no_grad_set: Any = None
@@ -290,8 +318,20 @@ class Tensor:
         """The smallest whole number not below each element."""
     def ceil_(self) -> Tensor:
         """In-place form of `ceil`."""
+    def celu(
+        self, alpha: _Number = 1.0, inplace: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
+        """Each element above 0, alpha * (exp(x / alpha) - 1) of the others."""
     def char(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int8."""
+    def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
+    def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
+    def cholesky_solve(
+        self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
+        """The X of A @ X = input for the A whose Cholesky factor is L (with `upper`, L.mT)."""
     def chunk(self, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last
         smaller."""
@@ -335,6 +375,10 @@ class Tensor:
     def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Tensor:
         """This tensor, after the elements of `src` were written over its own, cast and
         broadcast."""
+    def copysign(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """The magnitudes of `input` with the signs of `other`, with broadcasting."""
+    def copysign_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `copysign`."""
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """The cosine of each element."""
     def cos_(self) -> Tensor:
@@ -347,6 +391,17 @@ class Tensor:
         """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
     def cpu(self) -> Tensor:
         """The tensor itself: it is on the CPU."""
+    def cummax(self, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+        """The largest of each element and those before it along `dim`: a named tuple (values,
+        indices)."""
+    def cummin(self, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+        """The smallest of each element and those before it along `dim`, as `cummax` the largest."""
+    def cumprod(
+        self, dim: _Sizes, *, dtype: _DType | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """The products of each element and those before it along `dim`."""
+    def cumprod_(self, dim: _Sizes, *, dtype: _DType | None = None) -> Tensor:
+        """In-place form of `cumprod`."""
     def cumsum(
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
@@ -363,6 +418,8 @@ class Tensor:
         """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """In-place form of `deg2rad`."""
+    def det(self) -> Tensor:
+        """The determinant of square matrices."""
     def detach(self) -> Tensor:
         """A view of the same elements, outside the graph."""
     def detach_(self) -> Tensor:
@@ -372,14 +429,27 @@ class Tensor:
     def diag(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a
         matrix."""
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """Matrices in two new dims with the last dim of `input` on a diagonal, zeros elsewhere."""
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """The matrix with all elements of `input` on a diagonal, zeros elsewhere."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dims as one new last dim, as a view."""
+    def diagonal_scatter(
+        self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
+    ) -> Tensor:
+        """A copy of `input` with `src` on the diagonal of two dims."""
     def diff(
         self, n: _int = 1, dim: _Sizes = -1, prepend: Any = None, append: Any = None, *, out: Tensor
         | None = None
     ) -> Tensor:
         """Differences of neighbours along a dim, taken `n` times; of bools where neighbours
         differ."""
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The derivative of `lgamma` for each element; -inf at 0, NaN at the whole numbers
+        below."""
+    def digamma_(self) -> Tensor:
+        """In-place form of `digamma`."""
     def dim(self) -> _int:
         """The number of dims."""
     def div(
@@ -423,6 +493,10 @@ class Tensor:
         """One minus the error function of each element, exact where that is small."""
     def erfc_(self) -> Tensor:
         """In-place form of `erfc`."""
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of `erf` for each element; NaN outside [-1, 1]."""
+    def erfinv_(self) -> Tensor:
+        """In-place form of `erfinv`."""
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """e to the power of each element."""
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
@@ -460,6 +534,10 @@ class Tensor:
         """A copy with the order of rows reversed."""
     def float(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float32."""
+    def float_power(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """`input` to the power of `exponent`, with broadcasting, in float64."""
+    def float_power_(self, exponent: Tensor | _Number) -> Tensor:
+        """In-place form of `float_power`."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """The largest whole number not above each element."""
     def floor_(self) -> Tensor:
@@ -480,14 +558,27 @@ class Tensor:
         """input - other * trunc(input / other): the remainder with the sign of `input`."""
     def fmod_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `fmod`."""
+    def frac(self, *, out: Tensor | None = None) -> Tensor:
+        """Each element less its whole part, with its sign: input - trunc(input)."""
+    def frac_(self) -> Tensor:
+        """In-place form of `frac`."""
+    def frexp(self, *, out: Tensor | None = None) -> Tensor:
+        """Each element as mantissa * 2**exponent, a named tuple of both, the exponent as int32."""
     def gather(
         self, dim: _Sizes, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
     ) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim."""
+    def gcd(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """The greatest common divisor of the elements of both, with broadcasting; gcd(0, 0) = 0."""
+    def gcd_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `gcd`."""
     def ge(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at least those of `other`, as bool."""
     def ge_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `ge`."""
+    def geqrf(self) -> Tensor:
+        """R and the Householder vectors of a QR decomposition below it, as a named tuple (a,
+        tau)."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
     def get_device(self) -> Tensor:
@@ -512,6 +603,12 @@ class Tensor:
         """In-place form of `gt`."""
     def half(self, memory_format: Format | None = None) -> Tensor:
         """The elements as float16."""
+    def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+        """0 for each element from -lambd to lambd, and the others as they are."""
+    def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """In-place form of `heaviside`."""
     def hsplit(
         self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
         None
@@ -522,6 +619,18 @@ class Tensor:
         """sqrt(input**2 + other**2) without overflow between, with broadcasting."""
     def hypot_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `hypot`."""
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """The modified Bessel function of the first kind and order 0 of each element."""
+    def i0_(self) -> Tensor:
+        """In-place form of `i0`."""
+    def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The regularized lower incomplete gamma function P(input, other), with broadcasting."""
+    def igamma_(self, *args: Any) -> Tensor:
+        """In-place form of `igamma`."""
+    def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The regularized upper incomplete gamma function, 1 - `igamma`, with broadcasting."""
+    def igammac_(self, *args: Any) -> Tensor:
+        """In-place form of `igammac`."""
     def index_add(
         self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
     ) -> Tensor:
@@ -539,12 +648,27 @@ class Tensor:
         vector."""
     def index_fill_(self, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `index_fill`."""
+    def index_put(self, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
+        """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] =
+        values."""
+    def index_put_(self, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
+        """In-place form of `index_put`."""
+    def index_reduce(
+        self, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool = True
+    ) -> Tensor:
+        """A copy of `input` with slices of `source` combined with those at `index`, a vector."""
+    def index_reduce_(
+        self, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool = True
+    ) -> Tensor:
+        """In-place form of `index_reduce`."""
     def index_select(self, dim: _Sizes, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The slices of `input` along `dim` at the positions of `index`, a vector."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Sums of products over the last dim of both; the product where one has no dim."""
     def int(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int32."""
+    def inverse(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of square matrices: see `linalg.inv`."""
     def is_complex(self) -> _bool:
         """False: no dtype is complex."""
     def is_conj(self) -> Tensor:
@@ -605,14 +729,33 @@ class Tensor:
         """Whether each element is infinite, as bool."""
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is NaN, as bool."""
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether each element is minus infinity, as bool."""
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether each element is infinity, as bool."""
+    def isreal(self) -> Tensor:
+        """True for each element: no dtype is complex."""
     def item(self) -> _Number:
         """The one element as a Python number."""
     @property
     def itemsize(self) -> _int: ...
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Kronecker product: `other` times each element of `input`, in their places."""
+    def kthvalue(
+        self, k: Any, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
+        """The k-th smallest element along `dim`, counted from 1: a named tuple (values,
+        indices)."""
     @property
     def layout(self) -> Format: ...
+    def lcm(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """The least common multiple of the elements of both, with broadcasting; lcm(0, x) = 0."""
+    def lcm_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `lcm`."""
+    def ldexp(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """input * 2**other, with broadcasting."""
+    def ldexp_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `ldexp`."""
     def le(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
@@ -629,6 +772,10 @@ class Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def less_equal_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `le`."""
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """log(|gamma(input)|) for each element; infinite at 0 and the whole numbers below."""
+    def lgamma_(self) -> Tensor:
+        """In-place form of `lgamma`."""
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """The natural logarithm of each element; -inf at 0, NaN below."""
     def log10(self, *, out: Tensor | None = None) -> Tensor:
@@ -651,8 +798,16 @@ class Tensor:
         """The logarithm of `softmax`, exact where that is small."""
     def logaddexp(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
+    def logaddexp2(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """log2(2**input + 2**other) without overflow between, with broadcasting."""
+    def logaddexp2_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `logaddexp2`."""
     def logaddexp_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `logaddexp`."""
+    def logcumsumexp(self, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm of the sum of the exponentials of each element and those before it."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: -inf where it is 0, NaN where it is negative."""
     def logical_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both are true (not zero), as bool."""
     def logical_and_(self, other: Tensor | _Number) -> Tensor:
@@ -669,6 +824,10 @@ class Tensor:
         """Whether exactly one of the elements is true (not zero), as bool."""
     def logical_xor_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `logical_xor`."""
+    def logit(self, eps: Any = None, *, out: Tensor | None = None) -> Tensor:
+        """log(input / (1 - input)) for each element; NaN outside [0, 1]."""
+    def logit_(self, eps: Any = None) -> Tensor:
+        """In-place form of `logit`."""
     def logsumexp(
         self, dim: _Sizes, keepdim: _bool = False, *, out: Tensor | None = None
     ) -> Tensor:
@@ -679,6 +838,10 @@ class Tensor:
         """Whether elements of `input` are smaller than those of `other`, as bool."""
     def lt_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `lt`."""
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Tensor:
+        """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Any) -> Tensor:
+        """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
     @property
     def mH(self) -> Tensor: ...
     @property
@@ -689,6 +852,10 @@ class Tensor:
         """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
     def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """In-place form of `masked_fill`."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """A copy of `input` with the elements of `source`, in order, where the mask holds."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """In-place form of `masked_scatter`."""
     def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The elements where the mask holds, as a vector; both broadcast."""
     def matmul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -714,6 +881,10 @@ class Tensor:
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The mean over all elements, or over `dim` (an int or several); NaN for none."""
+    def median(
+        self, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
+        """The median of all elements; along `dim` a named tuple (values, indices)."""
     @overload
     def min(self, *, out: Tensor | None = None) -> Tensor:
         """The smallest element of all; along `dim` a named tuple of the smallest `values` and the
@@ -732,10 +903,16 @@ class Tensor:
         """In-place form of `minimum`."""
     def mm(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Product of two matrices."""
+    def mode(
+        self, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
+        """The most frequent element along `dim`: a named tuple (values, indices)."""
     def moveaxis(self, source: _Sizes, destination: _Sizes) -> Tensor:
         """`input` with dims moved to other places, the others kept in order, as a view."""
     def movedim(self, source: _Sizes, destination: _Sizes) -> Tensor:
         """`input` with dims moved to other places, the others kept in order, as a view."""
+    def msort(self, *, out: Tensor | None = None) -> Tensor:
+        """The elements in ascending order along dim 0."""
     def mul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Product of the elements of both, with broadcasting."""
     def mul_(self, other: Tensor | _Number) -> Tensor:
@@ -752,6 +929,10 @@ class Tensor:
         """In-place form of `mul`."""
     def mv(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Product of a matrix and a vector."""
+    def mvlgamma(self, p: _Number | Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension `p` for each element."""
+    def mvlgamma_(self, *args: Any) -> Tensor:
+        """In-place form of `mvlgamma`."""
     @property
     def name(self) -> _str: ...
     def nan_to_num(
@@ -761,6 +942,20 @@ class Tensor:
         """`input` with numbers in the place of NaN and of infinities."""
     def nan_to_num_(self, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
         """In-place form of `nan_to_num`."""
+    def nanmean(
+        self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
+        out: Tensor | None = None
+    ) -> Tensor:
+        """`mean` of what is not NaN."""
+    def nanmedian(
+        self, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
+        """`median` of what is not NaN."""
+    def nanquantile(
+        self, q: Any, dim: _Sizes | None = None, keepdim: _bool = False, *, interpolation: _str =
+        'linear', out: Tensor | None = None
+    ) -> Tensor:
+        """`quantile` of what is not NaN; NaN where nothing is."""
     def nansum(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None
@@ -768,6 +963,10 @@ class Tensor:
         """`sum` with NaN taken as zero."""
     def narrow(self, dim: _Sizes, start: _int | Tensor, length: _int) -> Tensor:
         """Elements `start` to `start + length` along `dim`, as a view."""
+    def narrow_copy(
+        self, dim: _Sizes, start: _Number | Tensor, length: _int, *, out: Tensor | None = None
+    ) -> Tensor:
+        """A copy of what `narrow` gives."""
     @property
     def nbytes(self) -> _int: ...
     @property
@@ -819,6 +1018,11 @@ class Tensor:
         requires_grad: _bool = False
     ) -> Tensor:
         """As `zeros`, of the dtype of this tensor."""
+    def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The number after each element of `input` on the way to that of `other`, with
+        broadcasting."""
+    def nextafter_(self, other: Tensor) -> Tensor:
+        """In-place form of `nextafter`."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector
@@ -843,6 +1047,12 @@ class Tensor:
         """The number of elements."""
     def numpy(self, *, force: _bool = False) -> ndarray[Any, Any]:
         """A NumPy array that shares the memory of this tensor."""
+    def orgqr(self, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The product of Householder reflections: `linalg.householder_product`."""
+    def ormqr(
+        self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False
+    ) -> Tensor:
+        """The product of all Householder reflections, a square matrix, with another matrix."""
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
     @property
@@ -851,17 +1061,37 @@ class Tensor:
         """`input` with its dims in the order `dims`, as a view."""
     def pin_memory(self) -> Tensor:
         """The tensor itself: memory is pinned for other devices, of which there are none."""
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
+    def polygamma(self, n: _int) -> Tensor:
+        """The derivative of `digamma` of order `n`, a whole number, for each element."""
+    def polygamma_(self, *args: Any) -> Tensor:
+        """In-place form of `polygamma`."""
     def positive(self) -> Tensor:
         """`input` itself."""
     def pow(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """`input` to the power of `exponent`, with broadcasting."""
     def pow_(self, exponent: Tensor | _Number) -> Tensor:
         """In-place form of `pow`."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """Each element above 0, and the others times a weight: one for all, or one for each
+        channel."""
     def prod(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """The product of all elements, or along one dim; 1 for none."""
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """A copy of `input` with `source` at positions of `input` as a vector."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """In-place form of `put`."""
+    def qr(self, some: _bool = True, *, out: Tensor | None = None) -> Tensor:
+        """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
+    def quantile(
+        self, q: Any, dim: _Sizes | None = None, keepdim: _bool = False, *, interpolation: _str =
+        'linear', out: Tensor | None = None
+    ) -> Tensor:
+        """The q-th quantiles, 0 <= q <= 1, of all elements or along `dim`."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Angles in radians as degrees."""
     def rad2deg_(self) -> Tensor:
@@ -920,6 +1150,9 @@ class Tensor:
     def retains_grad(self) -> _bool: ...
     def roll(self, shifts: Any, dims: _Sizes | None = None) -> Tensor:
         """`input` shifted along dims, what leaves at one end coming in at the other."""
+    def rot90(self, k: _int = 1, dims: _Sizes = (0, 1)) -> Tensor:
+        """A copy turned k times by 90 degrees in the plane of two dims, from the first to the
+        second."""
     def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
         """The nearest whole number to each element, halves to even; or to so many `decimals`."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
@@ -944,8 +1177,25 @@ class Tensor:
         """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
     def scatter_add_(self, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
         """In-place form of `scatter_add`."""
+    def scatter_reduce(
+        self, dim: _Sizes, index: Tensor, src: Tensor, reduce: Any, *, include_self: _bool = True
+    ) -> Tensor:
+        """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so
+        on."""
+    def scatter_reduce_(
+        self, dim: _Sizes, index: Tensor, src: Tensor, reduce: Any, *, include_self: _bool = True
+    ) -> Tensor:
+        """In-place form of `scatter_reduce`."""
     def select(self, dim: _Sizes, index: Tensor) -> Tensor:
         """`input` at one index of a dim, which goes away, as a view."""
+    def select_scatter(self, src: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
+        """A copy of `input` with `src` at one index of a dim."""
+    def selu(self, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """1.0507 * (x above 0, else 1.6733 * (exp(x) - 1)) for each element."""
+    def sgn(self, *, out: Tensor | None = None) -> Tensor:
+        """-1, 0 or 1 by the sign of each element; 0 for NaN."""
+    def sgn_(self) -> Tensor:
+        """In-place form of `sign`."""
     @property
     def shape(self) -> Size: ...
     def short(self, memory_format: Format | None = None) -> Tensor:
@@ -958,10 +1208,16 @@ class Tensor:
         """-1, 0 or 1 by the sign of each element; 0 for NaN."""
     def sign_(self) -> Tensor:
         """In-place form of `sign`."""
+    def signbit(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether each element has a minus sign, as bool; -0 has one."""
     def sin(self, *, out: Tensor | None = None) -> Tensor:
         """The sine of each element."""
     def sin_(self) -> Tensor:
         """In-place form of `sin`."""
+    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+        """sin(pi * input) / (pi * input) for each element, 1 at 0."""
+    def sinc_(self) -> Tensor:
+        """In-place form of `sinc`."""
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """The hyperbolic sine of each element."""
     def sinh_(self) -> Tensor:
@@ -971,16 +1227,31 @@ class Tensor:
         """The sizes as a `Size`, or the size of one dim."""
     @overload
     def size(self, dim: _int) -> _int: ...
+    def slice_scatter(
+        self, src: Tensor, dim: _Sizes = 0, start: _Number | Tensor | None = None, end: _Number |
+        Tensor | None = None, step: _Number | Tensor = 1
+    ) -> Tensor:
+        """A copy of `input` with `src` in a slice of a dim."""
+    def slogdet(self) -> Tensor:
+        """The sign of the determinant and the logarithm of its size, a named tuple (sign,
+        logabsdet)."""
     def softmax(
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """exp(input) / sum(exp(input)) along one dim, without overflow."""
+    def sort(
+        self, dim: _Sizes = -1, descending: _bool = False, *, stable: _bool = False, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """The elements in order along `dim`: a named tuple of the `values` and their `indices`."""
     def split(
         self, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size: Any =
         None
     ) -> tuple[Tensor, ...]:
         """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or
         of the sizes given, which must add up."""
+    def split_with_sizes(self, split_sizes: Any, dim: _Sizes = 0) -> Tensor:
+        """`split` into parts of these sizes."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The square root of each element; NaN for negative ones."""
     def sqrt_(self) -> Tensor:
@@ -1032,6 +1303,9 @@ class Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
     def sum_to_size(self, *size: _Sizes) -> Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> Tensor:
+        """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for
+        V.mT."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
         """`transpose` with NumPy's name and names of arguments."""
     def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
@@ -1064,6 +1338,11 @@ class Tensor:
     ) -> Tensor:
         """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
         there."""
+    def threshold(
+        self, threshold: Any, value: _Number | Tensor, inplace: _bool = False, *, out: Tensor | None
+        = None
+    ) -> Tensor:
+        """Each element above `threshold`, and `value` in the place of the others."""
     def tile(self, *dims: _Sizes) -> Tensor:
         """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
     def to(
@@ -1077,12 +1356,21 @@ class Tensor:
         """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    def topk(
+        self, k: Any, dim: _Sizes = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor
+        | None = None
+    ) -> Tensor:
+        """The k largest elements along `dim`, in order: a named tuple (values, indices)."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """`input` with two dims exchanged, as a view."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """This tensor, after two of its dims were exchanged."""
+    def triangular_solve(
+        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+    ) -> Tensor:
+        """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A."""
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The lower triangles of matrices, with zeros above `diagonal`."""
     def tril_(self, diagonal: _int = 0) -> Tensor:
@@ -1110,10 +1398,21 @@ class Tensor:
         """Views of `input` at each index of a dim, which goes away."""
     def unflatten(self, dim: _Sizes, sizes: _Sizes) -> Tensor:
         """`input` with one dim made into several, of sizes `sizes`, of which one may be -1."""
+    def unfold(self, dimension: Any, size: _Sizes, step: _Number | Tensor) -> Tensor:
+        """Windows of `size` elements along a dim, `step` apart, as a last dim, as a view."""
     def uniform_(
         self, from_: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
         """This tensor, after its elements became uniform in [from, to)."""
+    def unique(
+        self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
+        dim: _Sizes | None = None
+    ) -> Tensor:
+        """The elements that there are, each once, in order; or the slices along `dim`."""
+    def unique_consecutive(
+        self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Sizes | None = None
+    ) -> Tensor:
+        """The elements without those equal to the one before; or the slices along `dim`."""
     def unsqueeze(self, dim: _Sizes) -> Tensor:
         """`input` with a dim of size 1 put in at `dim`, as a view."""
     def unsqueeze_(self, dim: _Sizes) -> Tensor:
@@ -1144,6 +1443,10 @@ class Tensor:
         """Views of `input` cut along dim 0: in so many equal parts, or there."""
     def where(self, condition: Tensor, other: Tensor | _Number) -> Tensor:
         """`input` where the condition holds, else `other`, with broadcasting."""
+    def xlogy(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+        """input * log(other), with broadcasting; 0 where `input` is 0 unless `other` is NaN."""
+    def xlogy_(self, other: Tensor | _Number) -> Tensor:
+        """In-place form of `xlogy`."""
     def zero_(self) -> Tensor:
         """This tensor, after all its elements became zero."""
 
