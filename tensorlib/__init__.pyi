@@ -374,7 +374,7 @@ def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
 def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, pair by pair."""
 
-def broadcast_shapes(*shapes: Any) -> Tensor:
+def broadcast_shapes(*shapes: Any) -> Size:
     """The sizes to which tensors of these sizes broadcast."""
 
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> Tensor:
@@ -510,11 +510,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _Sizes = 1, eps: _float = 1e-
 def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
 
-def cummax(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+def cummax(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
     """The largest of each element and those before it along `dim`: a named tuple (values,
     indices)."""
 
-def cummin(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+def cummin(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
     """The smallest of each element and those before it along `dim`, as `cummax` the largest."""
 
 def cumprod(
@@ -719,7 +719,7 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def frac_(input: Tensor) -> Tensor:
     """In-place form of `frac`."""
 
-def frexp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def frexp(input: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Each element as mantissa * 2**exponent, a named tuple of both, the exponent as int32."""
 
 def from_numpy(array: ndarray[Any, Any]) -> Tensor:
@@ -759,7 +759,7 @@ def gcd_(input: Tensor, other: Tensor | _Number) -> Tensor:
 def ge(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at least those of `other`, as bool."""
 
-def geqrf(input: Tensor) -> Tensor:
+def geqrf(input: Tensor) -> Any:
     """R and the Householder vectors of a QR decomposition below it, as a named tuple (a, tau)."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -940,7 +940,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def kthvalue(
     input: Tensor, k: Any, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
-) -> Tensor:
+) -> _Extremes:
     """The k-th smallest element along `dim`, counted from 1: a named tuple (values, indices)."""
 
 def layer_norm(
@@ -1069,7 +1069,7 @@ def logsumexp(
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are smaller than those of `other`, as bool."""
 
-def lu(input: Tensor, pivot: _bool = True, get_infos: _bool = False) -> Tensor:
+def lu(input: Tensor, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
     """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Any) -> Tensor:
@@ -1077,7 +1077,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Any) -> Tensor:
 
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True
-) -> Tensor:
+) -> tuple[Tensor, ...]:
     """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
 
 def manual_seed(seed: _int) -> Generator:
@@ -1127,7 +1127,7 @@ def mean(
 
 def median(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
-) -> Tensor:
+) -> _Extremes:
     """The median of all elements; along `dim` a named tuple (values, indices)."""
 
 def meshgrid(*tensors: Sequence[Tensor], indexing: _str = 'ij') -> Tensor:
@@ -1156,7 +1156,7 @@ def mm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> 
 
 def mode(
     input: Tensor, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
-) -> Tensor:
+) -> _Extremes:
     """The most frequent element along `dim`: a named tuple (values, indices)."""
 
 def moveaxis(input: Tensor, source: _Sizes, destination: _Sizes) -> Tensor:
@@ -1206,7 +1206,7 @@ def nanmean(
 
 def nanmedian(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
-) -> Tensor:
+) -> _Extremes:
     """`median` of what is not NaN."""
 
 def nanquantile(
@@ -1341,7 +1341,7 @@ def prod(
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """A copy of `input` with `source` at positions of `input` as a vector."""
 
-def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> Tensor:
+def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> Any:
     """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
 
 def quantile(
@@ -1578,7 +1578,7 @@ def softmax(
 def sort(
     input: Tensor, dim: _Sizes = -1, descending: _bool = False, *, stable: _bool = False, out:
     Tensor | None = None
-) -> Tensor:
+) -> _Extremes:
     """The elements in order along `dim`: a named tuple of the `values` and their `indices`."""
 
 def split(
@@ -1588,7 +1588,7 @@ def split(
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
     the sizes given, which must add up."""
 
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: _Sizes = 0) -> Tensor:
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """`split` into parts of these sizes."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1641,7 +1641,7 @@ def sum(
 ) -> Tensor:
     """The sum over all elements, or over `dim` (an int or several); 0 for none."""
 
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> Tensor:
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> Any:
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
 
 def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
@@ -1701,7 +1701,7 @@ def tile(input: Tensor, *dims: _Sizes) -> Tensor:
 def topk(
     input: Tensor, k: Any, dim: _Sizes = -1, largest: _bool = True, sorted: _bool = True, *, out:
     Tensor | None = None
-) -> Tensor:
+) -> _Extremes:
     """The k largest elements along `dim`, in order: a named tuple (values, indices)."""
 
 def trace(input: Tensor) -> Tensor:
@@ -1713,7 +1713,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def triangular_solve(
     input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool =
     False
-) -> Tensor:
+) -> Any:
     """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -1762,16 +1762,16 @@ def unflatten(input: Tensor, dim: _Sizes, sizes: _Sizes) -> Tensor:
 def unique(
     input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool =
     False, dim: _Sizes | None = None
-) -> Tensor:
+) -> Any:
     """The elements that there are, each once, in order; or the slices along `dim`."""
 
 def unique_consecutive(
     input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Sizes | None =
     None
-) -> Tensor:
+) -> Any:
     """The elements without those equal to the one before; or the slices along `dim`."""
 
-def unravel_index(indices: Tensor, shape: _Sizes) -> Tensor:
+def unravel_index(indices: Tensor, shape: _Sizes) -> tuple[Tensor, ...]:
     """The positions in a tensor of sizes `shape` of positions in its elements as a vector."""
 
 def unsqueeze(input: Tensor, dim: _Sizes) -> Tensor:

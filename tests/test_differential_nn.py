@@ -178,7 +178,8 @@ def test_losses_of_probabilities():
     certain = np.array([0.0, 1.0, 0.0, 1.0])
     check(lambda F, p, t: F.binary_cross_entropy(p, t), certain, certain[::-1].copy(),
           differentiable=False)
-    check(lambda F, x, t, w: F.binary_cross_entropy_with_logits(x, t, w.detach(), pos_weight=w.detach() * 2),
+    check(lambda F, x, t, w: F.binary_cross_entropy_with_logits(
+              x, t, w.detach(), pos_weight=w.detach() * 2),
           real(3, 4), t, w)
     check(lambda F, x, t: F.kl_div(x, t, reduction="batchmean"), real(3, 4), t)
     check(lambda F, x, t: F.kl_div(x, t, reduction="none"), real(3), np.array([0.0, 0.5, 1.0]),

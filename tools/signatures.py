@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import sys
+from functools import cache
 from inspect import Parameter
 
 from tensorlib import Tensor
@@ -70,6 +72,10 @@ EXCEPTIONS = {
 
 # Functions and methods that do not return one tensor.
 RETURNS = {
+    "frexp": "tuple[Tensor, Tensor]", "lu": "tuple[Tensor, ...]", "lu_unpack": "tuple[Tensor, ...]",
+    "unique": "Any", "unique_consecutive": "Any", "histogram": "Any", "gradient": "Any",
+    "split_with_sizes": "tuple[Tensor, ...]", "unravel_index": "tuple[Tensor, ...]",
+    "block_diag": "Tensor", "broadcast_shapes": "Size",
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
     "allclose": "_bool", "equal": "_bool", "is_tensor": "_bool",
     "aminmax": "_MinMax", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
@@ -173,7 +179,22 @@ def typed(name, function, owner=""):
     if owner and found:
         found = [found[0].replace(name="self", default=Parameter.empty), *found[1:]]
     texts = _joined(_typed_text, name, found, getattr(function, "op", None))
-    return ", ".join(texts), RETURNS.get(name, "Tensor")
+    record = getattr(function, "op", None)
+    fields = named_results().get(getattr(record, "name", name))
+    result = "Tensor" if fields is None else "_Extremes" if fields == VALUES else "Any"
+    return ", ".join(texts), RETURNS.get(name, result)
+
+
+VALUES = ("values", "indices")
+
+
+@cache
+def named_results():
+    """The fields of the named tuples that functions return, by the names of the functions."""
+    return {value.__name__: value._fields
+            for name, module in sorted(sys.modules.items()) if name.startswith("tensorlib.")
+            for value in vars(module).values()
+            if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")}
 
 
 def summary(function):

@@ -86,6 +86,8 @@ INITS = {
     "Generator": "self, device: _Device = 'cpu'",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
+GATHERING = ["tensorlib.special"]          # modules that do as packages do
+DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
 CALLS = {"Op": ["def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."],
          "RemovableHandle": ["def __enter__(self) -> RemovableHandle: ...",
@@ -258,26 +260,31 @@ def package_stub():
 
 def gathering_stub(module):
     """The stub of a public package that gathers names from its modules, some when asked for."""
-    lines, names = [], sorted(offered(module))
+    lines, parts, names = [], [], sorted(offered(module))
     for name in names:
         value = getattr(module, name)
+        if getattr(value, "__module__", None) == module.__name__ in DECLARING:
+            parts.append(definition(name, value))
+            continue
         if isinstance(value, types.ModuleType):
             home, _, own = value.__name__.rpartition(".")
         else:
             home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
         lines.append(f"from {home} import {own} as {name}" if own else GATHERED[name])
     shown = filled(", ".join(f'"{name}"' for name in names), "    ")
-    return "\n\n".join([HEADER.format(module=module.__name__), "\n".join(sorted(lines)),
-                        f"__all__ = [\n{shown}\n]\n"])
+    return with_prelude(module.__name__, [
+        *["\n".join(sorted(lines))] * bool(lines), f"__all__ = [\n{shown}\n]", *parts])
 
 
 def stubs():
     """Every stub file and what it holds."""
     found = {PACKAGE / "__init__.pyi": package_stub()}
     for module, _ in public_modules():
+        path = PACKAGE.joinpath(*module.__name__.split(".")[1:])
         if module is not tensorlib and hasattr(module, "__path__"):
-            path = PACKAGE.joinpath(*module.__name__.split(".")[1:], "__init__.pyi")
-            found[path] = gathering_stub(module)
+            found[path / "__init__.pyi"] = gathering_stub(module)
+        elif module.__name__ in GATHERING:
+            found[path.with_suffix(".pyi")] = gathering_stub(module)
     for module, members in compiled_names().items():
         path = PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".pyi")
         found[path] = compiled_stub(module, members)

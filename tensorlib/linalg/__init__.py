@@ -44,6 +44,11 @@ from tensorlib.linalg.spectra import (
     linalg_svd as svd,
     linalg_svdvals as svdvals,
 )
-from tensorlib.ops.late import declared
+from tensorlib.ops.late import declared, gathered
 
 declared(__name__)
+__all__ = gathered(__name__)
+
+
+def __dir__():
+    return __all__

@@ -172,6 +172,20 @@ def declared(family):
 
 for _family in FAMILIES:
     put_stand_ins(_family)
+def gathered(package):
+    """The names of the functions that a package offers.
+
+    Those that `tensorlib` itself does not have become the package's own: for pickles and stubs.
+    """
+    names = []
+    for name, value in vars(sys.modules[package]).items():
+        if getattr(value, "__module__", None) == "tensorlib" and name[0] != "_":
+            names.append(name)
+            if FUNCTIONS.get(value.__name__) is not value:
+                value.__module__, value.__qualname__ = package, name
+    return sorted(names)
+
+
 waiting = set(FAMILIES)
 
 

@@ -391,10 +391,10 @@ class Tensor:
         """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
     def cpu(self) -> Tensor:
         """The tensor itself: it is on the CPU."""
-    def cummax(self, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+    def cummax(self, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
         """The largest of each element and those before it along `dim`: a named tuple (values,
         indices)."""
-    def cummin(self, dim: _Sizes, *, out: Tensor | None = None) -> Tensor:
+    def cummin(self, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
         """The smallest of each element and those before it along `dim`, as `cummax` the largest."""
     def cumprod(
         self, dim: _Sizes, *, dtype: _DType | None = None, out: Tensor | None = None
@@ -562,7 +562,7 @@ class Tensor:
         """Each element less its whole part, with its sign: input - trunc(input)."""
     def frac_(self) -> Tensor:
         """In-place form of `frac`."""
-    def frexp(self, *, out: Tensor | None = None) -> Tensor:
+    def frexp(self, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Each element as mantissa * 2**exponent, a named tuple of both, the exponent as int32."""
     def gather(
         self, dim: _Sizes, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
@@ -576,7 +576,7 @@ class Tensor:
         """Whether elements of `input` are at least those of `other`, as bool."""
     def ge_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `ge`."""
-    def geqrf(self) -> Tensor:
+    def geqrf(self) -> Any:
         """R and the Householder vectors of a QR decomposition below it, as a named tuple (a,
         tau)."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -743,7 +743,7 @@ class Tensor:
         """Kronecker product: `other` times each element of `input`, in their places."""
     def kthvalue(
         self, k: Any, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
-    ) -> Tensor:
+    ) -> _Extremes:
         """The k-th smallest element along `dim`, counted from 1: a named tuple (values,
         indices)."""
     @property
@@ -838,7 +838,7 @@ class Tensor:
         """Whether elements of `input` are smaller than those of `other`, as bool."""
     def lt_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `lt`."""
-    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Tensor:
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
         """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Any) -> Tensor:
         """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
@@ -883,7 +883,7 @@ class Tensor:
         """The mean over all elements, or over `dim` (an int or several); NaN for none."""
     def median(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
-    ) -> Tensor:
+    ) -> _Extremes:
         """The median of all elements; along `dim` a named tuple (values, indices)."""
     @overload
     def min(self, *, out: Tensor | None = None) -> Tensor:
@@ -905,7 +905,7 @@ class Tensor:
         """Product of two matrices."""
     def mode(
         self, dim: _Sizes = -1, keepdim: _bool = False, *, out: Tensor | None = None
-    ) -> Tensor:
+    ) -> _Extremes:
         """The most frequent element along `dim`: a named tuple (values, indices)."""
     def moveaxis(self, source: _Sizes, destination: _Sizes) -> Tensor:
         """`input` with dims moved to other places, the others kept in order, as a view."""
@@ -949,7 +949,7 @@ class Tensor:
         """`mean` of what is not NaN."""
     def nanmedian(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, out: Tensor | None = None
-    ) -> Tensor:
+    ) -> _Extremes:
         """`median` of what is not NaN."""
     def nanquantile(
         self, q: Any, dim: _Sizes | None = None, keepdim: _bool = False, *, interpolation: _str =
@@ -1085,7 +1085,7 @@ class Tensor:
         """A copy of `input` with `source` at positions of `input` as a vector."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of `put`."""
-    def qr(self, some: _bool = True, *, out: Tensor | None = None) -> Tensor:
+    def qr(self, some: _bool = True, *, out: Tensor | None = None) -> Any:
         """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
     def quantile(
         self, q: Any, dim: _Sizes | None = None, keepdim: _bool = False, *, interpolation: _str =
@@ -1242,7 +1242,7 @@ class Tensor:
     def sort(
         self, dim: _Sizes = -1, descending: _bool = False, *, stable: _bool = False, out: Tensor |
         None = None
-    ) -> Tensor:
+    ) -> _Extremes:
         """The elements in order along `dim`: a named tuple of the `values` and their `indices`."""
     def split(
         self, split_size_or_sections: _Sizes | None = None, dim: _Sizes = 0, *, split_size: Any =
@@ -1250,7 +1250,7 @@ class Tensor:
     ) -> tuple[Tensor, ...]:
         """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or
         of the sizes given, which must add up."""
-    def split_with_sizes(self, split_sizes: Any, dim: _Sizes = 0) -> Tensor:
+    def split_with_sizes(self, split_sizes: Any, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """`split` into parts of these sizes."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The square root of each element; NaN for negative ones."""
@@ -1303,7 +1303,7 @@ class Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
     def sum_to_size(self, *size: _Sizes) -> Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
-    def svd(self, some: _bool = True, compute_uv: _bool = True) -> Tensor:
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> Any:
         """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for
         V.mT."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
@@ -1359,7 +1359,7 @@ class Tensor:
     def topk(
         self, k: Any, dim: _Sizes = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor
         | None = None
-    ) -> Tensor:
+    ) -> _Extremes:
         """The k largest elements along `dim`, in order: a named tuple (values, indices)."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
@@ -1369,7 +1369,7 @@ class Tensor:
         """This tensor, after two of its dims were exchanged."""
     def triangular_solve(
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
-    ) -> Tensor:
+    ) -> Any:
         """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A."""
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The lower triangles of matrices, with zeros above `diagonal`."""
@@ -1407,11 +1407,11 @@ class Tensor:
     def unique(
         self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
         dim: _Sizes | None = None
-    ) -> Tensor:
+    ) -> Any:
         """The elements that there are, each once, in order; or the slices along `dim`."""
     def unique_consecutive(
         self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Sizes | None = None
-    ) -> Tensor:
+    ) -> Any:
         """The elements without those equal to the one before; or the slices along `dim`."""
     def unsqueeze(self, dim: _Sizes) -> Tensor:
         """`input` with a dim of size 1 put in at `dim`, as a view."""

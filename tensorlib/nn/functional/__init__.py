@@ -77,17 +77,11 @@ from tensorlib.nn.functional.bent import (
     threshold,
     threshold_,
 )
-from tensorlib.ops.declare import FUNCTIONS as _FUNCTIONS
-from tensorlib.ops.late import declared as _declared
+from tensorlib.ops.late import declared, gathered
 from tensorlib.ops.pointwise import sigmoid, tanh
 
-_declared(__name__)
-
-__all__ = sorted(name for name, value in globals().items()
-                 if not name.startswith("_") and callable(value))
-for _name in __all__:
-    if _name not in _FUNCTIONS:          # which say that they are functions of tensorlib
-        globals()[_name].__module__ = __name__
+declared(__name__)
+__all__ = gathered(__name__)
 
 
 def __dir__():
