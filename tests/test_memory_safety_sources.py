@@ -42,6 +42,9 @@ COUNTED = {
     "tiles/plan.pyx": "neighbouring dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",
+    "reduce/normalize.pyx": "some sizes of one tensor",
+    "reduce/scans.pyx": "some sizes of one tensor",
+    "reduce/search.pyx": "some sizes of one tensor",
 }
 
 

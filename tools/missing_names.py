@@ -51,14 +51,14 @@ REASONS = [
      r"cudnn.*|miopen.*|mkldnn.*|to_mkldnn|is_vulkan.*|cuda|xpu|ipu|mtia|get_device_module|"
      r".*_(cuda|xla|ipu|xpu)_.*|record_stream|wait|init_num_threads|.*batch_norm_(backward|elemt|"
      r"gather|stats|update).*|profiler_.*|sym_.*|unify_type_list|prepare_multiprocessing.*|fork|"
-     r"from_file|compiled_with_.*|classproperty|.*_(parse|import)_.*|(import|parse|merge)_.*|typename"
-     r"|get_file_path|layer|is_storage|thread_safe_generator|is_distributed|.*interop.*"),
+     r"from_file|compiled_with_.*|classproperty|.*_(parse|import)_.*|(import|parse|merge)_.*|"
+     r"typename|get_file_path|layer|is_storage|thread_safe_generator|is_distributed|.*interop.*"),
     ("Internal functions", "PyTorch does not document them: they are the parts that its own "
      "functions are made of.",
      r".*_copy|alias_copy|unsafe_.*|native_.*|_.*|.*_backward.*|conv(olution|_tbc)|constant_pad_nd"
      r"|grid_sampler.*|affine_grid_generator|norm_except_dim|embedding_renorm_|hash_tensor|"
-     r"max_pool\dd_with_indices|(gru|lstm|rnn_tanh|rnn_relu)(_cell)?|slice_inverse|resize_as_sparse_"
-     r"|nonzero_static|empty_permuted|as_subclass|feature_dropout_?|frobenius_norm|nuclear_norm|"
+     r"max_pool\dd_with_indices|(gru|lstm|rnn_tanh|rnn_relu)(_cell)?|slice_inverse|"
+     r"resize_as_sparse_|nonzero_static|empty_permuted|as_subclass|feature_dropout_?|frobenius_norm|nuclear_norm|"
      r"adaptive_max_pool\dd_with_indices|fractional_max_pool\dd_with_indices|is_(set_to|shared)|"
      r"const_data_ptr|storage_type|untyped_storage|storage|module_load|data_ptr|dim_order|reinforce"
      r"|boolean_dispatch|assert_int_or_pair|has_torch_function.*|handle_torch_function|grouped_mm|"

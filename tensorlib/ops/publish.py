@@ -47,6 +47,8 @@ def publish_in_place(name, function, kept=False):
     def method(self, *args, **kwargs):
         if "out" in kwargs:
             raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
+        if not isinstance(self, Tensor):
+            raise TypeError(f"{name}_: input must be a Tensor, not {type(self).__name__}")
         given = self.clone() if kept else self
         return write_result(name + "_", self, function(given, *args, **kwargs))
     method = one_frame(method)

@@ -1,7 +1,7 @@
 """Views of windows along a dim, and of any places in a storage. Raw, outside the graph."""
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
-from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, reach, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, reach, settled, wrap_dim
 from tensorlib._core.base.storage cimport holds
 from tensorlib._core.layout.views cimport view_of
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -14,8 +14,11 @@ def unfold(Tensor x, dim, Py_ssize_t size, Py_ssize_t step):
     """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
-    cdef int along = wrap_dim("unfold", dim, x.ndim_), d
-    cdef Py_ssize_t length = x.dims[along] if x.ndim_ else 1
+    cdef int along, d
+    cdef Py_ssize_t length
+    dim = settled(dim)
+    along = wrap_dim("unfold", dim, x.ndim_)
+    length = x.dims[along] if x.ndim_ else 1
     if size < 0 or size > length:
         raise RuntimeError(f"unfold: size must be from 0 to {length}, the size of dim {dim}, got "
                            f"{size}")

@@ -120,7 +120,7 @@ def order_keys(Tensor input, bint descending):
     cdef int dtype = FLOAT32 if input.type in (FLOAT16, BFLOAT16) else input.type, era, bits
     cdef Tensor x = packed(cast(input, dtype))
     cdef Tensor out = new_tensor(INT64, x.ndim_, x.dims)
-    cdef Py_ssize_t n = x.dims[x.ndim_ - 1], rows
+    cdef Py_ssize_t n = x.dims[x.ndim_ - 1], total = x.numel_, rows
     cdef int64_t* y = <int64_t*>out.data_pointer
     cdef char* data = x.data_pointer
     cdef int64_t low, high
@@ -144,16 +144,16 @@ def order_keys(Tensor input, bint descending):
         elif dtype == FLOAT32:
             pack_short(<float*>data, y, rows, n, descending)
         elif dtype == INT64:
-            bounds(<int64_t*>data, x.numel_, &low, &high)
+            bounds(<int64_t*>data, total, &low, &high)
             bits = bits_of(n)
             if (<uint64_t>high - <uint64_t>low) >> (63 - bits):
                 bits = 0
-                turn(<int64_t*>data, y, x.numel_, -1 if descending else 0)
+                turn(<int64_t*>data, y, total, -1 if descending else 0)
             else:
                 pack_whole(<int64_t*>data, y, rows, n, low, high, bits, descending)
         else:
-            long_keys(<double*>data, y, x.numel_)
+            long_keys(<double*>data, y, total)
             if descending:
-                turn(y, y, x.numel_, -1)
+                turn(y, y, total, -1)
     work_ends(era)
     return out, bits
