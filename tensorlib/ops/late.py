@@ -42,8 +42,9 @@ FAMILIES = {
     "tensorlib.ops.einsum": Names(functions="einsum"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
-             "cholesky_inverse triangular_solve geqrf orgqr ormqr",
-        functions="lu_unpack"),
+             "cholesky_inverse triangular_solve geqrf orgqr ormqr matrix_power matrix_exp "
+             "cross",
+        functions="lu_unpack chain_matmul"),
 }
 
 
