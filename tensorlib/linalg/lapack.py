@@ -311,8 +311,8 @@ def require_real(name, values):
     """Raises NotImplementedError for complex eigenvalues."""
     if values.dtype.kind == "c" and values.imag.any():
         place = values.reshape(-1)[np.flatnonzero(values.imag)[0]]
-        raise NotImplementedError(f"{name}: an eigenvalue is complex, {place:.4g}, and there are no "
-                                  "complex dtypes; numpy.linalg.eig takes x.numpy()")
+        raise NotImplementedError(f"{name}: an eigenvalue is complex, {place:.4g}, and there are "
+                                  "no complex dtypes; numpy.linalg.eig takes x.numpy()")
 
 
 def eig(name, a):

@@ -40,6 +40,8 @@ FAMILIES = {
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
         functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
     "tensorlib.ops.einsum": Names(functions="einsum"),
+    "tensorlib.ops.distances": Names(both="dist renorm cov corrcoef", functions="cdist",
+                                     methods="renorm_"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
              "cholesky_inverse triangular_solve geqrf orgqr ormqr matrix_power matrix_exp "
