@@ -5,7 +5,8 @@ from tensorlib.batch.values import batch_of, rule
 
 @rule("linalg_cholesky_ex", "linalg_inv_ex", "linalg_det", "linalg_slogdet", "cofactors",
       "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals", "qr_tall", "linalg_pinv",
-      "linalg_matrix_rank", "linalg_lu_factor_ex", "linalg_ldl_factor_ex", "geqrf")
+      "linalg_matrix_rank", "linalg_lu_factor_ex", "linalg_ldl_factor_ex", "geqrf",
+      "linalg_eig", "linalg_eigvals")
 def of_matrices(op, level, tensors, attributes):
     """Of each matrix of all examples."""
     x, = tensors
@@ -24,7 +25,7 @@ def of_vectors(op, level, tensors, attributes):
     return op.function(x.value, **attributes)
 
 
-@rule("solve_matrices", "solve_triangles", "ldl_systems_solved")
+@rule("solve_matrices", "solve_triangles", "ldl_systems_solved", "least_squares")
 def of_pairs(op, level, tensors, attributes):
     """Of each pair of matrices of all examples, which have the same dims."""
     return op.function(*[batch_of(x, level).contiguous() for x in tensors], **attributes)

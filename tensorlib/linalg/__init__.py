@@ -12,6 +12,11 @@ from tensorlib.linalg.factors import (
     linalg_lu_factor_ex as lu_factor_ex,
     linalg_lu_solve as lu_solve,
 )
+from tensorlib.linalg.general import (
+    linalg_eig as eig,
+    linalg_eigvals as eigvals,
+    linalg_lstsq as lstsq,
+)
 from tensorlib.linalg.inverses import (
     linalg_cholesky as cholesky,
     linalg_cholesky_ex as cholesky_ex,
@@ -35,6 +40,17 @@ from tensorlib.linalg.norms import (
     linalg_norm as norm,
     linalg_vector_norm as vector_norm,
 )
+from tensorlib.linalg.products import (
+    linalg_cross as cross,
+    linalg_diagonal as diagonal,
+    linalg_matrix_exp as matrix_exp,
+    linalg_matrix_power as matrix_power,
+    linalg_multi_dot as multi_dot,
+    linalg_tensorinv as tensorinv,
+    linalg_tensorsolve as tensorsolve,
+    linalg_vander as vander,
+    linalg_vecdot as vecdot,
+)
 from tensorlib.linalg.reflections import linalg_householder_product as householder_product
 from tensorlib.linalg.spectra import (
     linalg_eigh as eigh,
@@ -45,6 +61,7 @@ from tensorlib.linalg.spectra import (
     linalg_svdvals as svdvals,
 )
 from tensorlib.ops.late import declared, gathered
+from tensorlib.ops.linalg import matmul
 
 declared(__name__)
 __all__ = gathered(__name__)

@@ -1,5 +1,7 @@
 """What functions of matrices refuse, and the matrices that they are tested with."""
 
+from operator import index as as_int
+
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
@@ -22,6 +24,14 @@ def require_floats(name, *tensors):
         if x.dtype.name not in DTYPES:
             raise UnsupportedDtype(f"{name}: takes float32 and float64, got {x.dtype}; x.float() "
                                    "gives float32")
+
+
+def whole(name, what, n):
+    """An argument as an int. Raises: TypeError."""
+    try:
+        return as_int(n)
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be an int, got {type(n).__name__}") from None
 
 
 def require_one_dtype(name, x, y):
@@ -80,6 +90,15 @@ def matrices(*shapes):
     return generate
 
 
+def with_keywords(*cases):
+    """Real tensors of the shapes in each case, and its keywords if it ends with a dict."""
+    def generate(rng):
+        for case in cases:
+            shapes, keywords = (case[:-1], case[-1]) if isinstance(case[-1], dict) else (case, {})
+            yield tuple(rng.uniform(-2, 2, shape) for shape in shapes), keywords
+    return generate
+
+
 SQUARES = matrices((3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2))
 
 
@@ -115,7 +134,8 @@ def refused_matrices(*cases):
     def generate():
         for error, given, *attributes in cases:
             given = given if isinstance(given, np.ndarray) else np.ones(given)
-            yield (given, *attributes), {}, error
+            keywords = attributes.pop() if attributes and isinstance(attributes[-1], dict) else {}
+            yield (given, *attributes), keywords, error
     return generate
 
 

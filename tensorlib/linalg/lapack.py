@@ -303,3 +303,43 @@ def ldl_solve(ld, pivots, b):
     columns, x = copied_columns(ld), copied_columns(b)
     products.sytrs(columns, np.array(pivots, np.int64).reshape((len(columns), n)), x)
     return x.reshape(batch + (k, n)).swapaxes(-1, -2)
+
+
+# ---- not symmetric -------------------------------------------------------------------------------
+
+def require_real(name, values):
+    """Raises NotImplementedError for complex eigenvalues."""
+    if values.dtype.kind == "c" and values.imag.any():
+        place = values.reshape(-1)[np.flatnonzero(values.imag)[0]]
+        raise NotImplementedError(f"{name}: an eigenvalue is complex, {place:.4g}, and there are "
+                                  "no complex dtypes; numpy.linalg.eig takes x.numpy()")
+
+
+def eig(name, a):
+    """Eigenvalues and eigenvectors as columns, where they are real."""
+    values, vectors = call(loops.eig, a)
+    require_convergence(name, values)
+    require_real(name, values)
+    vectors = np.ascontiguousarray(vectors.real.astype(a.dtype))
+    if vectors.size:
+        vectors *= signs(vectors)
+    return np.ascontiguousarray(values.real.astype(a.dtype)), vectors
+
+
+def eigvals(name, a):
+    """Eigenvalues, where they are real."""
+    values = call(loops.eigvals, a)
+    require_convergence(name, values)
+    require_real(name, values)
+    return np.ascontiguousarray(values.real.astype(a.dtype))
+
+
+def lstsq(a, b, rcond):
+    """The least x that makes the squares of a @ x - b smallest."""
+    m, n = a.shape[-2:]
+    if rcond is None:
+        rcond = np.finfo(a.dtype).eps * max(m, n)
+    if 0 in (m, n, b.shape[-1]):
+        return np.zeros(a.shape[:-2] + (n, b.shape[-1]), a.dtype)
+    x, *_ = call(loops.lstsq, a, b, np.asarray(rcond, a.dtype))
+    return np.ascontiguousarray(x)

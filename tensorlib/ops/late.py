@@ -31,18 +31,21 @@ class Names(NamedTuple):
 
 FAMILIES = {
     "tensorlib.ops.repeating": Names(
-        both="flip roll tile repeat_interleave select diag trace", methods="repeat"),
+        both="flip roll tile repeat_interleave select diag trace",
+        methods="repeat"),
     "tensorlib.ops.stacking": Names(
         both="tensor_split hsplit vsplit dsplit",
         functions="atleast_1d atleast_2d atleast_3d broadcast_tensors meshgrid hstack vstack "
                   "dstack column_stack row_stack"),
     "tensorlib.ops.derived": Names(
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
-        functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
+        functions="tensordot",
+        methods="deg2rad_ rad2deg_ nan_to_num_"),
     "tensorlib.ops.facts": Names(
         both="is_nonzero is_same_size is_signed is_conj is_neg get_device conj conj_physical "
              "resolve_conj resolve_neg angle adjoint",
-        functions="result_type real", methods="conj_physical_"),
+        functions="result_type real",
+        methods="conj_physical_"),
     "tensorlib.ops.windows": Names(
         functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
     "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
@@ -52,36 +55,44 @@ FAMILIES = {
     "tensorlib.ops.einsum": Names(functions="einsum"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
-             "cholesky_inverse triangular_solve geqrf orgqr ormqr",
-        functions="lu_unpack"),
+             "cholesky_inverse triangular_solve geqrf orgqr ormqr matrix_power matrix_exp cross",
+        functions="lu_unpack chain_matmul"),
     "tensorlib.ops.sorting": Names(both="argsort sort msort topk kthvalue"),
     "tensorlib.ops.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
-    "tensorlib.ops.scans": Names(both="cumprod cummax cummin logcumsumexp nanmean",
-                                 methods="cumprod_"),
+    "tensorlib.ops.scans": Names(
+        both="cumprod cummax cummin logcumsumexp nanmean",
+        methods="cumprod_"),
     "tensorlib.ops.filling": Names(
         both="index_put put masked_scatter scatter_reduce index_reduce",
         methods="index_put_ put_ masked_scatter_ scatter_reduce_ index_reduce_"),
     "tensorlib.ops.arranging": Names(
-        both="diag_embed diagflat diagonal_scatter select_scatter slice_scatter narrow_copy rot90 "
-             "split_with_sizes",
+        both="diag_embed diagflat diagonal_scatter select_scatter slice_scatter narrow_copy "
+             "rot90 split_with_sizes",
         functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
         methods="unfold"),
-    "tensorlib.ops.searching": Names(both="unique unique_consecutive",
-                                     functions="searchsorted bucketize isin"),
+    "tensorlib.ops.searching": Names(
+        both="unique unique_consecutive",
+        functions="searchsorted bucketize isin"),
     "tensorlib.nn.functional": Names(
-        both="celu hardshrink prelu selu threshold", functions="layer_norm rms_norm "
-        "binary_cross_entropy_with_logits kl_div poisson_nll_loss alpha_dropout bilinear dropout "
-        "feature_alpha_dropout rrelu cosine_similarity pairwise_distance hinge_embedding_loss "
-        "margin_ranking_loss cosine_embedding_loss triplet_margin_loss"),
+        both="celu hardshrink prelu selu threshold",
+        functions="layer_norm rms_norm binary_cross_entropy_with_logits kl_div poisson_nll_loss "
+                  "alpha_dropout bilinear dropout feature_alpha_dropout rrelu cosine_similarity "
+                  "pairwise_distance hinge_embedding_loss margin_ranking_loss "
+                  "cosine_embedding_loss triplet_margin_loss"),
     "tensorlib.ops.elementary": Names(
-        both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter frexp "
-             "ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
+        both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
+             "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
              "logaddexp2",
-        methods="asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ nextafter_ "
-                "ldexp_ float_power_ xlogy_ logit_ gcd_ lcm_ heaviside_ sgn_ logaddexp2_"),
+        methods="asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ "
+                "nextafter_ ldexp_ float_power_ xlogy_ logit_ gcd_ lcm_ heaviside_ sgn_ "
+                "logaddexp2_"),
     "tensorlib.ops.special": Names(
         both="lgamma digamma polygamma mvlgamma igamma igammac erfinv i0",
         methods="lgamma_ digamma_ polygamma_ mvlgamma_ igamma_ igammac_ erfinv_ i0_"),
+    "tensorlib.ops.distances": Names(
+        both="dist renorm cov corrcoef",
+        functions="cdist",
+        methods="renorm_"),
     "tensorlib.ops.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
                   "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "

@@ -1,0 +1,192 @@
+"""Eigenvalues of matrices that are not symmetric, where they are real, and least squares."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg import lapack
+from tensorlib.linalg.checks import (
+    DTYPES, NOT_SQUARE, SQUARES, first, refused_matrices, regular, require_matrices,
+    require_one_dtype, require_square, values_behind,
+)
+from tensorlib.linalg.inverses import is_vector, solve_matrices, systems, tensors
+from tensorlib.linalg.norms import linalg_matrix_rank
+from tensorlib.linalg.spectra import (
+    divided, gaps, linalg_pinv, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+)
+from tensorlib.ops.declare import composite, op
+
+Eigen = namedtuple("linalg_eig", "eigenvalues eigenvectors")
+LeastSquares = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
+
+
+# ---- eigenvalues ---------------------------------------------------------------------------------
+
+def eig_reference(x):
+    """The reference of `linalg_eig`, for matrices whose eigenvalues are known to be real."""
+    values, vectors = np.linalg.eig(regular(x))
+    return values, vectors * lapack.signs(vectors) if vectors.size else vectors
+
+
+def moved(d_A, eigenvalues, eigenvectors):
+    """The tangents of both, of which the vectors keep their length."""
+    inner = solve_matrices(eigenvectors, d_A @ eigenvectors)[0]
+    turned = eigenvectors @ divided(inner, gaps(eigenvalues))
+    along = (eigenvectors * turned).sum(-2, True)
+    return inner.diagonal(0, -2, -1), turned - eigenvectors * along
+
+
+@op(outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
+    tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
+    reference=eig_reference)
+def linalg_eig(A: Tensor):
+    """The eigenvalues of square matrices and their eigenvectors, as columns of length 1.
+
+    They are in no order. The first element of an eigenvector that is at least 0.6 times its largest
+    one is positive. Matrices may have real eigenvalues alone, as there are no complex dtypes.
+
+    Shapes: (*, N, N) -> (*, N), (*, N, N).
+    Gradient: infinite or NaN for eigenvectors of equal eigenvalues.
+    Raises: NotImplementedError for complex eigenvalues; RuntimeError for other than square matrices
+    and for dtypes other than float32 and float64; LinAlgError where the algorithm does not
+    converge.
+    """
+    require_square("linalg.eig", A)
+    return Eigen(*tensors(*lapack.eig("linalg.eig", A.numpy(force=True))))
+
+
+@linalg_eig.vjp("A")
+def eig_vjp(g, eigenvalues, eigenvectors):
+    """Source: Boeddeker and others, "On the Computation of Complex-valued Gradients", 2017."""
+    g_values, g_vectors = g
+    inner = 0
+    if g_vectors is not None:
+        along = (eigenvectors * g_vectors).sum(-2, True)
+        inner = divided(eigenvectors.mT @ (g_vectors - eigenvectors * along), gaps(eigenvalues))
+    if g_values is not None:
+        inner = inner + on_diagonal(g_values)
+    return solve_matrices(eigenvectors.mT, inner @ eigenvectors.mT)[0]
+
+
+@linalg_eig.jvp
+def eig_jvp(d_A, eigenvalues, eigenvectors):
+    return moved(d_A, eigenvalues, eigenvectors)
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+    samples=SQUARES, errors=NOT_SQUARE, reference=lambda x: np.linalg.eigvals(regular(x)))
+def linalg_eigvals(A: Tensor):
+    """The eigenvalues of square matrices, where they are real: see `linalg.eig`.
+
+    Shapes: (*, N, N) -> (*, N).
+    Raises: as `linalg.eig`.
+    """
+    require_square("linalg.eigvals", A)
+    return tensors(lapack.eigvals("linalg.eigvals", A.numpy(force=True)))[0]
+
+
+@linalg_eigvals.vjp("A")
+def eigvals_vjp(g, A):
+    vectors = linalg_eig(A)[1]
+    return solve_matrices(vectors.mT, g.unsqueeze(-1) * vectors.mT)[0]
+
+
+@linalg_eigvals.jvp
+def eigvals_jvp(d_A, A):
+    vectors = linalg_eig(A)[1]
+    return solve_matrices(vectors, d_A @ vectors)[0].diagonal(0, -2, -1)
+
+
+# ---- least squares -------------------------------------------------------------------------------
+
+def fitted(a, b):
+    """The reference of `least_squares`."""
+    return np.linalg.pinv(regular(a)) @ b
+
+
+LONG = systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((2, 3, 2), (2, 3, 1)))
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", samples=LONG, reference=fitted,
+    prepare=lambda a, b: (regular(a), b))
+def least_squares(A: Tensor, B: Tensor, rcond=None):
+    """The X of least size that makes A @ X - B smallest, for matrices of one batch shape."""
+    return tensors(lapack.lstsq(A.numpy(force=True), B.numpy(force=True), rcond))[0]
+
+
+@least_squares.vjp("A")
+def least_squares_vjp_a(g, A, B, rcond):
+    inverse = linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
+    return pinv_vjp(g @ B.mT, A, inverse)
+
+
+@least_squares.vjp("B")
+def least_squares_vjp_b(g, A, rcond):
+    return linalg_pinv(A, 0.0 if rcond is not None else None, rcond).mT @ g
+
+
+@least_squares.jvp
+def least_squares_jvp(d_A, d_B, A, B, rcond):
+    inverse = linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
+    return pinv_jvp(d_A, A, inverse) @ B + inverse @ d_B
+
+
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def lstsq_reference(a, b, driver="gelsy"):
+    """The reference of `linalg_lstsq`."""
+    x, k = fitted(a, b), min(a.shape[-2:])
+    residuals = ((regular(a) @ x - b) ** 2).sum(-2)
+    values = np.linalg.svd(regular(a), compute_uv=False)
+    none = np.zeros(0, a.dtype)
+    return (x, residuals if driver == "gelsd" and a.shape[-2] > k else none,
+            np.full(a.shape[:-2], k), values if driver == "gelsd" else none)
+
+
+@composite(outputs=("solution", "residuals", "rank", "singular_values"), public=False, method=False,
+           dtypes=DTYPES, tolerance="product", prepare=lambda a, b: (regular(a), b),
+           samples=systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((3, 2), (3, 2), {
+               "driver": "gelsd"})),
+           reference=lstsq_reference,
+           errors=refused_matrices((RuntimeError, (3, 2), np.ones((2, 1))),
+                                   (RuntimeError, (3,), np.ones(3))))
+def linalg_lstsq(A: Tensor, B: Tensor, rcond=None, *, driver=None):
+    """The X that makes the sum of squares of A @ X - B smallest, and of these the least.
+
+    It is a named tuple (solution, residuals, rank, singular_values). Singular values up to rcond
+    times the largest, by default the step of the dtype times the larger size, count as 0. `driver`
+    is one of LAPACK's, by default "gelsy"; all compute by singular values here, and differ in what
+    is not empty: the rank except for "gels", residuals of full rank with M > N except for "gelsy",
+    the singular values for "gelsd" and "gelss". B is a vector, or a batch of these, where it has
+    the shape of A without the last dim.
+
+    Shapes: (*, M, N), (*, M, K) -> (*, N, K), with * broadcast; (*, M, N), (*, M) -> (*, N).
+    Raises: RuntimeError for shapes that do not fit, for other drivers, and for dtypes other than
+    float32 and float64.
+    """
+    require_matrices("linalg.lstsq", A)
+    require_one_dtype("linalg.lstsq", A, B)
+    driver = "gelsy" if driver is None else driver
+    if driver not in DRIVERS:
+        raise RuntimeError(f"linalg.lstsq: driver must be one of {DRIVERS}, got {driver!r}")
+    vector = is_vector(A, B)
+    if B.ndim == 0 or B.shape[-1 if vector else -2] != A.shape[-2]:
+        raise RuntimeError("linalg.lstsq: A and B must have equally many rows, got shapes "
+                           f"{tuple(A.shape)} and {tuple(B.shape)}")
+    sides = B.unsqueeze(-1) if vector else B
+    batch = broadcast_shapes("linalg.lstsq", A.shape[:-2], sides.shape[:-2])
+    a, sides = A.expand(batch + A.shape[-2:]), sides.expand(batch + sides.shape[-2:])
+    x = least_squares(a, sides, rcond)
+    none = A.new_zeros((0,))
+    rank = linalg_matrix_rank(A, rtol=rcond)
+    residuals = none
+    if driver != "gelsy" and A.shape[-2] > A.shape[-1] and (
+            values_behind(rank) == A.shape[-1]).all():
+        residuals = (a @ x - sides).square().sum(-2)
+    values = linalg_svdvals(A) if driver in ("gelsd", "gelss") else none
+    if vector:
+        x = x.squeeze(-1)
+    return LeastSquares(x, residuals, rank.new_zeros((0,)) if driver == "gels" else rank, values)

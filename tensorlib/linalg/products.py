@@ -1,0 +1,393 @@
+"""Products of several matrices, powers and exponentials, and products along one dim."""
+
+import math
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.shape import broadcast_shapes, wrap
+from tensorlib._core.base.storage import check_room
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg.checks import (
+    DTYPES, NOT_SQUARE, SQUARES, first, refused_matrices, regular, require_square, values_behind,
+    whole, with_keywords,
+)
+from tensorlib.linalg.inverses import linalg_inv, linalg_solve
+from tensorlib.ops.declare import Tensors, composite
+from tensorlib.ops.joining import stack
+from tensorlib.ops.linalg import matmul
+from tensorlib.ops.samples import given_pairs
+from tensorlib.ops.shaping import diagonal
+
+
+# ---- powers --------------------------------------------------------------------------------------
+
+def powers(rng):
+    """Matrices with exponents."""
+    for n in (3, 0, 1, 6, -1, -2):
+        yield (np.diag([1.0, 2.0]) + 0.3 * rng.uniform(-1, 1, (2, 2)), n), {}
+
+
+POWERS = {"dtypes": DTYPES, "tolerance": "product", "samples": powers,
+          "reference": lambda x, n: np.linalg.matrix_power(regular(x), n),
+          "prepare": first(regular)}
+NO_POWERS = refused_matrices((RuntimeError, (2, 3), 2), (RuntimeError, (3,), 2),
+                             (TypeError, (2, 2), 1.5))
+
+
+def power_of(name, A, n):
+    """The product of n matrices, by squares; of inverses where n is negative."""
+    n = whole(name, "n", n)
+    require_square(name, A)
+    if n < 0:
+        A, n = linalg_inv(A), -n
+    if n == 0:
+        return identity_like(A)
+    result = None
+    while n:
+        if n & 1:
+            result = A if result is None else result @ A
+        n >>= 1
+        A = A @ A if n else A
+    return result.clone() if result is A else result
+
+
+def identity_like(A):
+    """Identity matrices of the shape of A."""
+    return from_numpy(np.eye(A.shape[-1])).to(A.dtype).expand(A.shape).clone()
+
+
+@composite(public=False, method=False, out=True, errors=NO_POWERS, **POWERS)
+def linalg_matrix_power(A: Tensor, n: int):
+    """The product of n equal square matrices, of their inverses where n is negative.
+
+    Shapes: (*, N, N) -> (*, N, N).
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64, LinAlgError for singular ones with a negative n, TypeError.
+    """
+    return power_of("linalg.matrix_power", A, n)
+
+
+@composite(out=True, errors=NO_POWERS, **POWERS)
+def matrix_power(input, n: int):
+    """The product of n equal square matrices: see `linalg.matrix_power`."""
+    return power_of("matrix_power", input, n)
+
+
+# ---- exponential ---------------------------------------------------------------------------------
+
+# Coefficients of the diagonal approximant of order 13, and the norm up to which it is exact in
+# float64.
+PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
+        10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
+LARGEST = 5.371920351148152
+
+
+def exponential(name, A):
+    """exp of matrices: of a part that is small enough, then squared."""
+    require_square(name, A)
+    if A.numel() == 0:
+        return A.clone()
+    sums = np.abs(values_behind(A)).sum(-2)
+    largest = float(sums[np.isfinite(sums)].max(initial=0))
+    squarings = max(0, math.ceil(math.log2(largest / LARGEST))) if largest > LARGEST else 0
+    A = A * 2.0 ** -squarings
+    eye = from_numpy(np.eye(A.shape[-1])).to(A.dtype)
+    a2 = A @ A
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    b = [float(x) for x in PADE]
+    odd = A @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2)
+               + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye)
+    even = (a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2)
+            + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye)
+    out = linalg_solve(even - odd, even + odd)
+    for _ in range(squarings):
+        out = out @ out
+    return out
+
+
+def series(x):
+    """The reference of `linalg_matrix_exp`: the power series of a 64th, squared six times."""
+    part, out = x / 64, np.broadcast_to(np.eye(x.shape[-1]), x.shape)
+    term = out
+    for k in range(1, 25):
+        term = term @ part / k
+        out = out + term
+    for _ in range(6):
+        out = out @ out
+    return out
+
+
+@composite(public=False, method=False, dtypes=DTYPES, tolerance="product", samples=SQUARES,
+           errors=NOT_SQUARE, reference=series)
+def linalg_matrix_exp(A: Tensor):
+    """The exponential of square matrices: 1 + A + A @ A / 2 + ...
+
+    Shapes: (*, N, N) -> (*, N, N).
+    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
+    float64.
+    Source: Higham, "The Scaling and Squaring Method for the Matrix Exponential Revisited", SIAM
+    Journal on Matrix Analysis and Applications 26(4), 2005.
+
+    >>> tensorlib.linalg.matrix_exp(tensorlib.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return exponential("linalg.matrix_exp", A)
+
+
+@composite(dtypes=DTYPES, tolerance="product", samples=SQUARES, errors=NOT_SQUARE, reference=series)
+def matrix_exp(input):
+    """The exponential of square matrices: see `linalg.matrix_exp`."""
+    return exponential("matrix_exp", input)
+
+
+# ---- chains --------------------------------------------------------------------------------------
+
+def chains(*cases):
+    """Sequences of matrices of the shapes given."""
+    def generate(rng):
+        for shapes in cases:
+            yield (tuple(rng.uniform(-1, 1, shape) for shape in shapes),), {}
+    return generate
+
+
+def refused_chains(*cases):
+    """Error samples: sequences of matrices that have no product."""
+    def generate():
+        for shapes in cases:
+            yield (tuple(np.ones(shape) for shape in shapes),), {}, RuntimeError
+    return generate
+
+
+def splits(sizes):
+    """Where to cut each run of a chain, such that it takes the fewest multiplications.
+
+    Source: Cormen and others, "Introduction to Algorithms", 15.2.
+    """
+    n = len(sizes) - 1
+    costs, cuts = [[0] * n for _ in range(n)], {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            costs[i][j], cuts[i, j] = min(
+                (costs[i][k] + costs[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j))
+    return cuts
+
+
+def chain(name, tensors):
+    """The product of a chain of matrices; the first and last may be vectors."""
+    tensors = tuple(tensors)
+    if len(tensors) < 2:
+        raise RuntimeError(f"{name}: expected at least 2 tensors but got {len(tensors)}")
+    for i, x in enumerate(tensors):
+        if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(tensors) - 1)):
+            raise RuntimeError(f"{name}: tensor {i} must have 2 dims"
+                               + (" (or 1)" if i in (0, len(tensors) - 1) else "")
+                               + f", got {x.ndim}")
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    held = list(tensors)
+    held[0] = held[0].unsqueeze(0) if row else held[0]
+    held[-1] = held[-1].unsqueeze(1) if column else held[-1]
+    for i, (x, y) in enumerate(zip(held, held[1:])):
+        if x.shape[1] != y.shape[0]:
+            raise RuntimeError(f"{name}: tensors {i} and {i + 1} with shapes "
+                               f"{tuple(tensors[i].shape)} and {tuple(tensors[i + 1].shape)} "
+                               "cannot be multiplied")
+    cuts = splits([held[0].shape[0], *(x.shape[1] for x in held)])
+
+    def run(i, j):
+        return held[i] if i == j else matmul(run(i, cuts[i, j]), run(cuts[i, j] + 1, j))
+    out = run(0, len(held) - 1)
+    out = out.squeeze(0) if row else out
+    return out.squeeze(-1) if column else out
+
+
+@composite(public=False, method=False, out=True, takes="integer floating", tolerance="product",
+           reference=lambda *xs: np.linalg.multi_dot(xs),
+           samples=chains(((2, 3), (3, 4), (4, 2)), ((3,), (3, 2), (2,)), ((2, 3), (3, 2))),
+           errors=refused_chains(((2, 3),), ((2, 3), (2, 3)), ((2, 2, 2), (2, 2))))
+def linalg_multi_dot(tensors: Tensors):
+    """The product of a chain of matrices, in the order that takes the fewest multiplications.
+
+    The first may be a vector, as a row, and the last, as a column.
+
+    Shapes: (M, *), ..., (*, N) -> (M, N).
+    Raises: RuntimeError for less than two tensors and for shapes that cannot be multiplied.
+    """
+    return chain("linalg.multi_dot", tensors)
+
+
+@composite(tensors=("matrices",), method=False, takes="integer floating", tolerance="product",
+           reference=lambda *xs: np.linalg.multi_dot(xs) if len(xs) > 1 else xs[0],
+           samples=chains(((2, 3), (3, 4), (4, 2)), ((2, 3),)),
+           errors=refused_chains(((2, 3), (2, 3)), ((3,), (3, 2))))
+def chain_matmul(*matrices: Tensors):
+    """The product of a chain of matrices: `linalg.multi_dot` of its arguments."""
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    for x in matrices:
+        if x.ndim != 2:
+            raise RuntimeError(f"chain_matmul: expected matrices, got {x.ndim} dims")
+    return chain("chain_matmul", matrices) if len(matrices) != 1 else matrices[0].clone()
+
+
+# ---- along a dim ---------------------------------------------------------------------------------
+
+def cross_of(name, x, y, dim):
+    """The cross product along a dim of size 3."""
+    if x.ndim != y.ndim:
+        raise RuntimeError(f"{name}: inputs must have the same number of dimensions, got {x.ndim} "
+                           f"and {y.ndim}")
+    dim = wrap(name, dim, x.ndim)
+    if x.ndim == 0 or x.shape[dim] != 3 or y.shape[dim] != 3:
+        raise RuntimeError(f"{name}: inputs dimension {dim} must have length 3, got shapes "
+                           f"{tuple(x.shape)} and {tuple(y.shape)}")
+    (a, b, c), (d, e, f) = x.unbind(dim), y.unbind(dim)
+    return stack([b * f - c * e, c * d - a * f, a * e - b * d],
+                 dim if dim < max(x.ndim, y.ndim) else -1)
+
+
+def crossed(x, y, dim=-1):
+    """The reference of `linalg_cross`."""
+    return np.cross(*np.broadcast_arrays(x, y), axis=dim)
+
+
+CROSSES = {"takes": "integer floating", "tolerance": "product", "reference": crossed}
+
+
+@composite(public=False, method=False, out=True, **CROSSES,
+           samples=with_keywords(((3,), (3,)), ((2, 3), (1, 3)), ((3, 2), (3, 2), {"dim": 0}),
+                                 ((0, 3), (0, 3))),
+           errors=refused_matrices((RuntimeError, (2, 3), np.ones(3)),
+                                   (RuntimeError, (2, 2), np.ones((2, 2)))))
+def linalg_cross(input, other: Tensor, *, dim=-1):
+    """The cross product of vectors of three elements, which lie in `dim`.
+
+    Shapes: (*, 3, *), (*, 3, *) -> (*, 3, *), with * broadcast.
+    Raises: RuntimeError for other sizes, and for numbers of dims that differ; IndexError.
+
+    >>> tensorlib.linalg.cross(tensorlib.tensor([1., 0., 0.]), tensorlib.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    return cross_of("linalg.cross", input, other, dim)
+
+
+@composite(out=True, **CROSSES, samples=given_pairs(((3,), (3,)), ((3, 2), (3, 2), 0)))
+def cross(input, other: Tensor, dim=None):
+    """The cross product along `dim`, by default the first dim of size 3: see `linalg.cross`."""
+    if dim is None:
+        sizes = broadcast_shapes("cross", input.shape, other.shape)
+        if 3 not in sizes:
+            raise RuntimeError(f"cross: no dimension of size 3 in input, got {tuple(sizes)}")
+        dim = sizes.index(3)
+    return cross_of("cross", input, other, dim)
+
+
+@composite(public=False, method=False, out=True, takes="floating", tolerance="product",
+           samples=with_keywords(((3,), (3,)), ((2, 3), (3,)), ((3, 2), (3, 2), {"dim": 0})),
+           reference=lambda x, y, dim=-1: (x * y).sum(dim))
+def linalg_vecdot(x: Tensor, y: Tensor, *, dim=-1):
+    """The sums over a dim of the products of two tensors.
+
+    Shapes: (*, N, *), (*, N, *) -> (*, *), with * broadcast. Raises: RuntimeError, IndexError.
+    """
+    return (x * y).sum(dim)
+
+
+@composite(public=False, method=False,
+           samples=with_keywords(((3, 3),), ((2, 3, 4), {"offset": 1, "dim1": 0, "dim2": 2})),
+           reference=lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2))
+def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonals of matrices, a view: `diagonal` of the last two dims."""
+    return diagonal(A, offset, dim1, dim2)
+
+
+@composite(public=False, method=False,
+           samples=with_keywords(((3,),), ((2, 3),), ((2,), {"N": 4}), ((2,), {"N": 1})),
+           takes="floating", tolerance="product",
+           errors=refused_matrices((RuntimeError, ()), (RuntimeError, (3,), {"N": 0}),
+                                   (TypeError, (3,), {"N": 1.5})),
+           reference=lambda x, N=None: x[..., None] ** np.arange(x.shape[-1] if N is None else N))
+def linalg_vander(x: Tensor, *, N=None):
+    """Powers of the elements from 0 to N - 1, by default as many as there are elements.
+
+    Shapes: (*, M) -> (*, M, N).
+    Raises: RuntimeError for no dims and for an N below 1, TypeError.
+
+    >>> tensorlib.linalg.vander(tensorlib.tensor([2., 3.]))
+    tensor([[1., 2.],
+            [1., 3.]])
+    """
+    if x.ndim == 0:
+        raise RuntimeError("linalg.vander: expected at least one dim, got 0")
+    n = x.shape[-1] if N is None else whole("linalg.vander", "N", N)
+    if n < 1 and N is not None:
+        raise RuntimeError(f"linalg.vander: N must be at least 1, got {N}")
+    check_room("linalg.vander", x.numel(), n * x.itemsize)
+    columns = [x.new_ones(x.shape)]
+    for _ in range(n - 1):
+        columns.append(columns[-1] * x)
+    return stack(columns[:n], -1) if n else x.new_zeros(tuple(x.shape) + (0,))
+
+
+# ---- tensors as matrices -------------------------------------------------------------------------
+
+def tensor_cases(*cases):
+    """Tensors that are regular matrices when their dims are joined, then keywords."""
+    def generate(rng):
+        for rows, columns, *rest in cases:
+            n = math.prod(rows)
+            yield (regular(rng.uniform(-1, 1, (n, n))).reshape(rows + columns), *rest), {}
+    return generate
+
+
+def regular_map(x):
+    """A tensor that is a regular matrix when its dims are joined, for arrays and Tensors."""
+    n = math.isqrt(math.prod(x.shape))
+    added = 3 * np.eye(n).reshape(x.shape)
+    return x + (added if isinstance(x, np.ndarray) else x.new_tensor(added))
+
+
+@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+           samples=tensor_cases(((2,), (2, 1), 1), ((2, 2), (4,)), ((2, 1), (2,))),
+           reference=lambda x, ind=2: np.linalg.tensorinv(regular_map(x), ind),
+           prepare=first(regular_map),
+           errors=refused_matrices((RuntimeError, (2, 3), 1), (RuntimeError, (2, 2), 0)))
+def linalg_tensorinv(A: Tensor, ind=2):
+    """The inverse of a tensor as a map: of the matrix that its first `ind` dims, joined, and the
+    others make.
+
+    Shapes: (*rows, *columns) -> (*columns, *rows), where both have equally many elements.
+    Raises: RuntimeError for other shapes and for an `ind` below 1, LinAlgError if it has none.
+    """
+    ind = whole("linalg.tensorinv", "ind", ind)
+    rows, columns = A.shape[:max(ind, 0)], A.shape[max(ind, 0):]
+    if ind < 1 or math.prod(rows) != math.prod(columns):
+        raise RuntimeError("linalg.tensorinv: expected an ind of at least 1 and as many elements "
+                           f"before as after it, got {ind} and shape {tuple(A.shape)}")
+    n = math.prod(rows)
+    return linalg_inv(A.reshape(n, n)).reshape(tuple(columns) + tuple(rows))
+
+
+@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+           samples=lambda rng: (((x, rng.uniform(-1, 1, (2, 1))), {}) for (x,), _ in tensor_cases(
+               ((2, 1), (2,)))(rng)),
+           reference=lambda a, b: np.linalg.tensorsolve(regular_map(a), b),
+           prepare=first(regular_map),
+           errors=refused_matrices((RuntimeError, (2, 3), np.ones(2))))
+def linalg_tensorsolve(A: Tensor, B: Tensor, dims=None):
+    """The X of tensordot(A, X, X.ndim) = B. dims: those of A to move to the end first.
+
+    Shapes: (*B, *X), (*B) -> (*X), where both have equally many elements.
+    Raises: RuntimeError for other shapes, LinAlgError where there is no single solution.
+    """
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.ndim - len(tuple(dims)), A.ndim)))
+    rest, n = A.shape[B.ndim:], B.numel()
+    if math.prod(rest) != n or A.numel() != n * n:
+        raise RuntimeError("linalg.tensorsolve: expected A of shape (*B, *X) with as many elements "
+                           f"in B as in X, got {tuple(A.shape)} and {tuple(B.shape)}")
+    return linalg_solve(A.reshape(n, n), B.reshape(n)).reshape(tuple(rest))
