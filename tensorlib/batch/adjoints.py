@@ -47,6 +47,22 @@ def spread_back(op, level, tensors, attributes):
     return back if shape else back.reshape((level.size,))
 
 
+@rule("slices_taken")
+def slices_taken(op, level, tensors, attributes):
+    """The slices of each example at positions that they share."""
+    return op.function(tensors[0].value, attributes["dim"] + 1, attributes["index"])
+
+
+@rule("scattered")
+def written(op, level, tensors, attributes):
+    """The elements of each example at positions that they share."""
+    x, src = (batch_of(y, level) for y in tensors)
+    index = batch_of(attributes["index"], level)
+    x, src, index = (y if y.ndim > 1 else y.reshape((level.size, 1)) for y in (x, src, index))
+    out = op.function(x, src, attributes["dim"] + 1, index, attributes["adds"])
+    return out.reshape((level.size, *tensors[0].shape))
+
+
 @rule("copy")
 def copied(op, level, tensors, attributes):
     """The source in the layout and dtype of the first, example by example."""

@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import broadcast_shapes, wrap
+from tensorlib._core.index.gather import positions
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.comparison import where
@@ -292,9 +293,10 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     refuse_bools("scatter_reduce", input, RuntimeError)
     if any(map(stands_in, (input, index, src))):
         return in_batch("scatter_reduce", (input, dim, index, src, reduce, include_self))
-    _, src = elements_at("scatter_reduce", input, dim, index, src)      # raises
-    index, dim = index if index.ndim else index.reshape(1), wrap("scatter_reduce", dim, input.ndim)
-    base = input if input.ndim else input.reshape(1)
+    src = elements_at("scatter_reduce", input, dim, index, src)
+    src = src if src.ndim else src.reshape(1)
+    dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
+    index = positions("scatter_reduce", base, dim, index if index.ndim else index.reshape(1))
     if not include_self:
         kind = "float32" if input.is_floating_point() else input.dtype.name
         first = neutral(np.dtype(kind), reduce)

@@ -7,7 +7,10 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.creation import filling
 from tensorlib._core.create.ranges import arange
-from tensorlib._core.index.gather import add_along, check_positions, positions, take_along
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.gather import (
+    add_along, check_positions, positions, take_along, take_slices,
+)
 from tensorlib._core.index.keys import parse, put, take
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
@@ -244,11 +247,29 @@ def index_select(input: Tensor, dim, index: Tensor):
     dim, index = wrap("index_select", dim, ndim), vector("index_select", index)
     if ndim == 0 and index.numel() != 1:
         raise RuntimeError(f"index_select: a 0-d tensor takes one position, got {index.numel()}")
+    if not (stands_in(input) or stands_in(index)):
+        if input.requires_grad and is_grad_enabled():
+            index = index.clone()                # which nobody else can write to
+        taken = slices_taken(input, dim, index)
+        return taken if ndim else taken.reshape(())
     try:
         return (input[(WHOLE,) * dim + (index,)] if ndim else
                 input.reshape(1)[index].reshape(()))
     except IndexError as error:
         raise IndexError(f"index_select: {str(error).removeprefix('getitem: ')}") from None
+
+
+@op(linear=True, public=False, method=False, kernel=take_slices,
+    reference=lambda x, dim, index: np.take(x, index, dim),
+    samples=given(((2, 3), 1, np.array([2, 0, 2])), ((4, 2), 0, np.array([-1, 0]))))
+def slices_taken(input: Tensor, dim, index):
+    """The slices of `input` at the positions of a vector along `dim`: see `index_select`."""
+
+
+@slices_taken.vjp("input")
+def slices_taken_vjp(g, input_shape, dim, index):
+    back = g.new_zeros(input_shape or (1,)).index_add(dim, index, g)
+    return back if input_shape else back.reshape(())
 
 
 def vector(name, index):

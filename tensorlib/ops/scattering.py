@@ -5,11 +5,13 @@ import numpy as np
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.gather import written_along
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import composite
-from tensorlib.ops.indexing import along, fill_value, put_index, parsed, spread_index, vector
-from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.indexing import fill_value, gather, parsed, put_index, spread_index, vector
+from tensorlib.ops.samples import given, given_pairs, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
 
@@ -157,8 +159,12 @@ def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
         return in_batch("index_add", (input, dim, index, source * alpha if alpha != 1 else source))
     key, shape = slices_at("index_add", input, dim, index)
     source = checked_source("index_add", input, shape, source)
-    added = spread_index(source, input.shape or (1,), key).reshape(input.shape)
-    return input.add(added, alpha=alpha)
+    if alpha != 1:
+        added = spread_index(source, input.shape or (1,), key).reshape(input.shape)
+        return input.add(added, alpha=alpha)
+    dim, sizes = wrap("index_add", dim, input.ndim), [1] * max(input.ndim, 1)
+    sizes[dim] = index.numel()
+    return written_at("index_add", input, dim, index.reshape(sizes).expand(shape), source, True)
 
 
 @composite(tensors=("input", "index"), inplace=True,
@@ -192,25 +198,61 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
 # ---- elements along a dim ------------------------------------------------------------------------
 
 def elements_at(name, input, dim, index, src):
-    """The parsed key of `index` along a dim, and the part of `src` (or a number) that goes there.
+    """`src` as the elements, or the number, that go to the positions of `index` along a dim.
 
-    Raises: RuntimeError, IndexError.
+    Raises: RuntimeError.
     """
-    dim = wrap(name, dim, input.ndim)
-    places = index if index.ndim else index.reshape(1)
-    x = input if input.ndim else input.reshape(1)
     if not isinstance(src, Tensor):
-        src = fill_value(name, src, input)
-    elif src.dtype != input.dtype:
+        return fill_value(name, src, input)
+    if src.dtype != input.dtype:
         raise RuntimeError(f"{name}: expected self.dtype to be equal to src.dtype, got "
                            f"{input.dtype} and {src.dtype}")
-    else:
-        src = src if src.ndim else src.reshape(1)
-        if src.ndim != places.ndim or any(n > m for n, m in zip(places.shape, src.shape)):
-            raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
-                               f"{list(src.shape)}")
-        src = src[tuple(slice(n) for n in places.shape)]
-    return parsed(name, x, along(name, dim, places, x.shape)), src
+    sizes, most = index.shape or (1,), src.shape or (1,)
+    if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
+        raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
+                           f"{list(src.shape)}")
+    if src.shape == index.shape:
+        return src
+    return src.reshape(most)[tuple(slice(n) for n in sizes)].reshape(index.shape)
+
+
+def written_at(name, input, dim, index, src, adds):
+    """A copy of `input` with `src` put, or added, at positions that are checked here."""
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    if is_grad_enabled() and (input.requires_grad or src.requires_grad):
+        index = index.clone()                    # which nobody else can write to
+    try:
+        return scattered(input, src.expand(index.shape), dim, index, adds)
+    except (IndexError, RuntimeError) as error:
+        error.args = (str(error).replace("scatter:", f"{name}:", 1),)
+        raise
+
+
+@op(linear=True, public=False, method=False, tolerance="reduction",
+    reference=lambda x, src, dim, index, adds: (added_elements if adds else put_elements)(
+        x, dim, index, src),
+    samples=given_pairs(((3, 4), (2, 3), 0, MEETING, True), ((3, 4), (2, 3), 0, MEETING, False),
+                        ((2, 3), (2, 3), 1, ROWS, False)))
+def scattered(input: Tensor, src: Tensor, dim, index, adds):
+    """`input` with the elements of `src` put, or added, at positions along a dim: see `scatter`."""
+    return written_along(input, src, dim, index, adds)
+
+
+@scattered.vjp("input")
+def scattered_vjp_input(g, src_shape, dim, index, adds):
+    """What was written over has no part in the result."""
+    return g if adds else scattered(g, g.new_zeros(src_shape), dim, index, False)
+
+
+@scattered.vjp("src")
+def scattered_vjp_src(g, input_shape, dim, index, adds):
+    """Each value's gradient is that of its place; of several put at one place the last has it."""
+    picked = gather(g, dim, index)
+    if adds:
+        return picked
+    order = arange(index.numel()).reshape(index.shape)
+    last = scattered(order.new_zeros(input_shape), order, dim, index, False)
+    return picked.where(gather(last, dim, index) == order, 0.0)
 
 
 @composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,
@@ -237,8 +279,7 @@ def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=N
         return combined(input, dim, index, src, reduce)
     if any(map(stands_in, (input, index, src))):
         return in_batch("scatter", (input, dim, index, src))
-    key, src = elements_at("scatter", input, dim, index, src)
-    return put_at(input, key, src)
+    return written_at("scatter", input, dim, index, src, False)
 
 
 def combined(input, dim, index, src, reduce):
@@ -252,7 +293,7 @@ def combined(input, dim, index, src, reduce):
     if any(map(stands_in, (input, index, src))) or (
             is_grad_enabled() and (input.requires_grad or src.requires_grad)):
         raise RuntimeError("scatter: reduce='multiply' has no gradient and no batching rule")
-    checked, _ = elements_at("scatter", input, dim, index, src)          # raises
+    scatter(input, dim, index, src)                                      # raises
     wide = (lambda x: x.float()) if input.dtype.name == "bfloat16" else (lambda x: x)
     base, key, source = at_elements(
         wide(input).numpy(), dim, index.numpy(), wide(src).numpy())
@@ -273,5 +314,4 @@ def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
     """
     if any(map(stands_in, (input, index, src))):
         return in_batch("scatter_add", (input, dim, index, src))
-    key, src = elements_at("scatter_add", input, dim, index, src)
-    return input + spread_index(src, input.shape or (1,), key).reshape(input.shape)
+    return written_at("scatter_add", input, dim, index, src, True)
