@@ -37,7 +37,8 @@ REFERENCES = {
 }
 ROOT = mpmath.sqrt(2)
 SLOW_REFERENCES = {
-    "erf": mpmath.erf, "erfc": mpmath.erfc, "erfinv": mpmath.erfinv,
+    "erf": mpmath.erf, "erfc": mpmath.erfc,
+    "erfinv": lambda x: mpmath.erfinv(x) if abs(x) <= 1 else mpmath.nan,
     "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
     "ndtr": lambda x: mpmath.erfc(-x / ROOT) / 2,
     "log_ndtr": lambda x: mpmath.log1p(-mpmath.erfc(x / ROOT) / 2) if x > 0 else (

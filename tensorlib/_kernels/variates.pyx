@@ -1,0 +1,220 @@
+"""Random numbers whose distribution has parameters for each element: by rejection or inversion.
+
+A row of `table()` is (kind, input dtypes, output dtype, address), with the signatures
+
+    void one(uint64_t seed, uint64_t offset, const double* a, double* y, begin, end)
+    void two(uint64_t seed, uint64_t offset, const double* a, const double* b, double* y, begin,
+             end)
+
+They write y[begin:end]; element i takes as many words as it needs from counters of its own, so that
+it is the same whatever part is filled by whom. `gamma` and `log_gamma` give gamma numbers of shape
+a > 0 and scale 1, and their logarithms; `poisson` those of rate a >= 0; `binomial` how many of a
+trials of chance b succeed.
+
+Sources: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011);
+Marsaglia & Tsang, A Simple Method for Generating Gamma Variables (ACM TOMS 26, 2000); Hoermann, The
+Transformed Rejection Method for Generating Poisson Random Variables (Insurance: Mathematics and
+Economics 12, 1993) and The Generation of Binomial Random Variates (Journal of Statistical
+Computation and Simulation 46, 1993).
+"""
+
+from libc.math cimport floor
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from tensorlib._kernels.vecmath cimport magnitude, sqrt
+from tensorlib._kernels.vecmath_exp cimport exp
+from tensorlib._kernels.vecmath_gamma cimport lgamma_positive
+from tensorlib._kernels.vecmath_log cimport log, log1p
+from tensorlib._kernels.vecmath_trig cimport cos
+
+cdef enum:
+    ROUNDS = 10
+    ATTEMPTS = 10000         # each of which succeeds more often than not
+
+cdef struct Stream:
+    uint64_t seed, offset, element
+    uint32_t block           # the next one
+    double left              # a number not yet used, or -1
+
+
+cdef inline double uniform(Stream* stream) noexcept nogil:
+    """A number in (0, 1), of 53 bits and one half; two come from each block."""
+    cdef uint32_t a = <uint32_t>stream.element
+    cdef uint32_t b = <uint32_t>(stream.element >> 32) ^ (stream.block << 12)
+    cdef uint32_t c = <uint32_t>stream.offset, d = <uint32_t>(stream.offset >> 32)
+    cdef uint32_t key0 = <uint32_t>stream.seed, key1 = <uint32_t>(stream.seed >> 32)
+    cdef uint64_t p, q
+    cdef double found = stream.left
+    cdef int r
+    if found >= 0:
+        stream.left = -1
+        return found
+    stream.block += 1
+    for r in range(ROUNDS):
+        p = <uint64_t>a * <uint64_t>0xD2511F53
+        q = <uint64_t>c * <uint64_t>0xCD9E8D57
+        a = <uint32_t>(q >> 32) ^ b ^ key0
+        b = <uint32_t>q
+        c = <uint32_t>(p >> 32) ^ d ^ key1
+        d = <uint32_t>p
+        key0 += <uint32_t>0x9E3779B9
+        key1 += <uint32_t>0xBB67AE85
+    stream.left = unit(<uint64_t>c << 32 | d)
+    return unit(<uint64_t>a << 32 | b)
+
+
+cdef inline double unit(uint64_t bits) noexcept nogil:
+    return (<double>(<int64_t>(bits >> 12)) + 0.5) * (1.0 / 4503599627370496.0)
+
+
+cdef inline double gamma_parts(double a, Stream* stream, double* boost) noexcept nogil:
+    """g and boost: the gamma number is g * exp(boost)"""
+    cdef double d, c, x, v, u
+    cdef int i
+    boost[0] = 0.0
+    if a < 1.0:                              # gamma(a) = gamma(a + 1) * u**(1 / a)
+        boost[0] = log(uniform(stream)) / a
+        a = a + 1.0
+    d = a - 0.3333333333333333
+    c = 1.0 / (3.0 * sqrt(d))
+    for i in range(ATTEMPTS):
+        x = sqrt(-2.0 * log(uniform(stream))) * cos(6.283185307179586 * uniform(stream))
+        v = 1.0 + c * x
+        if v <= 0:
+            continue
+        v = v * v * v
+        u = uniform(stream)
+        if log(u) < 0.5 * x * x + d - d * v + d * log(v):
+            return d * v
+    return d
+
+
+cdef inline double gamma_number(double a, Stream* stream) noexcept nogil:
+    cdef double boost, g = gamma_parts(a, stream, &boost)
+    return g * exp(boost)
+
+
+cdef inline double log_gamma_number(double a, Stream* stream) noexcept nogil:
+    cdef double boost, g = gamma_parts(a, stream, &boost)
+    return log(g) + boost
+
+
+cdef inline double poisson_number(double rate, Stream* stream) noexcept nogil:
+    cdef double u, v, b, a, invalpha, vr, us, k, chance, logarithm
+    cdef int i
+    if not rate > 0:
+        return 0.0 if rate == 0 else rate
+    if rate < 12.0:                          # the first number at which the sum of chances is u
+        u, k, chance = uniform(stream), 0.0, exp(-rate)
+        while u > chance and k < 1000.0:
+            u -= chance
+            k += 1.0
+            chance *= rate / k
+        return k
+    logarithm = log(rate)
+    b = 0.931 + 2.53 * sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    invalpha = 1.1239 + 1.1328 / (b - 3.4)
+    vr = 0.9277 - 3.6224 / (b - 2.0)
+    for i in range(ATTEMPTS):
+        u, v = uniform(stream) - 0.5, uniform(stream)
+        us = 0.5 - magnitude(u)
+        k = floor((2.0 * a / us + b) * u + rate + 0.43)
+        if us >= 0.07 and v <= vr:
+            return k
+        if k < 0 or (us < 0.013 and v > us):
+            continue
+        if log(v * invalpha / (a / (us * us) + b)) <= (
+                k * logarithm - rate - lgamma_positive(k + 1.0)):
+            return k
+    return floor(rate)
+
+
+cdef inline double few_successes(double n, double p, Stream* stream) noexcept nogil:
+    """By inversion, for n * p < 10 and p <= 0.5"""
+    cdef double u = uniform(stream), k = 0.0, chance = exp(n * log1p(-p)), odds = p / (1.0 - p)
+    while u > chance and k < n and k < 1000.0:
+        u -= chance
+        k += 1.0
+        chance *= odds * (n - k + 1.0) / k
+    return k
+
+
+cdef inline double many_successes(double n, double p, Stream* stream) noexcept nogil:
+    """By rejection, for n * p >= 10 and p <= 0.5"""
+    cdef double spread = sqrt(n * p * (1.0 - p)), b = 1.15 + 2.53 * spread, u, v, us, k
+    cdef double a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5, vr = 0.92 - 4.2 / b
+    cdef double alpha = (2.83 + 5.1 / b) * spread, m = floor((n + 1.0) * p)
+    cdef double odds = log(p / (1.0 - p)), top = lgamma_positive(m + 1.0)
+    cdef int i
+    top += lgamma_positive(n - m + 1.0)
+    for i in range(ATTEMPTS):
+        u, v = uniform(stream) - 0.5, uniform(stream)
+        us = 0.5 - magnitude(u)
+        k = floor((2.0 * a / us + b) * u + c)
+        if us >= 0.07 and v <= vr:
+            return k
+        if k < 0 or k > n:
+            continue
+        if log(v * alpha / (a / (us * us) + b)) <= (
+                top - lgamma_positive(k + 1.0) - lgamma_positive(n - k + 1.0) + (k - m) * odds):
+            return k
+    return m
+
+
+cdef inline double binomial_number(double n, double p, Stream* stream) noexcept nogil:
+    cdef double less = 1.0 - p if p > 0.5 else p, k
+    if not (n >= 0 and p >= 0 and p <= 1.0):
+        return n * p                         # NaN
+    k = few_successes(n, less, stream) if n * less < 10.0 else many_successes(n, less, stream)
+    return n - k if p > 0.5 else k
+
+
+cdef inline Stream stream_of(uint64_t seed, uint64_t offset, Py_ssize_t i) noexcept nogil:
+    cdef Stream stream
+    stream.seed, stream.offset, stream.element = seed, offset, <uint64_t>i
+    stream.block, stream.left = 0, -1
+    return stream
+
+
+cdef void gamma_run(uint64_t seed, uint64_t offset, const double* a, double* y, Py_ssize_t begin,
+                    Py_ssize_t end) noexcept nogil:
+    cdef Stream stream
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        stream = stream_of(seed, offset, i)
+        y[i] = gamma_number(a[i], &stream)
+
+
+cdef void log_gamma_run(uint64_t seed, uint64_t offset, const double* a, double* y,
+                        Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Stream stream
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        stream = stream_of(seed, offset, i)
+        y[i] = log_gamma_number(a[i], &stream)
+
+
+cdef void poisson_run(uint64_t seed, uint64_t offset, const double* a, double* y, Py_ssize_t begin,
+                      Py_ssize_t end) noexcept nogil:
+    cdef Stream stream
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        stream = stream_of(seed, offset, i)
+        y[i] = poisson_number(a[i], &stream)
+
+
+cdef void binomial_run(uint64_t seed, uint64_t offset, const double* a, const double* b, double* y,
+                       Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Stream stream
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        stream = stream_of(seed, offset, i)
+        y[i] = binomial_number(a[i], b[i], &stream)
+
+
+def table():
+    one = [("gamma", <size_t>&gamma_run), ("log_gamma", <size_t>&log_gamma_run),
+           ("poisson", <size_t>&poisson_run)]
+    return [(kind, ("float64",), "float64", address) for kind, address in one] + [
+        ("binomial", ("float64", "float64"), "float64", <size_t>&binomial_run)]
