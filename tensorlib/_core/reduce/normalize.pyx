@@ -200,7 +200,8 @@ def affine_norm(Tensor input, Tensor weight, Tensor bias, double eps, bint cente
         work.mean, work.var = mean.data_pointer, var.data_pointer
     if out.numel_ == 0:
         return cast(out, input.type)
-    work.x, work.w, work.b, work.y = x.data_pointer, w.data_pointer, b.data_pointer, out.data_pointer
+    work.x, work.w = x.data_pointer, w.data_pointer
+    work.b, work.y = b.data_pointer, out.data_pointer
     run(&work, work.sizes.channels if channels else work.rows, channels, x.numel_)
     return cast(out, input.type)
 
@@ -215,7 +216,8 @@ def norm_backward(Tensor grad, Tensor input, Tensor weight, double eps, bint cen
     check_alike("norm_backward", grad, input)
     if out.numel_ == 0:
         return cast(out, input.type)
-    work.g, work.x, work.w, work.y = g.data_pointer, x.data_pointer, w.data_pointer, out.data_pointer
+    work.g, work.x = g.data_pointer, x.data_pointer
+    work.w, work.y = w.data_pointer, out.data_pointer
     run(&work, work.sizes.channels if channels else work.rows, channels, x.numel_)
     return cast(out, input.type)
 
