@@ -179,8 +179,7 @@ def test_losses_of_probabilities():
     check(lambda F, p, t: F.binary_cross_entropy(p, t), certain, certain[::-1].copy(),
           differentiable=False)
     check(lambda F, x, t, w: F.binary_cross_entropy_with_logits(
-              x, t, w.detach(), pos_weight=w.detach() * 2),
-          real(3, 4), t, w)
+        x, t, w.detach(), pos_weight=w.detach() * 2), real(3, 4), t, w)
     check(lambda F, x, t: F.kl_div(x, t, reduction="batchmean"), real(3, 4), t)
     check(lambda F, x, t: F.kl_div(x, t, reduction="none"), real(3), np.array([0.0, 0.5, 1.0]),
           differentiable=False)
@@ -317,3 +316,48 @@ def test_losses_of_margins(reduction):
           real(4, low=0.5))
     check(lambda F, a, t: F.multilabel_margin_loss(a, t, **how), a,
           np.array([[1, 3, -1, 0], [2, -1, 0, 0], [-1, 0, 0, 0]]))
+
+
+# ---- groups, tables, sequences -------------------------------------------------------------------
+
+def test_norms_of_groups():
+    for shape in ((2, 4), (2, 4, 3), (2, 4, 3, 2)):
+        check(lambda F, x, w, b: F.group_norm(x, 2, w, b), real(*shape), real(4), real(4, seed=1))
+    check(lambda F, x: F.group_norm(x, 4, eps=0.1), real(2, 4, 5))
+    check(lambda F, x, w, b: F.instance_norm(x, None, None, w, b), real(2, 4, 3), real(4), real(4))
+    for size in (1, 2, 5):
+        check(lambda F, x, n=size: F.local_response_norm(x, n, 0.3), real(2, 4, 3, 2))
+
+    def moved(F, x, mean, var):
+        mean, var = mean * 1, var * 1
+        return F.instance_norm(x, mean, var, use_input_stats=True), mean.detach(), var.detach()
+    check(moved, real(3, 2, 4), real(2), real(2, low=0.5), differentiable=False)
+
+
+def test_tables():
+    check(lambda F, i: F.one_hot(i), np.array([[1, 0], [3, 2]]), differentiable=False)
+    check(lambda F, i: F.one_hot(i, 6), np.array(2), differentiable=False)
+    for i, n in ((np.array([1, -1]), 3), (np.array([3]), 3), (np.zeros(0, int), -1)):
+        refused(lambda F, i, n=n: F.one_hot(i, n), i)
+    table, i, starts = real(6, 3), np.array([0, 5, 0, 2, 2]), np.array([0, 2, 2])
+    for mode in ("mean", "sum", "max"):
+        check(lambda F, i, w, m=mode: F.embedding_bag(i, w, mode=m), i[:4].reshape(2, 2), table)
+        for options in ({}, {"padding_idx": 2, "include_last_offset": True}):
+            check(lambda F, i, w, o, m=mode, options=options: F.embedding_bag(
+                i, w, o, mode=m, **options), i, table, starts if not options else starts + [0, 0, 3])
+    check(lambda F, i, w, o, f: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=f),
+          i, table, starts, real(5))
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_ctc_loss(reduction):
+    logits, labels = real(6, 3, 4), np.array([[1, 2, 2], [3, 1, 1], [2, 1, 1]])
+
+    def of(F, x, t, inputs, sizes):
+        return F.ctc_loss(x.log_softmax(2), t, inputs, sizes, reduction=reduction)
+    check(of, logits, labels, np.array([6, 5, 4]), np.array([3, 2, 0]))
+    check(of, logits, np.array([1, 2, 2, 3, 1]), np.array([6, 5, 4]), np.array([3, 2, 0]))
+    check(lambda F, x, t: F.ctc_loss(x.log_softmax(2), t, (6, 5, 2), (3, 2, 3), zero_infinity=True,
+                                     reduction=reduction), logits, labels)
+    check(lambda F, x, t: F.ctc_loss(x.log_softmax(1), t, (6,), (3,), reduction=reduction),
+          logits[:, 0], labels[0], differentiable=False)

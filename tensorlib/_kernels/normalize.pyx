@@ -10,8 +10,8 @@ Of rows (rows, n), with a weight and a bias for each column:
 
 Of the channels [begin, end) of (outer, channels, inner), over all but the channels:
 
-    void channels(const T* x, const T* w, const T* b, T* y, T* mean, T* var,
-                  const Sizes* sizes, ...)
+    void channels(const T* x, const T* w, const T* b, T* y, T* mean, T* var, const Sizes* sizes,
+                  Py_ssize_t begin, end)
 
 The mean and the variance are computed anew in each: two looks at what lies in the cache cost less
 than keeping and finding them.

@@ -43,6 +43,7 @@ from tensorlib.nn.functional.dropout import (
     gumbel_softmax,
     rrelu,
 )
+from tensorlib.nn.functional.groups import group_norm, instance_norm, local_response_norm
 from tensorlib.nn.functional.likelihoods import cross_entropy, nll_loss
 from tensorlib.nn.functional.linear import bilinear, embedding, linear
 from tensorlib.nn.functional.margins import (
@@ -60,6 +61,8 @@ from tensorlib.nn.functional.margins import (
     triplet_margin_with_distance_loss,
 )
 from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
+from tensorlib.nn.functional.sequences import ctc_loss
+from tensorlib.nn.functional.tables import embedding_bag, one_hot
 from tensorlib.nn.functional.bent import (
     celu,
     celu_,

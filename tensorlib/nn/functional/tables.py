@@ -1,0 +1,153 @@
+"""Indices as vectors: one-hot, and sums of rows of a table."""
+
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.base.storage import check_room
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
+from tensorlib.ops.declare import composite
+
+
+@composite(public=False, method=False, differentiable=False, takes="integer", dtypes=["int64"],
+           reference=lambda i, n: (i[..., None] == np.arange(n)).astype(np.int64),
+           samples=lambda rng: (((np.array(i), n), {}) for i, n in (([0, 2, 1], 3), ([[1], [0]], 4),
+                                                                   (2, 3))),
+           errors=lambda: (((np.array(i), *n), {}, RuntimeError)
+                           for i, n in (([3], (3,)), ([-1], (3,)), ([0.5], (3,)), ([], (-1,)))))
+def one_hot(input: Tensor, num_classes: int = -1):
+    """Vectors of zeros with a 1 at each index, as int64.
+
+    num_classes: by default one more than the largest index.
+    Shapes: (*) -> (*, num_classes).
+    Raises: RuntimeError for an index below 0 or not below `num_classes`, and for another dtype
+    than int64.
+
+    >>> tensorlib.nn.functional.one_hot(tensorlib.tensor([1, 0]), 3)
+    tensor([[0, 1, 0],
+            [1, 0, 0]])
+    """
+    num_classes = as_int(num_classes)
+    if input.dtype.name != "int64":
+        raise RuntimeError(f"one_hot: is only applicable to index tensors of int64, got "
+                           f"{input.dtype}")
+    if num_classes < -1 or num_classes == 0 and input.numel():
+        raise RuntimeError(f"one_hot: num_classes should be positive, got {num_classes}")
+    if not input.numel():
+        if num_classes <= 0:
+            raise RuntimeError("one_hot: can not infer total number of classes from empty tensor")
+    elif num_classes == -1 or not stands_in(input):
+        least, most = int(input.amin()), int(input.amax())
+        if least < 0:
+            raise RuntimeError("one_hot: class values must be non-negative")
+        num_classes = most + 1 if num_classes == -1 else num_classes
+        if most >= num_classes:
+            raise RuntimeError("one_hot: class values must be smaller than num_classes")
+    check_room("one_hot", num_classes, 8)
+    return (input.unsqueeze(-1) == arange(num_classes)).long()
+
+
+def bags(i, w, offsets=None, mode="mean", **options):
+    """The reference of `embedding_bag`."""
+    parts = list(i) if i.ndim == 2 else np.split(i, offsets[1:])
+    function = {"mean": np.mean, "sum": np.sum, "max": np.max}[mode]
+    return np.stack([function(w[p], 0) if len(p) else w[0] * 0 for p in parts])
+
+
+def bag_samples(rng):
+    """Samples of `embedding_bag`."""
+    w = rng.uniform(-2, 2, (4, 3))
+    for mode in ("mean", "sum", "max"):
+        yield (np.array([[0, 3], [3, 1]]), w), {"mode": mode}
+
+
+@composite(tensors=("input", "weight"), public=False, method=False, takes="floating",
+           tolerance="reduction", reference=bags, samples=bag_samples,
+           errors=lambda: (((np.array(i), np.ones((4, 3))), {}, error)
+                           for i, error in (([[4]], IndexError), ([[-1]], IndexError),
+                                            ([0], ValueError), ([[[0]]], ValueError))))
+def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, norm_type=2,
+                  scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
+                  include_last_offset=False, padding_idx=None):
+    """The means, sums or maxima of rows of `weight`, for bags of indices.
+
+    The bags are the rows of a matrix, or parts of a vector that begin at `offsets`. An empty bag
+    gives zeros. per_sample_weights: a factor for each index, with "sum". padding_idx: a row that
+    is left out. include_last_offset: the last offset is the end.
+    Shapes: (B, N) or (N,), (V, D), (B,) -> (B, D).
+    Raises: IndexError for an index out of range, ValueError for other shapes or another `mode`,
+    NotImplementedError for `sparse`.
+    """
+    if sparse:
+        raise NotImplementedError("embedding_bag: sparse gradients are not supported")
+    if mode not in ("mean", "sum", "max"):
+        raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights takes mode='sum'")
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError("embedding_bag: per_sample_weights must have the shape of input")
+    check_indices("embedding_bag", input, weight.shape[0])
+    places = input.reshape(-1).long()
+    begins, sizes = parts_of(input, offsets, include_last_offset)
+    places = places[:sum(sizes)]
+    if max_norm is not None:
+        renormalise(weight, places, float(max_norm), float(norm_type))
+    rows = weight.index_select(0, places)
+    if scale_grad_by_freq:
+        rows = by_frequency(rows, places, weight.shape[0])
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)[:sum(sizes)]
+    counted = None
+    if padding_idx is not None:
+        padding = padding_place("embedding_bag", padding_idx, weight.shape[0])
+        counted = places != padding
+    if mode == "max":
+        return greatest(rows, begins, sizes, counted)
+    if counted is not None:
+        rows = where(counted.unsqueeze(1), rows, 0)
+    if input.ndim == 2:
+        sums = rows.reshape((*input.shape, weight.shape[1])).sum(1)
+    else:
+        owners = repeat_interleave(arange(len(sizes)), tensor(sizes, dtype=places.dtype))
+        sums = zeros((len(sizes), weight.shape[1]), dtype=rows.dtype).index_add(0, owners, rows)
+    if mode == "sum":
+        return sums
+    counts = tensor(sizes, dtype=sums.dtype)
+    if counted is not None:
+        counts = stack([counted[b:b + n].sum() for b, n in zip(begins, sizes)]).to(sums.dtype)
+    return sums / counts.clamp(min=1).unsqueeze(1)
+
+
+def parts_of(input, offsets, include_last):
+    """Where each bag begins, and how many indices it has. Raises: ValueError."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("embedding_bag: if input is 2D, then offsets has to be None")
+        count, size = input.shape
+        return [i * size for i in range(count)], [size] * count
+    if input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        raise ValueError("embedding_bag: input has to be a matrix, or a vector with a vector of "
+                         f"offsets, got {input.ndim} dims")
+    begins, end = [as_int(x) for x in offsets.tolist()], input.shape[0]
+    if include_last and begins:
+        end = begins.pop()
+    bounds = [*begins, end]
+    if begins and begins[0] != 0 or not all(
+            0 <= a <= b <= input.shape[0] for a, b in zip(bounds, bounds[1:])):
+        raise ValueError("embedding_bag: offsets must begin with 0 and not fall, up to the number "
+                         f"of indices, got {bounds}")
+    return begins, [b - a for a, b in zip(bounds, bounds[1:])]
+
+
+def greatest(rows, begins, sizes, counted):
+    """The maxima of bags; the first of equal ones has the gradient."""
+    found = []
+    for begin, size in zip(begins, sizes):
+        part = rows[begin:begin + size]
+        if counted is not None:
+            part = part[counted[begin:begin + size]]
+        found.append(part.max(0).values if part.shape[0] else rows.new_zeros(rows.shape[1:]))
+    return stack(found) if found else cat([rows[:0]])
