@@ -344,7 +344,8 @@ def test_tables():
         check(lambda F, i, w, m=mode: F.embedding_bag(i, w, mode=m), i[:4].reshape(2, 2), table)
         for options in ({}, {"padding_idx": 2, "include_last_offset": True}):
             check(lambda F, i, w, o, m=mode, options=options: F.embedding_bag(
-                i, w, o, mode=m, **options), i, table, starts if not options else starts + [0, 0, 3])
+                 i, w, o, mode=m, **options), i, table,
+              starts if not options else starts + [0, 0, 3])
     check(lambda F, i, w, o, f: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=f),
           i, table, starts, real(5))
 

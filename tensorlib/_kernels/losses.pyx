@@ -63,7 +63,7 @@ def table():
         ("squared_error", 2, <size_t>&squared_error_run[float], <size_t>&squared_error_run[double]),
         ("smooth_l1", 3, <size_t>&smooth_l1_run[float], <size_t>&smooth_l1_run[double]),
         ("huber", 3, <size_t>&huber_run[float], <size_t>&huber_run[double]),
-        ("cross", 2, <size_t>&cross_run[float], <size_t>&cross_run[double]),
+        ("binary_cross", 2, <size_t>&cross_run[float], <size_t>&cross_run[double]),
         ("cross_of_logits", 2,
          <size_t>&cross_of_logits_run[float], <size_t>&cross_of_logits_run[double]),
     ]

@@ -265,23 +265,23 @@ def huber_loss(input: Tensor, target: Tensor, reduction="mean", delta=1.0, weigh
 # ---- of probabilities ----------------------------------------------------------------------------
 
 def cross_reference(x, t):
-    """The reference of `cross`."""
+    """The reference of `binary_cross`."""
     return (t - 1) * np.maximum(np.log1p(-x), -100) - t * np.maximum(np.log(x), -100)
 
 
 @part(reference=cross_reference, samples=pairs(0.2, 0.8), edges=(0.0, 0.25, 1.0))
-def cross(input, target):
+def binary_cross(input, target):
     """-(target * log(input) + (1 - target) * log(1 - input)), the logarithms at least -100."""
 
 
-@cross.deriv("input")
-def cross_deriv_input(input, target):
+@binary_cross.deriv("input")
+def binary_cross_deriv_input(input, target):
     return (input - target) / ((1 - input) * input).maximum(1e-12)
 
 
-@cross.deriv("target")
-def cross_deriv_target(input):
-    return ((-input).log1p()).maximum(-100) - input.log().maximum(-100)
+@binary_cross.deriv("target")
+def binary_cross_deriv_target(input):
+    return (-input).log1p().maximum(-100) - input.log().maximum(-100)
 
 
 def weight_of(name, weight, input):
@@ -305,7 +305,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
     """
     check_same("binary_cross_entropy", input, target)
     check_probabilities("binary_cross_entropy", input)
-    losses = cross(input, target)
+    losses = binary_cross(input, target)
     if weight is not None:
         losses = losses * weight_of("binary_cross_entropy", weight, input)
     return reduced("binary_cross_entropy", losses, reduction, size_average, reduce)
@@ -325,7 +325,7 @@ def cross_of_logits_reference(x, t):
 
 @part(reference=cross_of_logits_reference, samples=pairs(), edges=EDGES)
 def cross_of_logits(input, target):
-    """max(x, 0) - x * target + log(1 + exp(-|x|)): `cross` of the sigmoid of x."""
+    """max(x, 0) - x * target + log(1 + exp(-|x|)): `binary_cross` of the sigmoid of x."""
 
 
 @cross_of_logits.deriv("input")
