@@ -27,6 +27,15 @@ REASONS = {
     "out_dtype": "PyTorch has it for CUDA alone",
     "from": "a keyword of Python's; it is called from_ here",
     "tensor_indices_or_sections": "indices_or_sections takes tensors",
+    "train": "it is training here, as in nn.functional", "cudnn_enabled": "it chooses a back end",
+    "element": "elements takes a number", "test_element": "test_elements takes a number",
+    ("sort", "reverse"): "TorchScript's own", ("cholesky_solve", "input2"): "TorchScript's own",
+    ("ormqr", "input2"): "TorchScript's own", ("ormqr", "input3"): "TorchScript's own",
+    ("rrelu", "generator"): UNDOCUMENTED,
+    **{(name, "out"): "PyTorch has deprecated the function"
+       for name in ("chain_matmul", "svd", "triangular_solve")},
+    **{(name, "out"): "it gives several tensors, or is a step of others that take it"
+       for name in ("geqrf", "lu_solve", "lu_unpack", "ormqr")},
     ("copy_", "other"): "TorchScript's own", ("expand", "implicit"): UNDOCUMENTED,
     ("to", "layout"): UNDOCUMENTED, ("to", "pin_memory"): UNDOCUMENTED,
     ("view", "dtype"): "elements are not looked at as those of another dtype",

@@ -58,12 +58,13 @@ PARAMETERS = {
     "src": "Tensor | _Number", "start": "_Number | Tensor", "std": "Tensor | _Number",
     "step": "_Number | Tensor", "steps": "_int", "tensor": "Tensor", "tensors": "Sequence[Tensor]",
     "to": "_DType", "type1": "_DType", "type2": "_DType", "unbiased": "_bool",
-    "callable": "Callable[..., _Number | _bool]", "tensor1": "_Operand", "tensor2": "_Operand",
+    "callable": "Callable[..., _Number | _bool]",
     "window_length": "_int", "value": "_Number | Tensor", "vec": "Tensor", "vec2": "Tensor",
 }
 
 # Where the name says something else in one function.
 EXCEPTIONS = {
+    ("result_type", "tensor"): "_Operand", ("result_type", "other"): "_Operand",
     ("narrow", "start"): "_int | Tensor", ("random_", "from_"): "_int", ("random_", "to"): "_int",
     ("uniform_", "from_"): "_float", ("uniform_", "to"): "_float",
     ("flatten", "start_dim"): "_int", ("manual_seed", "seed"): "_int",

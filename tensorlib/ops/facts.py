@@ -57,7 +57,7 @@ def get_device(input: Tensor) -> int:
     return -1
 
 
-def result_type(tensor1, tensor2):
+def result_type(tensor, other):
     """The dtype of a sum of both, which are tensors or numbers.
 
     Raises: TypeError.
@@ -65,7 +65,7 @@ def result_type(tensor1, tensor2):
     >>> tensorlib.result_type(tensorlib.tensor([1, 2]), 1.0)
     tensorlib.float32
     """
-    both = [x.detach()[:0] if isinstance(x, Tensor) and x.ndim else x for x in (tensor1, tensor2)]
+    both = [x.detach()[:0] if isinstance(x, Tensor) and x.ndim else x for x in (tensor, other)]
     if not any(isinstance(x, Tensor) for x in both):
         both = [FUNCTIONS["scalar_tensor"](x, dtype=FUNCTIONS["tensor"](x).dtype) for x in both]
     if all(isinstance(x, Tensor) and x.dtype.name == "bool" for x in both):

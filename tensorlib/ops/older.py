@@ -127,12 +127,12 @@ def ndimension(self):
     return self.ndim
 
 
-def is_pinned(self):
+def is_pinned(self, device=None):
     """False: memory is pinned for other devices."""
     return False
 
 
-def pin_memory(self):
+def pin_memory(self, device=None):
     """The tensor itself: memory is pinned for other devices, of which there are none."""
     return self
 

@@ -9,7 +9,6 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.base.dtypes import get_default_dtype
-from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops import special_references as references
 from tensorlib.ops.arithmetic import EDGES
@@ -17,6 +16,7 @@ from tensorlib.ops.declare import composite, elementwise, find, op, publish
 from tensorlib.ops.elementary import times_log
 from tensorlib.ops.formulas import Symbol
 from tensorlib.ops.late import declared
+from tensorlib.ops.publish import publish_in_place
 from tensorlib.ops.samples import pairs, reals, refused_calls
 
 inf, nan = float("inf"), float("nan")
@@ -463,14 +463,7 @@ def xlog1py_deriv_other(input, other):
 
 # ---- in place: gradients need what is written over ----------------------------------------------
 
-def written(name, function):
-    """The method `NAME_` of a function."""
-    def method(self, *args):
-        return write_result(name, self, function(self, *args))
-    publish(name, method, f"In-place form of `{name[:-1]}`.", public=False)
-
-
 for _function in (polygamma_method, mvlgamma, igamma, igammac):
-    written(_function.__name__ + "_", _function)
+    publish_in_place(_function.__name__, _function, kept=True)
 
 declared(__name__)
