@@ -56,6 +56,7 @@ globals().update(
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
 
+distributions = _later("tensorlib.distributions")
 special = _later("tensorlib.special")
 testing = _later("tensorlib.testing")
 
