@@ -35,15 +35,13 @@ REFERENCES = {
         x < 0.25, np.log(x / (1 - x)), np.log1p((2 * x - 1) / (1 - x))),
     "sigmoid": lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))),
 }
-ROOT = mpmath.sqrt(2)
 SLOW_REFERENCES = {
     "erf": mpmath.erf, "erfc": mpmath.erfc,
     "erfinv": lambda x: mpmath.erfinv(x) if abs(x) <= 1 else mpmath.nan,
     "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
-    "ndtr": lambda x: mpmath.erfc(-x / ROOT) / 2,
-    "log_ndtr": lambda x: mpmath.log1p(-mpmath.erfc(x / ROOT) / 2) if x > 0 else (
-        mpmath.log(mpmath.erfc(-x / ROOT) / 2)),
-    "lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma,
+    "ndtr": mpmath.ncdf,
+    "log_ndtr": lambda x: mpmath.log1p(-mpmath.ncdf(-x)) if x > 0 else mpmath.log(mpmath.ncdf(x)),
+    "lgamma": mpmath.loggamma, "digamma": mpmath.digamma,
     "i0": lambda x: mpmath.besseli(0, x), "i1": lambda x: mpmath.besseli(1, x),
     "i0e": lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
     "i1e": lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)),

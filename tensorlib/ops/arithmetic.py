@@ -260,17 +260,22 @@ def hypot_deriv_other(other, out):
 
 @elementwise(reference=np.logaddexp, samples=pairs(), edges=EDGES, to_float=True)
 def logaddexp(input, other):
-    """log(exp(input) + exp(other)) without overflow between, with broadcasting."""
+    """log(exp(input) + exp(other)) without overflow between, with broadcasting.
+
+    Gradient: half to each of two equal infinities.
+    """
 
 
 @logaddexp.deriv("input")
 def logaddexp_deriv_input(input, other):
-    return (1 / (1 + (other - input).exp())).where(input != other, 0.5)
+    away = other - input
+    return (1 / (1 + away.exp())).where((input != other).logical_or(away == 0), 0.5)
 
 
 @logaddexp.deriv("other")
 def logaddexp_deriv_other(input, other):
-    return (1 / (1 + (input - other).exp())).where(input != other, 0.5)
+    away = input - other
+    return (1 / (1 + away.exp())).where((input != other).logical_or(away == 0), 0.5)
 
 
 @elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,

@@ -269,12 +269,14 @@ def logaddexp2(input, other):
 
 @logaddexp2.deriv("input")
 def logaddexp2_deriv_input(input, other):
-    return (1 / (1 + (other - input).exp2())).where(input != other, 0.5)
+    away = other - input
+    return (1 / (1 + away.exp2())).where((input != other).logical_or(away == 0), 0.5)
 
 
 @logaddexp2.deriv("other")
 def logaddexp2_deriv_other(input, other):
-    return (1 / (1 + (input - other).exp2())).where(input != other, 0.5)
+    away = input - other
+    return (1 / (1 + away.exp2())).where((input != other).logical_or(away == 0), 0.5)
 
 
 def clamped(input: Tensor, eps=None):

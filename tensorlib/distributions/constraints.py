@@ -1,0 +1,242 @@
+"""Sets of values: what parameters must be in, and where the values of a distribution lie.
+
+>>> tensorlib.distributions.constraints.positive.check(tensorlib.tensor([1., -1.]))
+tensor([ True, False])
+"""
+
+import numpy as np
+
+
+class Constraint:
+    """A set of values. `event_dim` is how many of the last dims make one value."""
+
+    is_discrete = False
+    event_dim = 0
+
+    def check(self, value):
+        """Whether each value is in the set, as a tensor of bools."""
+        raise NotImplementedError
+
+    def __repr__(self):
+        given = ", ".join(f"{name}={value}" for name, value in vars(self).items()
+                          if name not in ("is_discrete", "event_dim"))
+        return f"{type(self).__name__.lstrip('_')}({given})"
+
+
+class _Dependent(Constraint):
+    """A set that depends on other values."""
+
+    def __init__(self, *, is_discrete=False, event_dim=0):
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, function):
+        return dependent_property(
+            function, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+    def check(self, value):
+        raise ValueError("Cannot determine validity of dependent constraint")
+
+
+def is_dependent(constraint):
+    """Whether a constraint depends on other values."""
+    return isinstance(constraint, _Dependent)
+
+
+class dependent_property(property, _Dependent):
+    """A property that gives a constraint; of a class it is a dependent one."""
+
+    def __init__(self, function=None, *, is_discrete=False, event_dim=0):
+        property.__init__(self, function)
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, function):
+        return dependent_property(
+            function, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+
+class independent(Constraint):
+    """A set each of whose values is `reinterpreted_batch_ndims` dims of those of another."""
+
+    def __init__(self, base_constraint, reinterpreted_batch_ndims):
+        self.base_constraint = base_constraint
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    @property
+    def is_discrete(self):
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self):
+        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+
+    def check(self, value):
+        held = self.base_constraint.check(value)
+        if held.ndim < self.reinterpreted_batch_ndims:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
+        for _ in range(self.reinterpreted_batch_ndims):
+            held = held.all(-1)
+        return held
+
+
+class _Real(Constraint):
+    def check(self, value):
+        return value == value
+
+
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value):
+        return (value == 0).logical_or(value == 1)
+
+
+class integer_interval(Constraint):
+    """The whole numbers in [lower_bound, upper_bound]."""
+
+    is_discrete = True
+
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value):
+        return (value % 1 == 0).logical_and(value >= self.lower_bound).logical_and(
+            value <= self.upper_bound)
+
+
+class _IntegerGreaterThan(Constraint):
+    is_discrete = True
+
+    def __init__(self, lower_bound):
+        self.lower_bound = lower_bound
+
+    def check(self, value):
+        return (value % 1 == 0).logical_and(value >= self.lower_bound)
+
+
+class _OneHot(Constraint):
+    is_discrete = True
+    event_dim = 1
+
+    def check(self, value):
+        return boolean.check(value).all(-1).logical_and(value.sum(-1) == 1)
+
+
+class greater_than(Constraint):
+    """All above `lower_bound`."""
+
+    def __init__(self, lower_bound):
+        self.lower_bound = lower_bound
+
+    def check(self, value):
+        return value > self.lower_bound
+
+
+class greater_than_eq(greater_than):
+    """`lower_bound` and all above."""
+
+    def check(self, value):
+        return value >= self.lower_bound
+
+
+class less_than(Constraint):
+    """All below `upper_bound`."""
+
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+
+    def check(self, value):
+        return value < self.upper_bound
+
+
+class interval(Constraint):
+    """[lower_bound, upper_bound]"""
+
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value):
+        return (value >= self.lower_bound).logical_and(value <= self.upper_bound)
+
+
+class half_open_interval(interval):
+    """[lower_bound, upper_bound)"""
+
+    def check(self, value):
+        return (value >= self.lower_bound).logical_and(value < self.upper_bound)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value):
+        return (value >= 0).all(-1).logical_and((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _Multinomial(Constraint):
+    is_discrete = True
+    event_dim = 1
+
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+
+    def check(self, value):
+        return (value >= 0).all(-1).logical_and(value.sum(-1) <= self.upper_bound)
+
+
+class _LowerTriangular(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        return (value.tril() == value).flatten(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value):
+        return super().check(value).logical_and((value.diagonal(0, -2, -1) > 0).all(-1))
+
+
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        square = value.shape[-1] == value.shape[-2]
+        return value.new_full(value.shape[:-2], square).bool()
+
+
+class _Symmetric(_Square):
+    def check(self, value):
+        if value.shape[-1] != value.shape[-2]:
+            return super().check(value)
+        return value.isclose(value.mT, atol=1e-6).flatten(-2).all(-1)
+
+
+class _PositiveDefinite(_Symmetric):
+    def check(self, value):
+        symmetric = super().check(value)
+        if not symmetric.all():
+            return symmetric
+        return eigenvalues(value).min(-1).values > 0
+
+
+def eigenvalues(value):
+    """The eigenvalues of symmetric matrices."""
+    return value.new_tensor(np.linalg.eigvalsh(value.detach().double().numpy()))
+
+
+dependent = _Dependent()
+boolean = _Boolean()
+one_hot = _OneHot()
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
+real = _Real()
+real_vector = independent(real, 1)
+positive = greater_than(0.0)
+nonnegative = greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+simplex = _Simplex()
+lower_triangular = _LowerTriangular()
+lower_cholesky = _LowerCholesky()
+square = _Square()
+symmetric = _Symmetric()
+positive_definite = _PositiveDefinite()
+multinomial = _Multinomial

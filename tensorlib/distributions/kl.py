@@ -1,0 +1,227 @@
+"""Kullback and Leibler's divergence of pairs of distributions.
+
+Source: Gil, Alajaji and Linder, "Renyi divergence measures for commonly used univariate continuous
+distributions", Information Sciences 249, 2013, for most formulas.
+"""
+
+import math
+
+import tensorlib as tl
+from tensorlib.distributions.arguments import softplus, sum_rightmost
+from tensorlib.distributions.discrete import (
+    Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson)
+from tensorlib.distributions.distribution import Distribution, Independent
+from tensorlib.distributions.factors import solve_triangular
+from tensorlib.distributions.location import EULER, Cauchy, Gumbel, Laplace, Normal, Uniform
+from tensorlib.distributions.multivariate import MultivariateNormal
+from tensorlib.distributions.positive import Beta, Dirichlet, Exponential, Gamma, HalfNormal
+from tensorlib.distributions.transformed import TransformedDistribution
+
+inf = math.inf
+RULES = {}
+
+
+def register_kl(type_p, type_q):
+    """A decorator that makes a function of two distributions the rule for these classes.
+
+    Raises: TypeError for what is no class of distributions.
+    """
+    for kind in (type_p, type_q):
+        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+            raise TypeError(f"Expected a Distribution subclass but got {kind!r}")
+
+    def register(function):
+        RULES[type_p, type_q] = function
+        return function
+    return register
+
+
+def rule_for(type_p, type_q):
+    """The rule of the nearest classes that both are subclasses of. Raises: NotImplementedError."""
+    found = [(type_p.__mro__.index(p) + type_q.__mro__.index(q), type_p.__mro__.index(p), rule)
+             for (p, q), rule in RULES.items() if issubclass(type_p, p) and issubclass(type_q, q)]
+    if not found:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type_p.__name__} and q type "
+            f"{type_q.__name__}")
+    return min(found, key=lambda row: row[:2])[2]
+
+
+def kl_divergence(p, q):
+    """The divergence KL(p || q) of two distributions, of their batch shape.
+
+    Raises: NotImplementedError for classes that no rule was registered for.
+
+    >>> from tensorlib.distributions import Normal, kl_divergence
+    >>> kl_divergence(Normal(0., 1.), Normal(1., 1.))
+    tensor(0.5000)
+    """
+    return rule_for(type(p), type(q))(p, q)
+
+
+@register_kl(Normal, Normal)
+def _(p, q):
+    ratio = (p.scale / q.scale).square()
+    away = ((p.loc - q.loc) / q.scale).square()
+    return 0.5 * (ratio + away - 1 - ratio.log())
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _(p, q):
+    one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    one = one.where((q.probs != 0).logical_or(p.probs == 0), inf).where(p.probs != 0, 0.0)
+    zero = zero.where((q.probs != 1).logical_or(p.probs == 1), inf).where(p.probs != 1, 0.0)
+    return one + zero
+
+
+@register_kl(Binomial, Binomial)
+def _(p, q):
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented")
+    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p()
+                             - (-q.probs).log1p())
+    return found.where(p.total_count <= q.total_count, inf)
+
+
+@register_kl(Categorical, Categorical)
+def _(p, q):
+    each = p.probs * (p.logits - q.logits)
+    each = each.where((q.probs != 0).expand_as(each), inf)
+    return each.where((p.probs != 0).expand_as(each), 0.0).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _(p, q):
+    return kl_divergence(p._categorical, q._categorical)
+
+
+@register_kl(Geometric, Geometric)
+def _(p, q):
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _(p, q):
+    return tl.xlogy(p.rate, p.rate) - tl.xlogy(p.rate, q.rate) - (p.rate - q.rate)
+
+
+@register_kl(Beta, Beta)
+def _(p, q):
+    a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
+    return ((c.lgamma() + d.lgamma() + (a + b).lgamma()) - (a.lgamma() + b.lgamma()
+            + (c + d).lgamma()) + (a - c) * a.digamma() + (b - d) * b.digamma()
+            + (c + d - a - b) * (a + b).digamma())
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _(p, q):
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    norms = (total.lgamma() - b.sum(-1).lgamma()) - (a.lgamma() - b.lgamma()).sum(-1)
+    return norms + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Gamma, Gamma)
+def _(p, q):
+    a, b = p.concentration, q.concentration
+    return (b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma()
+            + (q.rate - p.rate) * (a / p.rate))
+
+
+@register_kl(Exponential, Exponential)
+def _(p, q):
+    ratio = q.rate / p.rate
+    return -ratio.log() + ratio - 1
+
+
+@register_kl(Exponential, Gamma)
+def _(p, q):
+    ratio = q.rate / p.rate
+    return (-q.concentration * ratio.log() + ratio + q.concentration.lgamma()
+            + q.concentration * EULER - (1 + EULER))
+
+
+@register_kl(Gamma, Exponential)
+def _(p, q):
+    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _(p, q):
+    ratio = (p.scale / q.scale).square()
+    return 0.5 * (ratio - 1 - ratio.log())
+
+
+@register_kl(Laplace, Laplace)
+def _(p, q):
+    ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
+
+
+@register_kl(Normal, Laplace)
+def _(p, q):
+    z = (p.loc - q.loc) / p.scale
+    away = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z * z).exp() + (p.loc - q.loc) * (
+        z * math.sqrt(0.5)).erf()
+    return -p.entropy() + (2 * q.scale).log() + away / q.scale
+
+
+@register_kl(Laplace, Normal)
+def _(p, q):
+    ratio = (q.scale / p.scale).square()
+    away = 0.5 * ((p.loc - q.loc) / q.scale).square()
+    return 0.5 * (0.5 * math.pi * ratio).log() - 1 + 1 / ratio + away
+
+
+@register_kl(Cauchy, Cauchy)
+def _(p, q):
+    """Chyzak and Nielsen, arXiv:1905.10965"""
+    return ((p.scale + q.scale).square() + (p.loc - q.loc).square()).log() - (
+        4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _(p, q):
+    ratio, away = p.scale / q.scale, (q.loc - p.loc) / q.scale
+    return -ratio.log() - away + ratio * EULER + (away + (1 + ratio).lgamma()).exp() - (1 + EULER)
+
+
+@register_kl(Uniform, Uniform)
+def _(p, q):
+    found = ((q.high - q.low) / (p.high - p.low)).log()
+    return found.where((q.low <= p.low).logical_and(q.high >= p.high), inf)
+
+
+@register_kl(Uniform, Normal)
+def _(p, q):
+    mean = ((p.high + p.low) / 2 - q.loc).square()
+    spread = (p.high - p.low).square() / 12
+    return (math.sqrt(2 * math.pi) * q.scale / (p.high - p.low)).log() + 0.5 * (
+        spread + mean) / q.scale.square()
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _(p, q):
+    if p.event_shape != q.event_shape:
+        raise ValueError("KL-divergence between two Multivariate Normals with different event "
+                         "shapes cannot be computed")
+    factors = solve_triangular(q._factor, p._factor, upper=False).square().sum((-2, -1))
+    z = solve_triangular(q._factor, (q.loc - p.loc).unsqueeze(-1), upper=False)
+    away = z.squeeze(-1).square().sum(-1)
+    return q._log_volume() - p._log_volume() + 0.5 * (factors + away - p.event_shape[0])
+
+
+@register_kl(Independent, Independent)
+def _(p, q):
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError("KL of Independents of different reinterpreted_batch_ndims")
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _(p, q):
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("KL of distributions of different transforms")
+    return kl_divergence(p.base_dist, q.base_dist)

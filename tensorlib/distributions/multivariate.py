@@ -1,0 +1,117 @@
+"""The multivariate normal distribution."""
+
+import tensorlib as tl
+from tensorlib.distributions import constraints
+from tensorlib.distributions.arguments import derived
+from tensorlib.distributions.distribution import HALF_LOG_TWO_PI, Distribution
+from tensorlib.distributions.factors import cholesky, solve_triangular
+
+
+class MultivariateNormal(Distribution):
+    """The normal distribution of vectors, of mean `loc` and one of three forms of covariance.
+
+    covariance_matrix, its inverse precision_matrix, or scale_tril, its Cholesky factor; the others
+    are computed where they are asked for.
+
+    >>> from tensorlib.distributions import MultivariateNormal
+    >>> MultivariateNormal(tensorlib.zeros(2), tensorlib.eye(2)).log_prob(tensorlib.zeros(2))
+    tensor(-1.8379)
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None,
+                 validate_args=None):
+        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
+                 "scale_tril": scale_tril}
+        given = {name: value for name, value in given.items() if value is not None}
+        if loc.ndim < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        if len(given) != 1:
+            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril "
+                             "may be specified.")
+        (name, matrix), = given.items()
+        if matrix.ndim < 2:
+            raise ValueError(f"{name} must be at least two-dimensional")
+        rows, _ = tl.broadcast_tensors(matrix[..., 0], loc)
+        shape, n = rows.shape[:-1], rows.shape[-1]
+        self.loc = loc.expand((*shape, n))
+        vars(self)[name] = matrix.expand((*shape, n, n))
+        super().__init__(shape, (n,), validate_args=validate_args)
+        if name == "scale_tril":
+            self._factor = matrix
+        elif name == "covariance_matrix":
+            self._factor = cholesky(matrix)
+        else:
+            self._factor = factor_of_inverse(matrix)
+
+    def expand(self, batch_shape, _instance=None):
+        kept = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
+        new = super().expand(batch_shape, _instance)
+        for name in self.arg_constraints:
+            if name not in kept:
+                vars(new).pop(name, None)
+        return new
+
+    @derived
+    def scale_tril(self):
+        """The Cholesky factor of the covariance."""
+        n = self._event_shape[0]
+        return self._factor.expand((*self._batch_shape, n, n))
+
+    @derived
+    def covariance_matrix(self):
+        """The covariance."""
+        n = self._event_shape[0]
+        return (self._factor @ self._factor.mT).expand((*self._batch_shape, n, n))
+
+    @derived
+    def precision_matrix(self):
+        """The inverse of the covariance."""
+        n = self._event_shape[0]
+        inverse = solve_triangular(self._factor, tl.eye(n, dtype=self.loc.dtype), upper=False)
+        return (inverse.mT @ inverse).expand((*self._batch_shape, n, n))
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return self._factor.square().sum(-1).expand((*self._batch_shape, *self._event_shape))
+
+    def rsample(self, sample_shape=()):
+        z = tl.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        return self.loc + (self._factor @ z.unsqueeze(-1)).squeeze(-1)
+
+    def _log_volume(self):
+        """The logarithm of the determinant of the factor."""
+        return self._factor.diagonal(0, -2, -1).log().sum(-1)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        away = (value - self.loc).unsqueeze(-1)
+        z = solve_triangular(self._factor, away, upper=False).squeeze(-1)
+        n = self._event_shape[0]
+        return -0.5 * z.square().sum(-1) - self._log_volume() - n * HALF_LOG_TWO_PI
+
+    def entropy(self):
+        n = self._event_shape[0]
+        found = n * (0.5 + HALF_LOG_TWO_PI) + self._log_volume()
+        return found.expand(self._batch_shape)
+
+
+def factor_of_inverse(precision):
+    """The Cholesky factor of the inverse of positive definite matrices."""
+    turned = cholesky(precision.flip((-2, -1)))
+    upper = turned.flip((-2, -1)).mT
+    eye = tl.eye(precision.shape[-1], dtype=precision.dtype)
+    return solve_triangular(upper, eye, upper=False)

@@ -1,0 +1,273 @@
+"""Functions between sets of values, with the logarithm of how they stretch volumes.
+
+>>> from tensorlib.distributions.transforms import ExpTransform
+>>> ExpTransform().log_abs_det_jacobian(tensorlib.tensor(2.), None)      # log(exp(2))
+tensor(2.)
+"""
+
+import math
+
+import tensorlib as tl
+from tensorlib.distributions import constraints
+from tensorlib.distributions.arguments import softplus, sum_rightmost
+from tensorlib.distributions.transform import (
+    ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform)
+
+__all__ = [
+    "AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform", "IndependentTransform",
+    "LowerCholeskyTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform",
+    "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform", "TanhTransform", "Transform",
+    "identity_transform",
+]
+
+
+class ExpTransform(Transform):
+    """y = exp(x)"""
+
+    domain, codomain, bijective, sign = constraints.real, constraints.positive, True, 1
+
+    def __eq__(self, other):
+        return isinstance(other, ExpTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.exp()
+
+    def _inverse(self, y):
+        return y.log()
+
+    def log_abs_det_jacobian(self, x, y):
+        return x
+
+
+class PowerTransform(Transform):
+    """y = x**exponent"""
+
+    domain, codomain, bijective = constraints.positive, constraints.positive, True
+
+    def __init__(self, exponent, cache_size=0):
+        super().__init__(cache_size)
+        self.exponent = exponent
+
+    @property
+    def sign(self):
+        return self.exponent.sign() if isinstance(self.exponent, tl.Tensor) else (
+            math.copysign(1, self.exponent))
+
+    def with_cache(self, cache_size=1):
+        return PowerTransform(self.exponent, cache_size)
+
+    def _call(self, x):
+        return x.pow(self.exponent)
+
+    def _inverse(self, y):
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x, y):
+        return (self.exponent * y / x).abs().log()
+
+
+class SigmoidTransform(Transform):
+    """y = 1 / (1 + exp(-x))"""
+
+    domain, codomain, bijective, sign = constraints.real, constraints.unit_interval, True, 1
+
+    def __eq__(self, other):
+        return isinstance(other, SigmoidTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        info = tl.finfo(x.dtype)
+        return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+
+    def _inverse(self, y):
+        info = tl.finfo(y.dtype)
+        return y.clamp(min=info.tiny, max=1 - info.eps).logit()
+
+    def log_abs_det_jacobian(self, x, y):
+        return -softplus(-x) - softplus(x)
+
+
+class SoftplusTransform(Transform):
+    """y = log(1 + exp(x))"""
+
+    domain, codomain, bijective, sign = constraints.real, constraints.positive, True, 1
+
+    def __eq__(self, other):
+        return isinstance(other, SoftplusTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return softplus(x)
+
+    def _inverse(self, y):
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x, y):
+        return -softplus(-x)
+
+
+class TanhTransform(Transform):
+    """y = tanh(x)"""
+
+    domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
+    bijective, sign = True, 1
+
+    def __eq__(self, other):
+        return isinstance(other, TanhTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.tanh()
+
+    def _inverse(self, y):
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x, y):
+        """log(1 - tanh(x)**2), without cancellation"""
+        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """y = |x|; the inverse is y itself"""
+
+    domain, codomain = constraints.real, constraints.positive
+
+    def __eq__(self, other):
+        return isinstance(other, AbsTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.abs()
+
+    def _inverse(self, y):
+        return y
+
+
+class AffineTransform(Transform):
+    """y = loc + scale * x, for values of `event_dim` dims"""
+
+    bijective = True
+
+    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self):
+        return self._event_dim
+
+    @property
+    def domain(self):
+        n = self._event_dim
+        return constraints.independent(constraints.real, n) if n else constraints.real
+
+    codomain = domain
+
+    @property
+    def sign(self):
+        if isinstance(self.scale, tl.Tensor):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def with_cache(self, cache_size=1):
+        return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+
+    def __eq__(self, other):
+        return isinstance(other, AffineTransform) and all(
+            bool((tl.as_tensor(a) == tl.as_tensor(b)).all())
+            for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return self.loc + self.scale * x
+
+    def _inverse(self, y):
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x, y):
+        scale = self.scale
+        size = scale.abs().log() if isinstance(scale, tl.Tensor) else math.log(abs(scale))
+        return sum_rightmost(size + tl.zeros_like(x), self._event_dim)
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax(x) along the last dim; the inverse is log(y)"""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def __eq__(self, other):
+        return isinstance(other, SoftmaxTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.softmax(-1)
+
+    def _inverse(self, y):
+        return y.log()
+
+
+class StickBreakingTransform(Transform):
+    """n numbers as n + 1 shares: each takes a part of what those before it left.
+
+    Source: Sethuraman, "A Constructive Definition of Dirichlet Priors", Statistica Sinica 4, 1994.
+    """
+
+    domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
+
+    def __eq__(self, other):
+        return isinstance(other, StickBreakingTransform)
+
+    __hash__ = object.__hash__
+
+    def _offset(self, x):
+        n = x.shape[-1]
+        return x - tl.arange(n, 0, -1, dtype=x.dtype).log()
+
+    def _call(self, x):
+        moved = self._offset(x)
+        left = (-softplus(moved)).cumsum(-1).exp()        # the products of 1 - sigmoid
+        first = tl.ones_like(left[..., :1])
+        return tl.cat([moved.sigmoid(), first], -1) * tl.cat([first, left], -1)
+
+    def _inverse(self, y):
+        head = y[..., :-1]
+        left = (1 - head.cumsum(-1)).clamp(min=tl.finfo(y.dtype).tiny)
+        return head.log() - left.log() + tl.arange(head.shape[-1], 0, -1, dtype=y.dtype).log()
+
+    def log_abs_det_jacobian(self, x, y):
+        moved = self._offset(x)
+        return (y[..., :-1].log() - softplus(moved)).sum(-1)
+
+    def forward_shape(self, shape):
+        return tl.Size((*shape[:-1], shape[-1] + 1))
+
+    def inverse_shape(self, shape):
+        return tl.Size((*shape[:-1], shape[-1] - 1))
+
+
+class LowerCholeskyTransform(Transform):
+    """Square matrices as lower triangles with a positive diagonal: exp of what stands there."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def __eq__(self, other):
+        return isinstance(other, LowerCholeskyTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        eye = tl.eye(x.shape[-1], dtype=x.dtype)
+        return x.tril(-1) + (x.diagonal(0, -2, -1).exp().unsqueeze(-1) * eye)
+
+    def _inverse(self, y):
+        eye = tl.eye(y.shape[-1], dtype=y.dtype)
+        return y.tril(-1) + (y.diagonal(0, -2, -1).log().unsqueeze(-1) * eye)

@@ -1,0 +1,188 @@
+"""Distributions: values are drawn from their densities, with the gradients of their parameters."""
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib import distributions as d
+from tensorlib.func import vmap
+from tensorlib.testing import assert_close, gradcheck, gradgradcheck
+
+N = 20_000
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    before = tl.get_rng_state()
+    tl.manual_seed(31)
+    yield
+    tl.set_rng_state(before)
+
+
+CONTINUOUS = [
+    d.Normal(1.0, 2.0), d.LogNormal(0.5, 0.7), d.Cauchy(1.0, 2.0), d.Laplace(-1.0, 3.0),
+    d.Gumbel(0.5, 2.0), d.Uniform(-1.0, 3.0), d.HalfNormal(2.0), d.HalfCauchy(1.5),
+    d.Exponential(0.3), d.Gamma(0.6, 2.0), d.Gamma(7.0, 0.5), d.Chi2(3.0),
+    d.TransformedDistribution(d.Normal(0.0, 1.0), [d.AffineTransform(1.0, -2.0),
+                                                   d.SigmoidTransform()]),
+]
+NUMBERS = [
+    d.Bernoulli(0.3), d.Bernoulli(logits=0.5), d.Binomial(9, 0.4), d.NegativeBinomial(3.0, 0.6),
+    d.Geometric(0.3), d.Poisson(3.5), d.Categorical(tl.tensor([0.2, 0.0, 0.5, 0.3])),
+]
+
+
+@pytest.mark.parametrize("distribution", CONTINUOUS, ids=lambda x: type(x).__name__)
+def test_values_are_distributed_as_the_density_says(distribution):
+    drawn = distribution.sample((N,))
+    below = np.sort(distribution.cdf(drawn).numpy())
+    assert abs(below - (np.arange(N) + 0.5) / N).max() < 2 / np.sqrt(N)
+
+
+@pytest.mark.parametrize("distribution", NUMBERS, ids=lambda x: type(x).__name__)
+def test_numbers_come_up_as_often_as_their_chances_say(distribution):
+    drawn = distribution.sample((N,)).numpy().astype(int)
+    some = tl.arange(min(drawn.max() + 1, 60))
+    chances = distribution.log_prob(some if type(distribution) is d.Categorical else some.float())
+    counts = np.bincount(drawn, minlength=len(some))[:len(some)]
+    expected = N * chances.exp().double().numpy()
+    assert (abs(counts - expected) < 5 * np.sqrt(expected + 1)).all()
+
+
+@pytest.mark.parametrize("distribution", [
+    d.StudentT(5.0, 1.0, 2.0), d.Beta(0.5, 2.0), d.Beta(5.0, 3.0),
+    d.Dirichlet(tl.tensor([0.3, 2.0, 5.0])), d.Multinomial(6, tl.tensor([0.2, 0.5, 0.3])),
+    d.OneHotCategorical(tl.tensor([0.2, 0.5, 0.3])),
+    d.MultivariateNormal(tl.tensor([1.0, -1.0]), tl.tensor([[2.0, 0.5], [0.5, 1.0]])),
+    d.Poisson(40.0), d.Binomial(100, 0.7), d.NegativeBinomial(5.0, 0.3),
+], ids=lambda x: type(x).__name__)
+def test_values_have_the_mean_and_the_variance(distribution):
+    drawn = distribution.sample((N,)).double()
+    spread = distribution.stddev.double()
+    assert ((drawn.mean(0) - distribution.mean).abs() < 5 * spread / N**0.5).all()
+    assert_close(drawn.var(0), distribution.variance.double(), rtol=0.15, atol=0.01)
+
+
+@pytest.mark.parametrize("make, moment", [
+    (lambda a: d.Gamma(a, 1.0), lambda a: a), (lambda a: d.Gamma(a, 2.0), lambda a: a / 2),
+    (lambda a: d.Beta(a, 2.0), lambda a: a / (a + 2)), (lambda a: d.Beta(3.0, a),
+                                                        lambda a: 3 / (3 + a)),
+    (lambda a: d.Dirichlet(tl.stack([a, a * 0 + 1])), lambda a: a / (a + 1)),
+    (lambda a: d.Exponential(a), lambda a: 1 / a),
+    (lambda a: d.StudentT(a + 4, a, 1.0), lambda a: a), (lambda a: d.Chi2(a), lambda a: a),
+])
+@pytest.mark.parametrize("at", [0.4, 1.7, 30.0])
+def test_the_gradient_of_values_is_that_of_their_mean(make, moment, at):
+    a = tl.tensor(at, requires_grad=True)
+    drawn = make(a).rsample((N,))
+    first = drawn if drawn.ndim == 1 else drawn[:, 0]
+    g, = tl.autograd.grad(first.mean(), a)
+    b = tl.tensor(at, requires_grad=True)
+    exact, = tl.autograd.grad(moment(b), b)
+    assert abs(g - exact) < 0.12 * abs(exact) + 0.003
+
+
+def test_small_concentrations_give_shares():
+    x = d.Dirichlet(tl.full((1000, 3), 1e-3)).rsample()
+    assert x.isfinite().all() and ((x.sum(-1) - 1).abs() < 1e-5).all()
+    a = tl.full((1000,), 1e-3, requires_grad=True)
+    d.Beta(a, a).rsample().sum().backward()
+    assert a.grad.isfinite().all()
+
+
+def test_a_second_derivative_of_gamma_numbers_is_refused():
+    a = tl.tensor(2.0, requires_grad=True)
+    g, = tl.autograd.grad(d.Gamma(a, 1.0).rsample(), a, create_graph=True)
+    with pytest.raises(RuntimeError):
+        tl.autograd.grad(g, a)
+
+
+def test_factors_have_gradients():
+    root = tl.tensor(np.random.default_rng(0).normal(size=(2, 3, 3)), requires_grad=True)
+
+    def log_prob(root, loc):
+        covariance = root @ root.mT + tl.eye(3, dtype=tl.float64)
+        one = d.MultivariateNormal(loc, covariance, validate_args=False)
+        other = d.MultivariateNormal(loc, precision_matrix=covariance, validate_args=False)
+        return one.log_prob(loc * 0.3) + other.log_prob(loc * 0.5)
+
+    loc = tl.tensor([0.5, -1.0, 2.0], dtype=tl.float64, requires_grad=True)
+    assert gradcheck(log_prob, (root, loc)) and gradgradcheck(log_prob, (root, loc))
+
+
+def test_three_forms_of_a_covariance_are_one():
+    covariance = tl.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=tl.float64)
+    one = d.MultivariateNormal(tl.zeros(2, dtype=tl.float64), covariance)
+    for name in ("covariance_matrix", "precision_matrix", "scale_tril"):
+        other = d.MultivariateNormal(one.loc, **{name: getattr(one, name)})
+        assert_close(other.covariance_matrix, covariance)
+        assert_close(other.expand((3,)).precision_matrix[2], one.precision_matrix)
+
+
+def test_rules_of_divergences_follow_classes():
+    class Mine(d.Normal):
+        pass
+
+    p, q = Mine(0.0, 1.0), d.Normal(1.0, 1.0)
+    assert d.kl_divergence(p, q) == 0.5
+    d.register_kl(Mine, d.Normal)(lambda p, q: tl.tensor(7.0))
+    assert d.kl_divergence(p, q) == 7 and d.kl_divergence(q, p) == 0.5
+    with pytest.raises(NotImplementedError, match="No KL"):
+        d.kl_divergence(p, d.Poisson(1.0))
+    with pytest.raises(TypeError, match="Distribution subclass"):
+        d.register_kl(int, d.Normal)
+
+
+def test_arguments_are_not_checked_where_that_is_not_wanted():
+    assert d.Normal(0.0, -1.0, validate_args=False).scale == -1
+    d.Distribution.set_default_validate_args(False)
+    try:
+        assert d.Normal(0.0, -1.0).scale == -1
+    finally:
+        d.Distribution.set_default_validate_args(True)
+    with pytest.raises(ValueError, match="bool"):
+        d.Distribution.set_default_validate_args("yes")
+
+
+def test_a_batch_of_densities_and_draws():
+    x = tl.linspace(-2, 2, 5)
+    assert_close(vmap(lambda v: d.Normal(0.0, 1.0, validate_args=False).log_prob(v))(x),
+                 d.Normal(0.0, 1.0).log_prob(x))
+    drawn = vmap(lambda v: d.Normal(0.0, 1.0).rsample((3,)) + v, randomness="different")(x)
+    assert drawn.shape == (5, 3) and (drawn[0] - x[0] != drawn[1] - x[1]).all()
+
+
+def test_a_transform_keeps_its_last_value():
+    calls = []
+
+    class Counting(d.ExpTransform):
+        def _inverse(self, y):
+            calls.append(y)
+            return super()._inverse(y)
+
+    transform = Counting(cache_size=1)
+    x = tl.ones(2)
+    assert transform.inv(transform(x)) is x and not calls
+    assert transform.with_cache(0).inv(x).equal(x.log()) and len(calls) == 1
+    assert transform.inv.inv is transform and d.ExpTransform() == d.ExpTransform()
+
+
+def test_texts():
+    assert repr(d.Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
+    assert repr(d.constraints.interval(0, 1)) == "interval(lower_bound=0, upper_bound=1)"
+    assert "Real()" in str(pytest.raises(ValueError, d.Normal, float("nan"), 1.0).value)
+
+
+def test_examples():
+    for module in pkgutil.iter_modules(d.__path__):
+        result = doctest.testmod(import_module(f"{d.__name__}.{module.name}"),
+                                 extraglobs={"tensorlib": tl})
+        assert not result.failed
+    package = import_module("tensorlib.distributions")
+    assert not doctest.testmod(package, extraglobs={"tensorlib": tl}).failed
+    special = import_module("tensorlib.special")
+    assert not doctest.testmod(special, extraglobs={"tensorlib": tl}).failed
