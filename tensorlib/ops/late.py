@@ -51,6 +51,7 @@ FAMILIES = {
              "split_with_sizes adjoint",
         functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
         methods="fill_diagonal_ unfold H"),
+    "tensorlib.ops.counting": Names(both="bincount histc histogram"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
 }
