@@ -279,3 +279,22 @@ def test_arrangements():
                 tl.broadcast_shapes(*shapes)
         else:
             assert tl.broadcast_shapes(*shapes) == wanted
+
+
+def test_counts():
+    cases = {
+        "bincount": lambda x, lib: x.bincount(),
+        "at least": lambda x, lib: lib.bincount(x, minlength=9),
+        "weights": lambda x, lib: x.bincount(lib.arange(x.numel()) * 0.5),
+        "other weights": lambda x, lib: x.bincount(lib.ones(50)),
+        "histc": lambda x, lib: x.histc(4),
+        "histc of a range": lambda x, lib: lib.histc(x, 4, 0, 1),
+        "histc the wrong way": lambda x, lib: lib.histc(x, 4, 1, 0),
+        "histogram": lambda x, lib: x.histogram(4),
+        "edges": lambda x, lib: x.histogram(lib.tensor([0.0, 0.5, 1.0], dtype=x.dtype)),
+        "density": lambda x, lib: lib.histogram(x, 3, range=(0.0, 1.0), density=True),
+        "weighted": lambda x, lib: x.histogram(3, weight=x * 2),
+        "no bins": lambda x, lib: x.histogram(0),
+    }
+    agree(cases, [[1, 5, 1, 2], ([1, 5, 1], "uint8"), [-1, 2], [[1]], [True], [1.0, 1.0],
+                  [0.1, 0.5, 0.9, 1.0, 0.0, 2.0, -1.0], [0.1, nan], [0.5, inf]])

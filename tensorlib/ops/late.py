@@ -97,6 +97,7 @@ FAMILIES = {
         both="poisson",
         functions="binomial",
         methods="exponential_ cauchy_ log_normal_ geometric_"),
+    "tensorlib.ops.counting": Names(both="bincount histc histogram"),
     "tensorlib.ops.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
                   "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "

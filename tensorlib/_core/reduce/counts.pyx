@@ -1,0 +1,103 @@
+"""How often integers occur, and how many numbers fall into bins of equal widths."""
+
+from libc.stdint cimport int64_t
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
+
+ctypedef fused floating:
+    float
+    double
+
+
+cdef void count(const int64_t* x, int64_t* y, Py_ssize_t n) noexcept nogil:
+    """y[x[i]] += 1"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[x[i]] += 1
+
+
+cdef void add_weights(const int64_t* x, const floating* weights, floating* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y[x[i]] += weights[i]"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[x[i]] += weights[i]
+
+
+cdef void fill_bins(const floating* x, int64_t* y, Py_ssize_t n, floating low, floating high,
+                    Py_ssize_t bins) noexcept nogil:
+    """y[b] += the number of elements in bin b of [low, high], whose last bin has both ends"""
+    cdef floating width = high - low
+    cdef Py_ssize_t i, place
+    for i in range(n):
+        if low <= x[i] <= high:              # which NaN is not
+            place = <Py_ssize_t>((x[i] - low) * bins / width)
+            y[place if place < bins else bins - 1] += 1
+
+
+def bincount(Tensor input, Py_ssize_t least, weights=None):
+    """How often each integer from 0 on occurs in a vector, or the sums of its weights.
+
+    Raises: RuntimeError for negative integers, and for weights of another length.
+    """
+    cdef Tensor x, out, w
+    cdef int64_t low = 0, high = -1
+    cdef Py_ssize_t i, size
+    cdef int era, dtype
+    cdef const int64_t* places
+    # a copy, which nobody else writes to after its elements were looked at
+    x = packed_copy(input, INT64)
+    places = <const int64_t*>x.data_pointer
+    for i in range(x.numel_):
+        low = min(low, places[i])
+        high = max(high, places[i])
+    if low < 0:
+        raise RuntimeError(f"bincount: takes non-negative integers, got {low}")
+    if high >= (<int64_t>1 << 59):
+        raise RuntimeError(f"bincount: {high} is too large")
+    size = max(least, <Py_ssize_t>high + 1)
+    if weights is None:
+        out = new_tensor(INT64, 1, &size)
+        zero(out)
+        era = work_begins()
+        with nogil:
+            count(places, <int64_t*>out.data_pointer, x.numel_)
+        work_ends(era)
+        return out
+    dtype = FLOAT32 if (<Tensor?>weights).type == FLOAT32 else FLOAT64
+    w = packed(cast(weights, dtype))
+    if w.numel_ != x.numel_:
+        raise RuntimeError(f"bincount: got {w.numel_} weights for {x.numel_} elements")
+    out = new_tensor(dtype, 1, &size)
+    zero(out)
+    if dtype == FLOAT32:
+        add_weights(places, <const float*>w.data_pointer, <float*>out.data_pointer, x.numel_)
+    else:
+        add_weights(places, <const double*>w.data_pointer, <double*>out.data_pointer, x.numel_)
+    return out
+
+
+def histogram_counts(Tensor input, double low, double high, Py_ssize_t bins):
+    """int64 numbers of elements in each of `bins` equal parts of [low, high], low < high.
+
+    Raises: RuntimeError for no bins or a range that is empty.
+    """
+    cdef int dtype = FLOAT64 if input.type == FLOAT64 else FLOAT32, era
+    cdef Tensor x = packed(cast(input, dtype)), out
+    if bins < 1 or not low < high:
+        raise RuntimeError(f"histc: expects bins and a range, got {bins} in [{low}, {high}]")
+    out = new_tensor(INT64, 1, &bins)
+    cdef const char* data = x.data_pointer
+    cdef int64_t* y = <int64_t*>out.data_pointer
+    zero(out)
+    era = work_begins()
+    with nogil:
+        if dtype == FLOAT32:
+            fill_bins(<const float*>data, y, x.numel_, <float>low, <float>high, bins)
+        else:
+            fill_bins(<const double*>data, y, x.numel_, low, high, bins)
+    work_ends(era)
+    return out
