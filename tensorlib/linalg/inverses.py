@@ -5,14 +5,14 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.arrays.operands import behind, stands_in
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, definite, first, matrices, prepared_by, refused_matrices, regular,
     require_matrices, require_no_failure, require_one_dtype, require_square,
-    taken, values_behind,
+    taken,
 )
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.comparison import where
@@ -51,8 +51,7 @@ def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     float64; LinAlgError for failures with `check_errors`.
     """
     require_square("linalg.cholesky", A)
-    a = A.numpy(force=True)
-    factor, info = lapack.cholesky(a.swapaxes(-1, -2) if upper else a)
+    factor, info = lapack.cholesky(A.detach().mT if upper else A)
     if check_errors:
         require_no_failure("linalg.cholesky", info, NOT_DEFINITE)
     return Factor(*tensors(factor.swapaxes(-1, -2) if upper else factor, info))
@@ -130,7 +129,7 @@ def linalg_inv_ex(A: Tensor, check_errors=False):
     float64; LinAlgError for singular matrices with `check_errors`.
     """
     require_square("linalg.inv", A)
-    inverse, info = lapack.inv(A.numpy(force=True))
+    inverse, info = lapack.inv(A)
     if check_errors:
         require_no_failure("linalg.inv", info, SINGULAR.format("{}", "inversion"))
     return Inverse(*tensors(inverse, info))
@@ -197,7 +196,7 @@ def solved(a, b, left=True):
     reference=lambda a, b: (solved(a, b), np.zeros(a.shape[:-2], np.int32)))
 def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
     """X of A @ X = B for matrices of one batch shape, and info: see `linalg_solve_ex`."""
-    result, info = lapack.solve(A.numpy(force=True), B.numpy(force=True))
+    result, info = lapack.solve(A, B)
     if check_errors:
         require_no_failure("linalg.solve", info, SINGULAR.format("{}", "solution"))
     return Solution(*tensors(result, info))
@@ -370,11 +369,11 @@ def linalg_det(A: Tensor):
     Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
     float64.
 
-    >>> tensorlib.linalg.det(tensorlib.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
+    >>> tensorlib.linalg.det(tensorlib.tensor([[2., 2.], [1., 4.]]))
+    tensor(6.)
     """
     require_square("linalg.det", A)
-    return tensors(lapack.call(lapack.loops.det, A.numpy(force=True)))[0]
+    return tensors(lapack.det(A))[0]
 
 
 @linalg_det.vjp("A")
@@ -393,12 +392,12 @@ def det_jvp(d_A, A):
                           * np.linalg.inv(x).swapaxes(-1, -2)))
 def cofactors(A: Tensor):
     """The derivative of the determinant: for each element that of the rest, with its sign."""
-    return tensors(lapack.cofactors(A.numpy(force=True)))[0]
+    return tensors(lapack.cofactors(A))[0]
 
 
 def away_from_singular(A):
     """A, with what is singular moved by the root of the smallest step of its dtype."""
-    moved = lapack.regularized(values_behind(A))
+    moved = lapack.regularized(behind(A))
     if moved is None:
         return A
     moved = from_numpy(moved)
