@@ -224,11 +224,6 @@ def signs(vectors):
 
 def eigh(name, x, upper):
     """Eigenvalues in ascending order, and eigenvectors as columns."""
-    found = small.eigen(x.mT if upper else x, True)
-    if found is not None:
-        values, vectors = (y.numpy() for y in found)
-        require_convergence(name, values)
-        return values, vectors
     a = x.numpy(force=True)
     values, vectors = call(loops.eigh_up if upper else loops.eigh_lo, a)
     require_convergence(name, values)
@@ -239,11 +234,7 @@ def eigh(name, x, upper):
 
 def eigvalsh(name, x, upper):
     """Eigenvalues in ascending order."""
-    found = small.eigen(x.mT if upper else x, False)
-    if found is None:
-        values = call(loops.eigvalsh_up if upper else loops.eigvalsh_lo, x.numpy(force=True))
-    else:
-        values = found[0].numpy()
+    values = call(loops.eigvalsh_up if upper else loops.eigvalsh_lo, x.numpy(force=True))
     require_convergence(name, values)
     return values
 

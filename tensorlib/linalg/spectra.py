@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -53,6 +54,9 @@ def linalg_eigh(A: Tensor, UPLO="L"):
     tensor([1., 3.])
     """
     require_square("linalg.eigh", A)
+    found = small_matrices.eigen(A.detach().mT if is_upper("linalg.eigh", UPLO) else A, True)
+    if found is not None and not small_matrices.has_nan(found[0]):
+        return Eigen(*found)
     return Eigen(*tensors(*lapack.eigh("linalg.eigh", A,
                                        is_upper("linalg.eigh", UPLO))))
 
@@ -106,8 +110,11 @@ def linalg_eigvalsh(A: Tensor, UPLO="L"):
     Raises: as `linalg.eigh`.
     """
     require_square("linalg.eigvalsh", A)
-    return tensors(lapack.eigvalsh("linalg.eigvalsh", A,
-                                   is_upper("linalg.eigvalsh", UPLO)))[0]
+    upper = is_upper("linalg.eigvalsh", UPLO)
+    found = small_matrices.eigen(A.detach().mT if upper else A, False)
+    if found is not None and not small_matrices.has_nan(found[0]):
+        return found[0]
+    return tensors(lapack.eigvalsh("linalg.eigvalsh", A, upper))[0]
 
 
 @linalg_eigvalsh.vjp("A")
@@ -152,6 +159,9 @@ def linalg_svd(A: Tensor, full_matrices=True):
     LinAlgError where the algorithm does not converge.
     """
     require_matrices("linalg.svd", A)
+    found = small_matrices.singular(A, True)
+    if found is not None and not small_matrices.has_nan(found[1]):
+        return Singular(*found)
     return Singular(*tensors(*lapack.svd("linalg.svd", A, bool(full_matrices))))
 
 
@@ -230,6 +240,9 @@ def linalg_svdvals(A: Tensor):
     Raises: as `linalg.svd`.
     """
     require_matrices("linalg.svdvals", A)
+    found = small_matrices.singular(A, False)
+    if found is not None and not small_matrices.has_nan(found[1]):
+        return found[1]
     return tensors(lapack.svdvals("linalg.svdvals", A))[0]
 
 

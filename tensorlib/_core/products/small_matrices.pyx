@@ -13,6 +13,10 @@ from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._kernels import load
 
+ctypedef fused floating:
+    float
+    double
+
 cdef enum:
     MOST = 16                # rows; as in the kernels
     CHUNK = 64               # matrices that are worth a chunk of work: a multiple of all lanes
@@ -169,3 +173,21 @@ def singular(Tensor a not None, bint vectors):
     cdef Tensor y = like(a, 1), z = like(a, 0) if vectors else None
     run(SINGULAR, packed(a), None, x, y, z)
     return x, y, z
+
+
+cdef inline bint any_nan(const floating* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int found = 0
+    for i in range(n):
+        found |= x[i] != x[i]
+    return found
+
+
+def has_nan(Tensor x not None):
+    """Whether an element of a float32 or float64 tensor is NaN."""
+    cdef Tensor y = packed(x)
+    if y.type == FLOAT32:
+        return any_nan(<const float*>y.data_pointer, y.numel_)
+    if y.type == FLOAT64:
+        return any_nan(<const double*>y.data_pointer, y.numel_)
+    raise TypeError("has_nan: takes float32 and float64")
