@@ -5,14 +5,17 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.arrays.operands import behind, stands_in
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.layout.views import zeros
+from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, definite, first, matrices, prepared_by, refused_matrices, regular,
     require_matrices, require_no_failure, require_one_dtype, require_square,
-    taken, values_behind,
+    taken,
 )
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.comparison import where
@@ -22,6 +25,7 @@ Inverse = namedtuple("inv_ex", "inverse info")
 Solution = namedtuple("solve_ex", "result info")
 SignedLog = namedtuple("slogdet", "sign logabsdet")
 
+INT32 = BY_NAME["int32"]
 NOT_DEFINITE = ("the factorization could not be completed because the input is not "
                 "positive-definite (the leading minor of order {} is not positive-definite)")
 SINGULAR = ("the diagonal element {} is zero, the {} could not be completed because the input "
@@ -31,6 +35,11 @@ SINGULAR = ("the diagonal element {} is zero, the {} could not be completed beca
 def tensors(*arrays):
     """New arrays as Tensors."""
     return tuple(from_numpy(np.asarray(x)) for x in arrays)
+
+
+def no_failures(A):
+    """The info of matrices with which all is well."""
+    return zeros(A.shape[:-2], INT32)
 
 
 # ---- Cholesky ------------------------------------------------------------------------------------
@@ -51,8 +60,11 @@ def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     float64; LinAlgError for failures with `check_errors`.
     """
     require_square("linalg.cholesky", A)
-    a = A.numpy(force=True)
-    factor, info = lapack.cholesky(a.swapaxes(-1, -2) if upper else a)
+    A = A.detach().mT if upper else A
+    factor = small_matrices.cholesky(A)
+    if factor is not None and not small_matrices.has_nan(factor):
+        return Factor(factor.mT if upper else factor, no_failures(A))
+    factor, info = lapack.cholesky(A)
     if check_errors:
         require_no_failure("linalg.cholesky", info, NOT_DEFINITE)
     return Factor(*tensors(factor.swapaxes(-1, -2) if upper else factor, info))
@@ -130,7 +142,10 @@ def linalg_inv_ex(A: Tensor, check_errors=False):
     float64; LinAlgError for singular matrices with `check_errors`.
     """
     require_square("linalg.inv", A)
-    inverse, info = lapack.inv(A.numpy(force=True))
+    inverse = small_matrices.inverse(A)
+    if inverse is not None and not small_matrices.has_nan(inverse):
+        return Inverse(inverse, no_failures(A))
+    inverse, info = lapack.inv(A)
     if check_errors:
         require_no_failure("linalg.inv", info, SINGULAR.format("{}", "inversion"))
     return Inverse(*tensors(inverse, info))
@@ -197,7 +212,10 @@ def solved(a, b, left=True):
     reference=lambda a, b: (solved(a, b), np.zeros(a.shape[:-2], np.int32)))
 def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
     """X of A @ X = B for matrices of one batch shape, and info: see `linalg_solve_ex`."""
-    result, info = lapack.solve(A.numpy(force=True), B.numpy(force=True))
+    result = small_matrices.solve(A, B)
+    if result is not None and not small_matrices.has_nan(result):
+        return Solution(result, no_failures(A))
+    result, info = lapack.solve(A, B)
     if check_errors:
         require_no_failure("linalg.solve", info, SINGULAR.format("{}", "solution"))
     return Solution(*tensors(result, info))
@@ -370,11 +388,12 @@ def linalg_det(A: Tensor):
     Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
     float64.
 
-    >>> tensorlib.linalg.det(tensorlib.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
+    >>> tensorlib.linalg.det(tensorlib.tensor([[2., 2.], [1., 4.]]))
+    tensor(6.)
     """
     require_square("linalg.det", A)
-    return tensors(lapack.call(lapack.loops.det, A.numpy(force=True)))[0]
+    found = small_matrices.determinant(A)
+    return tensors(lapack.det(A))[0] if found is None else found
 
 
 @linalg_det.vjp("A")
@@ -393,12 +412,12 @@ def det_jvp(d_A, A):
                           * np.linalg.inv(x).swapaxes(-1, -2)))
 def cofactors(A: Tensor):
     """The derivative of the determinant: for each element that of the rest, with its sign."""
-    return tensors(lapack.cofactors(A.numpy(force=True)))[0]
+    return tensors(lapack.cofactors(A))[0]
 
 
 def away_from_singular(A):
     """A, with what is singular moved by the root of the smallest step of its dtype."""
-    moved = lapack.regularized(values_behind(A))
+    moved = lapack.regularized(behind(A))
     if moved is None:
         return A
     moved = from_numpy(moved)

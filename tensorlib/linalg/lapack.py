@@ -1,4 +1,8 @@
-"""LAPACK, by the loops of `numpy.linalg`: arrays in, arrays out, batches in the dims in front.
+"""What computes with matrices: kernels of our own for small ones, LAPACK for the others.
+
+LAPACK is called by the loops of `numpy.linalg` and, for what these lack, in the library that NumPy
+has loaded. Functions take Tensors outside of graphs, or arrays, and give arrays; batches are in the
+dims in front.
 
 NumPy's loops take any strides and need no GIL. They mark a matrix that they fail at with NaN and by
 the floating-point flag `invalid`, which `failed` turns into the number that LAPACK would give. The
@@ -11,6 +15,7 @@ import numpy as np
 from numpy.linalg import _umath_linalg as loops
 
 from tensorlib._core.products import lapack as products
+from tensorlib._core.products import small_matrices as small
 from tensorlib._core.products.blas import one_blas_thread
 from tensorlib.linalg.checks import LinAlgError
 
@@ -32,8 +37,9 @@ def infos(a, result, number):
     """The int32 number of each matrix: 0, or what `number` finds for one that is marked."""
     info = np.zeros(a.shape[:-2], np.int32)
     if result.size and np.isnan(result.sum()):
-        for place in np.argwhere(marked(result)):
-            info[tuple(place)] = number(a[tuple(place)])
+        for place in map(tuple, np.argwhere(marked(result))):
+            info[place] = number(a[place])
+            result[place] = np.nan
     return info
 
 
@@ -49,11 +55,11 @@ def copied_columns(a):
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
-def cholesky(a):
+def cholesky(x):
     """The lower factors, and the order of the first minor that is not positive, or 0."""
-    factors = call(loops.cholesky_lo, a)
-    info = infos(a, factors, failing_minor)
-    return factors, info
+    a, found = x.numpy(force=True), small.cholesky(x)
+    factors = call(loops.cholesky_lo, a) if found is None else found.numpy()
+    return factors, infos(a, factors, failing_minor)
 
 
 def failing_minor(a):
@@ -70,16 +76,24 @@ def failing_minor(a):
 
 # ---- LU ------------------------------------------------------------------------------------------
 
-def solve(a, b):
-    """x of a @ x = b, and the place of the first zero on the diagonal of U, or 0."""
-    x = call(loops.solve, a, b)
-    return x, infos(a, x, zero_pivot) if b.shape[-1] else infos(a, call(loops.inv, a), zero_pivot)
+def solve(x, y):
+    """z of x @ z = y, and the place of the first zero on the diagonal of U, or 0."""
+    a, b, found = x.numpy(force=True), y.numpy(force=True), small.solve(x, y)
+    z = call(loops.solve, a, b) if found is None else found.numpy()
+    return z, infos(a, z, zero_pivot) if b.shape[-1] else inv(x)[1]
 
 
-def inv(a):
+def inv(x):
     """The inverses, and the place of the first zero on the diagonal of U, or 0."""
-    inverse = call(loops.inv, a)
+    a, found = x.numpy(force=True), small.inverse(x)
+    inverse = call(loops.inv, a) if found is None else found.numpy()
     return inverse, infos(a, inverse, zero_pivot)
+
+
+def det(x):
+    """The determinants."""
+    found = small.determinant(x)
+    return call(loops.det, x.numpy(force=True)) if found is None else found.numpy()
 
 
 def zero_pivot(a):
@@ -151,11 +165,11 @@ def solve_triangular(a, b, upper, unitriangular):
     return call(loops.solve, a, b)
 
 
-def cofactors(a):
-    """det(a) times the inverse transposed, or its limit where there is no inverse."""
-    inverse, info = inv(a)
+def cofactors(x):
+    """The determinant times the inverse transposed, or its limit where there is no inverse."""
+    a, (inverse, info) = x.numpy(force=True), inv(x)
     with np.errstate(all="ignore"):
-        found = call(loops.det, a)[..., None, None] * inverse.swapaxes(-1, -2)
+        found = det(x)[..., None, None] * inverse.swapaxes(-1, -2)
     for place in map(tuple, np.argwhere(info)):
         if np.isfinite(a[place]).all():
             found[place] = cofactors_by_svd(a[place])
@@ -169,9 +183,9 @@ def cofactors_by_svd(a):
     return call(loops.det, u) * call(loops.det, vh) * (u * others) @ vh
 
 
-def regularized(a):
+def regularized(x):
     """What to add to the singular matrices of a batch to make them regular; None without these."""
-    info = inv(a)[1]
+    a, info = x.numpy(force=True), inv(x)[1]
     if not info.any():
         return None
     added = np.zeros_like(a)
@@ -208,8 +222,9 @@ def signs(vectors):
     return np.where(first < 0, -1, 1).astype(vectors.dtype)
 
 
-def eigh(name, a, upper):
+def eigh(name, x, upper):
     """Eigenvalues in ascending order, and eigenvectors as columns."""
+    a = x.numpy(force=True)
     values, vectors = call(loops.eigh_up if upper else loops.eigh_lo, a)
     require_convergence(name, values)
     if vectors.size:
@@ -217,15 +232,27 @@ def eigh(name, a, upper):
     return values, vectors
 
 
-def eigvalsh(name, a, upper):
+def eigvalsh(name, x, upper):
     """Eigenvalues in ascending order."""
-    values = call(loops.eigvalsh_up if upper else loops.eigvalsh_lo, a)
+    values = call(loops.eigvalsh_up if upper else loops.eigvalsh_lo, x.numpy(force=True))
     require_convergence(name, values)
     return values
 
 
-def svd(name, a, full):
+def svd(name, x, full):
     """U, the singular values in descending order, and V transposed."""
+    a, found = x.numpy(force=True), small.singular(x, True)
+    if found is None:
+        return svd_of(name, a, full)
+    u, values, vh = (y.numpy() for y in found)
+    if np.isnan(values.sum()):                  # singular matrices, which the kernel leaves
+        places = np.isnan(values).any(-1)
+        u[places], values[places], vh[places] = svd_of(name, a[places], full)
+    return u, values, vh
+
+
+def svd_of(name, a, full):
+    """The same by LAPACK, with signs as the kernel has them."""
     u, values, vh = call(loops.svd_f if full else loops.svd_s, a)
     require_convergence(name, values)
     if u.size and vh.size:
@@ -238,9 +265,10 @@ def svd(name, a, full):
     return u, values, vh
 
 
-def svdvals(name, a):
+def svdvals(name, x):
     """The singular values in descending order."""
-    values = call(loops.svd, a)
+    found = small.singular(x, False)
+    values = call(loops.svd, x.numpy(force=True)) if found is None else found[1].numpy()
     require_convergence(name, values)
     return values
 

@@ -196,14 +196,13 @@ def linalg_matrix_rank(A: Tensor, tol=None, hermitian=False, atol=None, rtol=Non
     require_matrices("linalg.matrix_rank", A)
     if hermitian:
         require_square("linalg.matrix_rank", A)
-    a = A.numpy(force=True)
     if tol is not None:
         atol, rtol = tol, 0.0
     if hermitian:
-        values = np.abs(lapack.eigvalsh("linalg.matrix_rank", a, False))
+        values = np.abs(lapack.eigvalsh("linalg.matrix_rank", A, False))
     else:
-        values = lapack.svdvals("linalg.matrix_rank", a)
-    kept = values > cutoff(values, *tolerances(atol, rtol), a.shape)
+        values = lapack.svdvals("linalg.matrix_rank", A)
+    kept = values > cutoff(values, *tolerances(atol, rtol), A.shape)
     return tensors(kept.sum(-1))[0]
 
 

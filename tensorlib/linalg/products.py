@@ -180,6 +180,9 @@ def splits(sizes):
 def chain(name, tensors):
     """The product of a chain of matrices; the first and last may be vectors."""
     tensors = tuple(tensors)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: expected a Tensor as element {i}, got {type(x).__name__}")
     if len(tensors) < 2:
         raise RuntimeError(f"{name}: expected at least 2 tensors but got {len(tensors)}")
     for i, x in enumerate(tensors):
@@ -228,7 +231,10 @@ def chain_matmul(*matrices: Tensors):
     """The product of a chain of matrices: `linalg.multi_dot` of its arguments."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
-    for x in matrices:
+    for i, x in enumerate(matrices):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"chain_matmul: expected a Tensor as argument {i}, got "
+                            f"{type(x).__name__}")
         if x.ndim != 2:
             raise RuntimeError(f"chain_matmul: expected matrices, got {x.ndim} dims")
     return chain("chain_matmul", matrices) if len(matrices) != 1 else matrices[0].clone()
@@ -326,7 +332,7 @@ def linalg_vander(x: Tensor, *, N=None):
     n = x.shape[-1] if N is None else whole("linalg.vander", "N", N)
     if n < 1 and N is not None:
         raise RuntimeError(f"linalg.vander: N must be at least 1, got {N}")
-    check_room("linalg.vander", x.numel(), n * x.itemsize)
+    check_room("linalg.vander", n * x.numel(), x.itemsize)
     columns = [x.new_ones(x.shape)]
     for _ in range(n - 1):
         columns.append(columns[-1] * x)

@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -53,7 +54,10 @@ def linalg_eigh(A: Tensor, UPLO="L"):
     tensor([1., 3.])
     """
     require_square("linalg.eigh", A)
-    return Eigen(*tensors(*lapack.eigh("linalg.eigh", A.numpy(force=True),
+    found = small_matrices.eigen(A.detach().mT if is_upper("linalg.eigh", UPLO) else A, True)
+    if found is not None and not small_matrices.has_nan(found[0]):
+        return Eigen(*found)
+    return Eigen(*tensors(*lapack.eigh("linalg.eigh", A,
                                        is_upper("linalg.eigh", UPLO))))
 
 
@@ -106,8 +110,11 @@ def linalg_eigvalsh(A: Tensor, UPLO="L"):
     Raises: as `linalg.eigh`.
     """
     require_square("linalg.eigvalsh", A)
-    return tensors(lapack.eigvalsh("linalg.eigvalsh", A.numpy(force=True),
-                                   is_upper("linalg.eigvalsh", UPLO)))[0]
+    upper = is_upper("linalg.eigvalsh", UPLO)
+    found = small_matrices.eigen(A.detach().mT if upper else A, False)
+    if found is not None and not small_matrices.has_nan(found[0]):
+        return found[0]
+    return tensors(lapack.eigvalsh("linalg.eigvalsh", A, upper))[0]
 
 
 @linalg_eigvalsh.vjp("A")
@@ -130,7 +137,7 @@ NO_MATRIX = refused_matrices((RuntimeError, (3,)), (RuntimeError, np.ones((2, 2)
 
 def singular_reference(x, full_matrices=True):
     """The reference of `linalg_svd`: NumPy's, with the signs that vectors of ours have."""
-    return lapack.svd("svd", regular(x), full_matrices)
+    return lapack.svd_of("svd", regular(x), full_matrices)
 
 
 @op(outputs=("U", "S", "Vh"), public=False, method=False, dtypes=DTYPES, tolerance="product",
@@ -152,7 +159,10 @@ def linalg_svd(A: Tensor, full_matrices=True):
     LinAlgError where the algorithm does not converge.
     """
     require_matrices("linalg.svd", A)
-    return Singular(*tensors(*lapack.svd("linalg.svd", A.numpy(force=True), bool(full_matrices))))
+    found = small_matrices.singular(A, True)
+    if found is not None and not small_matrices.has_nan(found[1]):
+        return Singular(*found)
+    return Singular(*tensors(*lapack.svd("linalg.svd", A, bool(full_matrices))))
 
 
 def split(vectors, k):
@@ -230,7 +240,10 @@ def linalg_svdvals(A: Tensor):
     Raises: as `linalg.svd`.
     """
     require_matrices("linalg.svdvals", A)
-    return tensors(lapack.svdvals("linalg.svdvals", A.numpy(force=True)))[0]
+    found = small_matrices.singular(A, False)
+    if found is not None and not small_matrices.has_nan(found[1]):
+        return found[1]
+    return tensors(lapack.svdvals("linalg.svdvals", A))[0]
 
 
 @linalg_svdvals.vjp("A")
@@ -385,15 +398,14 @@ def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
     require_matrices("linalg.pinv", A)
     if hermitian:
         require_square("linalg.pinv", A)
-    a = A.numpy(force=True)
     if hermitian:
-        values, u = lapack.eigh("linalg.pinv", a, False)
+        values, u = lapack.eigh("linalg.pinv", A, False)
         vh = u.swapaxes(-1, -2)
     else:
-        u, values, vh = lapack.svd("linalg.pinv", a, False)
+        u, values, vh = lapack.svd("linalg.pinv", A, False)
     sizes = np.abs(values)
-    kept = sizes > cutoff(sizes, *tolerances(atol, rtol), a.shape)
-    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(a.dtype)
+    kept = sizes > cutoff(sizes, *tolerances(atol, rtol), A.shape)
+    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
     return tensors(vh.swapaxes(-1, -2) @ (inverse[..., None] * u.swapaxes(-1, -2)))[0]
 
 

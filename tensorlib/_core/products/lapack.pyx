@@ -179,6 +179,20 @@ def sytrf(cnp.ndarray a not None):
     return pivots, info[:, 0]
 
 
+cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:
+    """Raises IndexError unless the pivots are rows from 1, below 0 in pairs for blocks of two."""
+    cdef Py_ssize_t k = 0
+    while k < n:
+        if 1 <= pivots[k] <= n:
+            k += 1
+        elif k + 1 < n and -n <= pivots[k] <= -1 and pivots[k + 1] == pivots[k]:
+            k += 2
+        else:
+            raise IndexError(f"ldl_solve: pivot {k} is {pivots[k]}, which is no row of {n}, nor "
+                             "that of a block of two")
+    return 0
+
+
 def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not None):
     """b := x of a @ x = b, by columns, for what `sytrf` made of `a`."""
     cdef sytrs_fn run = <sytrs_fn>function(a, SYTRS)
@@ -189,8 +203,8 @@ def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not
             or pivots.shape[1] != n or pivots.dtype != numpy.int64
             or not pivots.flags.c_contiguous):
         raise ValueError("lapack: expected systems of one dtype and size")
-    if pivots.size and (numpy.abs(pivots).max() > n or not pivots.all()):
-        raise IndexError("lapack: pivots must be numbers of rows, from 1")
+    for i in range(batch):
+        check_pivots(<const int64_t*>matrix(pivots, i), n)
     if n and k:
         with blas.one_blas_thread():
             for i in range(batch):

@@ -1,0 +1,193 @@
+"""Batches of small matrices by kernels of our own, which LAPACK's calls would take longer for.
+
+Whether a kernel does the work follows from the size and the dtype of a matrix alone, so that one
+matrix gives the same bits by itself and in a batch.
+"""
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES, dtype_id
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed
+
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._kernels import load
+
+ctypedef fused floating:
+    float
+    double
+
+cdef enum:
+    MOST = 16                # rows; as in the kernels
+    CHUNK = 64               # matrices that are worth a chunk of work: a multiple of all lanes
+    RELEASE_GIL = 1 << 15    # multiplications from which on the GIL is released
+
+ctypedef void (*run_fn)(const void* a, const void* b, void* x, void* y, void* z, Py_ssize_t count,
+                        Py_ssize_t n, Py_ssize_t k) noexcept nogil
+
+cdef enum Function:
+    CHOLESKY, SOLVE, INVERSE, DETERMINANT, EIGEN, SINGULAR, FUNCTIONS
+
+cdef run_fn functions[FUNCTIONS][N_DTYPES]
+cdef dict NUMBERS = {"cholesky": CHOLESKY, "solve": SOLVE, "inverse": INVERSE,
+                     "determinant": DETERMINANT, "eigen": EIGEN, "singular": SINGULAR}
+
+ctypedef struct Work:
+    run_fn run
+    const char* a
+    const char* b
+    char* x
+    char* y
+    char* z
+    Py_ssize_t a_step, b_step, x_step, y_step, z_step     # bytes from one matrix to the next
+    Py_ssize_t n, k
+
+
+cdef int fill_functions() except -1:
+    cdef size_t address
+    for name, _, dtype, address in load("small_matrices").table():
+        functions[<int>NUMBERS[name]][dtype_id(BY_NAME[dtype])] = <run_fn>address
+    return 0
+
+
+fill_functions()
+
+
+cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* w = <Work*>context
+    w.run(w.a + begin * w.a_step, w.b + begin * w.b_step if w.b != NULL else NULL,
+          w.x + begin * w.x_step if w.x != NULL else NULL,
+          w.y + begin * w.y_step if w.y != NULL else NULL,
+          w.z + begin * w.z_step if w.z != NULL else NULL, end - begin, w.n, w.k)
+
+
+cdef inline bint takes(Tensor x) noexcept:
+    """Whether the kernels are for matrices like these, which are square."""
+    return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
+            and x.dims[x.ndim_ - 1] == x.dims[x.ndim_ - 2] and 1 <= x.dims[x.ndim_ - 1] <= MOST)
+
+
+cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) except -1:
+    """Runs a kernel on packed tensors, of which the first has one matrix in its last two dims."""
+    cdef Work w
+    cdef Py_ssize_t count = 1, size = 4 if a.type == FLOAT32 else 8
+    cdef int d, era
+    for d in range(a.ndim_ - 2):
+        count *= a.dims[d]
+    if count == 0:
+        return 0
+    w.run = functions[<int>which][a.type]
+    w.n = a.dims[a.ndim_ - 1]
+    w.k = b.dims[b.ndim_ - 1] if b is not None else 0
+    w.a, w.a_step = a.data_pointer, w.n * w.n * size
+    w.b, w.b_step = b.data_pointer if b is not None else NULL, w.n * w.k * size
+    w.x = x.data_pointer if x is not None else NULL
+    w.y = y.data_pointer if y is not None else NULL
+    w.z = z.data_pointer if z is not None else NULL
+    w.x_step = x.numel_ // count * size if x is not None else 0
+    w.y_step = y.numel_ // count * size if y is not None else 0
+    w.z_step = z.numel_ // count * size if z is not None else 0
+    if count * w.n * w.n * w.n < RELEASE_GIL:
+        run_range(&w, 0, count)
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run_range, &w, count, CHUNK)
+    return work_ends(era)
+
+
+cdef Tensor like(Tensor a, int dropped):
+    """A new tensor of the dtype of `a` and its shape without the last dims."""
+    return new_tensor(a.type, a.ndim_ - dropped, a.dims)
+
+
+def small(Tensor a not None):
+    """Whether kernels do what is asked of square matrices like these."""
+    return takes(a)
+
+
+def cholesky(Tensor a not None):
+    """The lower factors; NaN in those of what is not positive definite. None for larger matrices.
+    """
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0)
+    run(CHOLESKY, packed(a), None, x, None, None)
+    return x
+
+
+def solve(Tensor a not None, Tensor b not None):
+    """The solutions of a @ x = b for as many matrices b as a; NaN for singular matrices.
+
+    None for larger matrices.
+    """
+    cdef int d
+    if not takes(a) or b.ndim_ != a.ndim_ or b.type != a.type:
+        return None
+    if not 1 <= b.dims[b.ndim_ - 1] <= MOST:
+        return None
+    for d in range(a.ndim_ - 1):
+        if a.dims[d] != b.dims[d]:
+            return None
+    cdef Tensor x = like(b, 0)
+    run(SOLVE, packed(a), packed(b), x, None, None)
+    return x
+
+
+def inverse(Tensor a not None):
+    """The inverses; NaN for singular matrices. None for larger ones."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0)
+    run(INVERSE, packed(a), None, x, None, None)
+    return x
+
+
+def determinant(Tensor a not None):
+    """The determinants. None for larger matrices."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 2)
+    run(DETERMINANT, packed(a), None, x, None, None)
+    return x
+
+
+def eigen(Tensor a not None, bint vectors):
+    """Eigenvalues and vectors (or None) by the lower triangle; NaN for what is not finite.
+
+    None for larger matrices.
+    """
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 1), y = like(a, 0) if vectors else None
+    run(EIGEN, packed(a), None, x, y, None)
+    return x, y
+
+
+def singular(Tensor a not None, bint vectors):
+    """U, singular values, and V transposed (or None twice); NaN values for what is not finite, and
+    for what is singular if vectors are asked for. None for larger matrices."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0) if vectors else None
+    cdef Tensor y = like(a, 1), z = like(a, 0) if vectors else None
+    run(SINGULAR, packed(a), None, x, y, z)
+    return x, y, z
+
+
+cdef inline bint any_nan(const floating* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int found = 0
+    for i in range(n):
+        found |= x[i] != x[i]
+    return found
+
+
+def has_nan(Tensor x not None):
+    """Whether an element of a float32 or float64 tensor is NaN."""
+    cdef Tensor y = packed(x)
+    if y.type == FLOAT32:
+        return any_nan(<const float*>y.data_pointer, y.numel_)
+    if y.type == FLOAT64:
+        return any_nan(<const double*>y.data_pointer, y.numel_)
+    raise TypeError("has_nan: takes float32 and float64")

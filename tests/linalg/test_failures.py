@@ -1,0 +1,108 @@
+"""What is refused, and matrices that have not what is asked for."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.linalg import LinAlgError, lapack
+
+ones = tl.ones(2, 2)
+indefinite = tl.tensor([[1.0, 2.0], [2.0, 1.0]])
+
+
+@pytest.mark.parametrize("n", [2, 20])             # by a kernel, and by LAPACK
+@pytest.mark.parametrize("call, message", [
+    (lambda x: tl.linalg.inv(x), r"linalg\.inv: the diagonal element 2 is zero, the inversion"),
+    (lambda x: tl.inverse(x), "linalg.inv"),
+    (lambda x: tl.linalg.solve(x, x), r"linalg\.solve: the diagonal element 2 is zero"),
+    (lambda x: tl.linalg.solve(tl.stack([x * 0 + tl.tensor(np.eye(len(x))).float(), x]), x),
+     r"\(Batch element 1\)"),
+    (lambda x: tl.linalg.cholesky(-x), r"order 1 is not positive"),
+    (lambda x: tl.linalg.cholesky(x), r"order 2 is not positive"),
+    (lambda x: tl.linalg.lu_factor(x), r"U\[2,2\] is zero"),
+    (lambda x: tl.linalg.eigh(x * float("nan")), "failed to converge"),
+    (lambda x: tl.linalg.svd(x * float("nan")), "failed to converge"),
+    (lambda x: tl.linalg.svdvals(x * float("nan")), "failed to converge"),
+])
+def test_failures_are_named(call, message, n):
+    with pytest.raises(LinAlgError, match=message):
+        call(tl.ones(n, n))
+    assert issubclass(LinAlgError, RuntimeError) and issubclass(LinAlgError, np.linalg.LinAlgError)
+
+
+@pytest.mark.parametrize("n", [2, 20])
+def test_infos(n):
+    eye = tl.tensor(np.eye(n))
+    x = tl.stack([eye, tl.ones(n, n).double()])
+    inverse, info = tl.linalg.inv_ex(x)
+    assert info.tolist() == [0, 2] and inverse[1].isnan().all() and info.dtype is tl.int32
+    assert tl.linalg.solve_ex(x, x).info.tolist() == [0, 2]
+    factor, info = tl.linalg.cholesky_ex(tl.stack([eye, eye * 0]))
+    assert info.tolist() == [0, 1] and factor[1].isnan().all() and (factor[0] == eye).all()
+
+
+def test_complex_eigenvalues_are_refused():
+    with pytest.raises(NotImplementedError, match="linalg.eig: an eigenvalue is complex"):
+        tl.linalg.eig(tl.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda: tl.linalg.inv(3), TypeError), (lambda: tl.linalg.solve(ones, [1.0, 2.0]), TypeError),
+    (lambda: tl.linalg.eigh(ones, "X"), RuntimeError),
+    (lambda: tl.linalg.eigh(ones, 3), RuntimeError),
+    (lambda: tl.linalg.qr(ones, "full"), RuntimeError),
+    (lambda: tl.linalg.matrix_power(ones, "2"), TypeError),
+    (lambda: tl.linalg.solve(ones, tl.ones(3)), RuntimeError),
+    (lambda: tl.linalg.solve(ones, tl.tensor(1.0)), RuntimeError),
+    (lambda: tl.linalg.solve(ones, ones.double()), RuntimeError),
+    (lambda: tl.linalg.solve(ones, tl.ones(2), left=False), RuntimeError),
+    (lambda: tl.linalg.solve_triangular(ones, ones), TypeError),
+    (lambda: tl.linalg.lu_factor(ones, pivot=False), RuntimeError),
+    (lambda: tl.linalg.lu_solve(ones, tl.tensor([0, 1]), ones), RuntimeError),
+    (lambda: tl.linalg.lu_solve(ones, tl.tensor([2**62, 1]), ones), RuntimeError),
+    (lambda: tl.linalg.ldl_solve(ones, tl.tensor([3, 1]), ones), IndexError),
+    (lambda: tl.linalg.ldl_solve(ones, tl.tensor([-2**63, 1]), ones), (IndexError, RuntimeError)),
+    (lambda: tl.linalg.ldl_solve(ones, tl.tensor([0, 1]), ones), IndexError),
+    (lambda: tl.lu_unpack(ones, tl.tensor([1.0, 2.0])), RuntimeError),
+    (lambda: tl.linalg.lstsq(ones, ones, driver="best"), RuntimeError),
+    (lambda: tl.linalg.vander(tl.ones(2), N=2**62), (MemoryError, RuntimeError)),
+    (lambda: tl.linalg.multi_dot([]), RuntimeError),
+    (lambda: tl.linalg.multi_dot([ones, 3]), TypeError),
+    (lambda: tl.linalg.norm(ones, "fro", 0), RuntimeError),
+    (lambda: tl.linalg.matrix_norm(ones, dim=(0, 0)), RuntimeError),
+    (lambda: tl.linalg.vector_norm(tl.ones(0), float("inf")), RuntimeError),
+    (lambda: tl.linalg.nothing, AttributeError),
+])
+def test_what_is_refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_by_numpys_loops_alone(monkeypatch):
+    """Where the library that NumPy has loaded is none whose functions are known."""
+    rng = np.random.default_rng(0)
+    a, b = tl.tensor(rng.normal(size=(2, 20, 20))), tl.tensor(rng.normal(size=(2, 20, 3)))
+    calls = [lambda: tl.linalg.lu_factor(a)[0], lambda: tl.linalg.lu_factor(a)[1],
+             lambda: tl.linalg.lu(a[:, :5]).L, lambda: tl.linalg.qr(a)[0], lambda: tl.geqrf(b)[0],
+             lambda: tl.linalg.qr(b, "complete")[0], lambda: tl.linalg.qr(b)[1],
+             lambda: tl.linalg.solve_triangular(a, b, upper=True),
+             lambda: tl.linalg.solve_triangular(a, b, upper=False, unitriangular=True)]
+    found = [call() for call in calls]
+    monkeypatch.setattr(lapack, "LAPACK", False)
+    for call, wanted in zip(calls, found):
+        np.testing.assert_allclose(call().numpy(), wanted.numpy(), rtol=1e-6, atol=1e-6)
+    with pytest.raises(NotImplementedError, match="ldl_factor"):
+        tl.linalg.ldl_factor(a)
+
+
+def test_results_have_the_same_bits_for_any_number_of_threads():
+    x = tl.tensor(np.random.default_rng(0).normal(size=(300, 300)))
+    before = tl.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2):
+            tl.set_num_threads(threads)
+            found.append((tl.linalg.inv(x), tl.linalg.qr(x)[1], tl.linalg.svdvals(x)))
+        assert all((one == two).all() for one, two in zip(*found))
+    finally:
+        tl.set_num_threads(before)
