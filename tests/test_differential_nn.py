@@ -344,8 +344,7 @@ def test_tables():
         check(lambda F, i, w, m=mode: F.embedding_bag(i, w, mode=m), i[:4].reshape(2, 2), table)
         for options in ({}, {"padding_idx": 2, "include_last_offset": True}):
             check(lambda F, i, w, o, m=mode, options=options: F.embedding_bag(
-                 i, w, o, mode=m, **options), i, table,
-              starts if not options else starts + [0, 0, 3])
+                i, w, o, mode=m, **options), i, table, starts + [0, 0, 3 * bool(options)])
     check(lambda F, i, w, o, f: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=f),
           i, table, starts, real(5))
 
@@ -362,3 +361,41 @@ def test_ctc_loss(reduction):
                                      reduction=reduction), logits, labels)
     check(lambda F, x, t: F.ctc_loss(x.log_softmax(1), t, (6,), (3,), reduction=reduction),
           logits[:, 0], labels[0], differentiable=False)
+
+
+# ---- convolutions --------------------------------------------------------------------------------
+
+CONVOLUTIONS = [
+    ("conv1d", (2, 3, 9), (4, 3, 3), {"stride": 2, "padding": 1}),
+    ("conv1d", (3, 9), (4, 3, 3), {"dilation": 2, "padding": "same"}),
+    ("conv1d", (2, 3, 9), (4, 3, 4), {"padding": "same"}),
+    ("conv2d", (2, 3, 6, 7), (4, 3, 3, 3), {"padding": 1}),
+    ("conv2d", (2, 3, 6, 7), (4, 3, 3, 2), {"padding": (2, 3), "stride": (2, 3)}),
+    ("conv2d", (2, 4, 6, 7), (4, 2, 3, 3), {"groups": 2, "dilation": 2, "padding": 1}),
+    ("conv2d", (2, 4, 6, 7), (8, 1, 5, 5), {"groups": 4, "padding": "same"}),
+    ("conv2d", (2, 3, 5, 5), (4, 3, 1, 1), {}), ("conv2d", (3, 5, 5), (4, 3, 5, 5), {}),
+    ("conv2d", (2, 3, 2, 2), (4, 3, 7, 7), {"padding": 3}),
+    ("conv2d", (0, 3, 5, 5), (4, 3, 3, 3), {}),
+    ("conv3d", (2, 2, 4, 3, 5), (3, 2, 2, 3, 3), {"padding": 1, "stride": (1, 2, 1)}),
+    ("conv_transpose1d", (2, 3, 5), (3, 4, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
+    ("conv_transpose2d", (2, 4, 3, 4), (4, 2, 3, 2), {"groups": 2, "dilation": 2}),
+    ("conv_transpose2d", (2, 4, 3, 4), (4, 2, 3, 3), {"stride": (2, 1), "padding": 1}),
+    ("conv_transpose3d", (1, 2, 3, 2, 2), (2, 3, 2, 2, 3), {"stride": 2}),
+]
+
+
+@pytest.mark.parametrize("name, shape, weight, options", CONVOLUTIONS, ids=repr)
+def test_convolutions(name, shape, weight, options):
+    outs = weight[1] * options.get("groups", 1) if "transpose" in name else weight[0]
+    check(lambda F, x, w, b: getattr(F, name)(x, w, b, **options), real(*shape), real(*weight),
+          real(outs), dtypes=("float32", "float64"))
+
+
+def test_convolutions_refuse_what_pytorch_refuses():
+    x, w = real(1, 2, 4, 4), real(3, 2, 3, 3)
+    refused(lambda F, x, w: F.conv2d(x, w), real(1, 3, 4, 4), w)
+    refused(lambda F, x, w: F.conv2d(x, w, stride=0), x, w)
+    refused(lambda F, x, w: F.conv2d(x, w, padding=-1), x, w)
+    refused(lambda F, x, w: F.conv2d(x, w, padding="same", stride=2), x, w)
+    refused(lambda F, x, w: F.conv2d(x, w), real(1, 2, 2, 2), w)
+    refused(lambda F, x, w: F.conv_transpose2d(x, w, output_padding=1), x, real(2, 3, 3, 3))

@@ -78,7 +78,8 @@ FAMILIES = {
         functions="layer_norm rms_norm binary_cross_entropy_with_logits kl_div poisson_nll_loss "
                   "alpha_dropout bilinear dropout feature_alpha_dropout rrelu cosine_similarity "
                   "pairwise_distance hinge_embedding_loss margin_ranking_loss "
-                  "cosine_embedding_loss triplet_margin_loss group_norm ctc_loss"),
+                  "cosine_embedding_loss triplet_margin_loss group_norm ctc_loss conv1d conv2d "
+                  "conv3d conv_transpose1d conv_transpose2d conv_transpose3d"),
     "tensorlib.ops.elementary": Names(
         both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
              "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "

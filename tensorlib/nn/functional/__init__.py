@@ -22,6 +22,14 @@ from tensorlib.nn.functional.activations import (
     softsign,
     tanhshrink,
 )
+from tensorlib.nn.functional.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from tensorlib.nn.functional.errors import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,

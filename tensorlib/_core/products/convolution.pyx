@@ -1,0 +1,236 @@
+"""Convolutions as matrix products, raw: of weights with the columns of one image after the other.
+
+The columns of an image fit into the caches, and are made anew for each product: they are as many
+times larger than the image as a window has elements.
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, times
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.windows cimport (
+    COL2IM, IM2COL, fill_window, find_window_loop, window_fn,
+)
+from tensorlib._core.reduce.arrange cimport fold
+from tensorlib._core.reduce.schedule cimport SUM
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._kernels.windows cimport Window
+
+cdef enum:
+    SHARES = 8       # parts of a batch whose gradients of the weight are added up apart
+
+cdef enum Kind:
+    FORWARD          # y := weight @ columns of x
+    INPUT            # y := the columns weight.T @ x, put back
+    WEIGHT           # y := x @ (columns of the input).T
+
+ctypedef struct Convolution:
+    Kind kind
+    int dtype
+    Window window
+    window_fn im2col
+    window_fn col2im
+    char* x              # the input: (images, groups * ins, *size)
+    char* g              # the result: (images, groups * outs, *out)
+    char* weight         # (groups * outs, ins * elements of a window)
+    Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
+    bint plain           # columns are the image itself
+    bint failed
+
+
+cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
+    return sizes[0] * sizes[1] * sizes[2]
+
+
+cdef void multiply(const Convolution* c, char* a, Py_ssize_t a_row, Py_ssize_t a_col, char* b,
+                   Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
+                   Py_ssize_t n) noexcept nogil:
+    """y (m, n) := a @ b; steps in elements"""
+    cdef MatmulArgs args
+    cdef Py_ssize_t size = c.itemsize
+    args.a, args.b, args.y = a, b, y
+    args.batch, args.m, args.k, args.n = 1, m, k, n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col = a_row * size, a_col * size
+    args.b_row, args.b_col = b_row * size, b_col * size
+    args.y_row, args.y_col = n * size, size
+    matmul_run(c.dtype, &args)
+
+
+cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The groups of images [begin, end): one product each, forward or back to the input"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, part, group
+    cdef char* columns = NULL
+    cdef char* x
+    cdef char* g
+    cdef char* weight
+    if not c.plain:
+        columns = <char*>malloc(rows * c.places * c.itemsize)
+        if columns == NULL:
+            c.failed = True
+            return
+    for part in range(begin, end):
+        group = part % c.groups
+        x = c.x + part * c.ins * c.plane * c.itemsize
+        g = c.g + part * c.outs * c.places * c.itemsize
+        weight = c.weight + group * c.outs * rows * c.itemsize
+        if c.kind == FORWARD:
+            if not c.plain:
+                c.im2col(x, columns, &c.window, c.ins)
+            multiply(c, weight, rows, 1, x if c.plain else columns, c.places, 1, g,
+                     c.outs, rows, c.places)
+        else:
+            multiply(c, weight, 1, rows, g, c.places, 1, x if c.plain else columns,
+                     rows, c.outs, c.places)
+            if not c.plain:
+                memset(x, 0, c.ins * c.plane * c.itemsize)
+                c.col2im(columns, x, &c.window, c.ins)
+    free(columns)
+
+
+cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The gradients of the weight of some images each, in order; `weight` has one for each share"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, share, image, group, i, part, size = c.outs * rows
+    cdef char* columns = <char*>malloc((rows * c.places + size) * c.itemsize)
+    cdef char* product
+    cdef char* x
+    cdef char* total
+    if columns == NULL:
+        c.failed = True
+        return
+    product = columns + rows * c.places * c.itemsize
+    for share in range(begin, end):
+        for image in range(share * c.share, min((share + 1) * c.share, c.images)):
+            for group in range(c.groups):
+                part = image * c.groups + group
+                x = c.x + part * c.ins * c.plane * c.itemsize
+                if not c.plain:
+                    c.im2col(x, columns, &c.window, c.ins)
+                    x = columns
+                multiply(c, c.g + part * c.outs * c.places * c.itemsize, c.places, 1, x, 1,
+                         c.places, product, c.outs, c.places, rows)
+                total = c.weight + (share * c.groups + group) * size * c.itemsize
+                if c.dtype == FLOAT32:
+                    for i in range(size):
+                        (<float*>total)[i] += (<float*>product)[i]
+                else:
+                    for i in range(size):
+                        (<double*>total)[i] += (<double*>product)[i]
+    free(columns)
+
+
+cdef int run(Convolution* c, Py_ssize_t parts) except -1:
+    cdef int era = work_begins()
+    cdef Py_ssize_t cost = times(times(c.outs, c.ins * c.elements), c.places)
+    with nogil:
+        parallel_for(run_shares if c.kind == WEIGHT else run_images, c, parts,
+                     1 + (1 << 18) // max(<Py_ssize_t>1, cost))
+    work_ends(era)
+    if c.failed:
+        raise MemoryError("convolution: no memory for the columns of an image")
+    return 0
+
+
+cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, object weight_sizes,
+               object out_sizes, object options) except -1:
+    """Takes the sizes of the input, the weight and the result, and (stride, padding, dilation,
+    groups). Raises: RuntimeError where they do not fit to each other."""
+    cdef int d, n = len(sizes) - 2
+    stride, padding, dilation, groups = options
+    if not 1 <= n <= 3 or len(weight_sizes) != n + 2 or len(out_sizes) != n + 2:
+        raise RuntimeError(f"{name}: expects an input of 3 to 5 dims and a weight of as many, got "
+                           f"{len(sizes)} and {len(weight_sizes)}")
+    if groups < 1 or sizes[1] != weight_sizes[1] * groups or weight_sizes[0] % groups or (
+            out_sizes[1] != weight_sizes[0]) or out_sizes[0] != sizes[0]:
+        raise RuntimeError(f"{name}: an input of shape {tuple(sizes)} does not fit to a weight of "
+                           f"shape {tuple(weight_sizes)} with groups={groups}")
+    if KIND[like.type] != FLOAT_KIND:
+        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(like.type)}")
+    fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
+                out_sizes[2:])
+    c.kind, c.dtype, c.failed = kind, compute_dtype(like.type), False
+    c.itemsize = 4 if c.dtype == FLOAT32 else 8
+    c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
+    c.col2im = <window_fn>find_window_loop(COL2IM, c.dtype)
+    c.images, c.groups = sizes[0], groups
+    c.ins, c.outs = weight_sizes[1], weight_sizes[0] // groups
+    c.elements, c.places, c.plane = (
+        area(c.window.kernel), area(c.window.out), area(c.window.size))
+    if times(times(c.ins, c.elements), c.places) >= LARGEST // 16:
+        raise RuntimeError(f"{name}: the columns of an image have too many elements")
+    c.plain = c.elements == 1
+    for d in range(3):
+        c.plain = c.plain and c.window.stride[d] == 1 and c.window.pad[d] == 0 and (
+            c.window.out[d] == c.window.size[d])
+    return 0
+
+
+cdef Tensor new_of(str name, int dtype, object sizes):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d
+    for d in range(len(sizes)):
+        dims[d] = sizes[d]
+    count(name, len(sizes), dims)
+    return new_tensor(dtype, len(sizes), dims)
+
+
+def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
+    """The products of the windows of the input with the weights; `planes`: sizes of the result."""
+    cdef Convolution c
+    cdef Tensor x, w, y
+    cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
+                        weight.shape[0] if weight.ndim_ else 0, *planes)
+    begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
+          options)
+    x, w = packed(cast(input, c.dtype)), packed(cast(weight, c.dtype))
+    y = new_of("convolution", c.dtype, sizes)
+    if x.numel_ == 0 or w.numel_ == 0:
+        zero(y)
+    elif y.numel_:
+        c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
+        run(&c, c.images * c.groups)
+    return cast(y, input.type)
+
+
+def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
+    """The adjoint of `convolve` for its input, whose planes have sizes `spatial`."""
+    cdef Convolution c
+    cdef Tensor g, w, y
+    cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
+                        (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
+    begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
+    g, w = packed(cast(grad, c.dtype)), packed(cast(weight, c.dtype))
+    y = new_of("convolution", c.dtype, sizes)
+    if g.numel_ == 0 or w.numel_ == 0:
+        zero(y)
+    elif y.numel_:
+        c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
+        run(&c, c.images * c.groups)
+    return cast(y, grad.type)
+
+
+def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
+    """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
+    cdef Convolution c
+    cdef int first = 0
+    cdef Tensor g, x, y
+    cdef tuple sizes = (grad.shape[1] if grad.ndim_ > 1 else 0,
+                        (input.shape[1] if input.ndim_ > 1 else 0) // max(1, options[3]), *kernel)
+    cdef Py_ssize_t shares
+    begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
+    g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
+    c.share = max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
+    shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // c.share)
+    y = new_of("convolution", c.dtype, (shares, *sizes))
+    zero(y)
+    if g.numel_ and x.numel_ and y.numel_:
+        c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
+        run(&c, shares)
+    return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)

@@ -1,0 +1,273 @@
+"""Windows over the last one to three dims of tensors: columns, maxima and means, raw."""
+
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
+)
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, times
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.reduce.schedule cimport RELEASE_GIL
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
+from tensorlib._core.tiles.copies cimport cast, packed, zero
+
+from tensorlib import _kernels
+
+cdef enum:
+    PIECE = 1 << 14      # elements in a piece of work
+
+cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of what moves a window: no sum overflows
+
+ctypedef void (*max_fn)(const char* x, char* y, int64_t* at, const Window* w,
+                        Py_ssize_t planes) noexcept nogil
+ctypedef int (*put_fn)(const char* g, const int64_t* at, char* y, Py_ssize_t planes, Py_ssize_t n,
+                       Py_ssize_t size) noexcept nogil
+
+cdef void* table[LOOPS][2]           # float32 and float64
+
+
+cdef int fill() except -1:
+    cdef size_t address
+    names = ("im2col", "col2im", "max_pool", "put_places", "avg_pool", "avg_pool_backward")
+    for name, _, dtype, address in _kernels.load("windows").table():
+        table[<int>names.index(name)][dtype == "float64"] = <void*>address
+    return 0
+
+
+fill()
+
+
+cdef void* find_window_loop(Loop loop, int dtype) noexcept nogil:
+    return table[<int>loop][dtype != FLOAT32]
+
+
+cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kernel, object stride,
+                     object padding, object dilation, object out) except -1:
+    """Takes sizes of a plane and of windows, of one to three dims; dims before these have size 1.
+
+    Raises: RuntimeError for sizes that no window may have.
+    """
+    cdef int d, n = len(spatial), first = 3 - n
+    if not (1 <= n <= 3 and n == len(kernel) == len(stride) == len(padding) == len(dilation)
+            == len(out)):
+        raise RuntimeError(f"{name}: expects as many sizes as there are dims, up to 3")
+    w.counts_padding, w.divisor = True, 0
+    for d in range(3):
+        w.size[d] = w.out[d] = w.kernel[d] = w.stride[d] = w.dilation[d] = w.end[d] = 1
+        w.pad[d] = 0
+    for d in range(n):
+        for value, least in ((spatial[d], 0), (kernel[d], 1), (stride[d], 1), (padding[d], 0),
+                             (dilation[d], 1), (out[d], 0)):
+            if not least <= value <= FARTHEST:
+                raise RuntimeError(f"{name}: a size of {value} is out of range")
+        w.size[first + d], w.kernel[first + d], w.stride[first + d] = (
+            spatial[d], kernel[d], stride[d])
+        w.pad[first + d], w.dilation[first + d], w.out[first + d] = padding[d], dilation[d], out[d]
+        if times(out[d], stride[d]) >= FARTHEST or times(kernel[d], dilation[d]) >= FARTHEST:
+            raise RuntimeError(f"{name}: windows lie out of range")
+        w.end[first + d] = w.size[first + d] + w.pad[first + d]
+    return 0
+
+
+ctypedef struct Work:
+    void* loop
+    const char* x
+    char* y
+    int64_t* at
+    const Window* w
+    Py_ssize_t x_plane, y_plane, n   # bytes, and windows of a plane
+    bint wrong
+
+
+cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    (<window_fn>work.loop)(work.x + begin * work.x_plane, work.y + begin * work.y_plane, work.w,
+                           end - begin)
+
+
+cdef void run_max(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    (<max_fn>work.loop)(work.x + begin * work.x_plane, work.y + begin * work.y_plane,
+                        work.at + begin * work.n, work.w, end - begin)
+
+
+cdef void run_put(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    if not (<put_fn>work.loop)(work.x + begin * work.x_plane, work.at + begin * work.n,
+                               work.y + begin * work.y_plane, end - begin, work.n, work.w.size[0]):
+        work.wrong = True
+
+
+cdef int run(Work* work, void (*fn)(void*, Py_ssize_t, Py_ssize_t) noexcept nogil,
+             Py_ssize_t planes, Py_ssize_t cost) except -1:
+    """`cost`: of a plane."""
+    cdef int era
+    if planes == 0:
+        return 0
+    if times(planes, cost) < RELEASE_GIL:
+        fn(work, 0, planes)
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(fn, work, planes, 1 + PIECE // max(<Py_ssize_t>1, cost))
+    return work_ends(era)
+
+
+cdef int floating_dtype(str name, Tensor x) except -1:
+    if KIND[x.type] != FLOAT_KIND:
+        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
+    return compute_dtype(x.type)
+
+
+cdef Tensor with_planes(str name, Tensor x, int spatial, tuple sizes, int dtype):
+    """A new tensor with the dims of `x` but the last ones, of these sizes."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d, lead = x.ndim_ - spatial
+    for d in range(lead):
+        dims[d] = x.dims[d]
+    for d in range(len(sizes)):
+        dims[lead + d] = sizes[d]
+    count(name, lead + len(sizes), dims)
+    return new_tensor(dtype, lead + len(sizes), dims)
+
+
+cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept:
+    return sizes[0] * sizes[1] * sizes[2]
+
+
+cdef tuple spatial_of(str name, Tensor x, int n):
+    if x.ndim_ < n:
+        raise RuntimeError(f"{name}: expects at least {n} dims, got {x.ndim_}")
+    return tuple([x.dims[d] for d in range(x.ndim_ - n, x.ndim_)])
+
+
+cdef inline Py_ssize_t planes_of(Tensor x, int n) noexcept:
+    cdef Py_ssize_t planes = 1
+    cdef int d
+    for d in range(x.ndim_ - n):
+        planes *= x.dims[d]
+    return planes
+
+
+def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation, tuple out):
+    """The maxima of windows over the last dims, and their places in the plane as int64."""
+    cdef Window w
+    cdef Work work
+    cdef int dtype = floating_dtype("max_pool", input), n = len(kernel), d
+    cdef Tensor x = packed(cast(input, dtype)), y, at
+    fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
+                out)
+    for d in range(3):         # the first and the last window have elements in the plane
+        if w.out[d] and (w.size[d] == 0 or w.pad[d] > (w.kernel[d] - 1) * w.dilation[d]
+                         or (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d]
+                         or not reaches(&w, d)):
+            raise RuntimeError("max_pool: a window has no element in the plane")
+    y = with_planes("max_pool", x, n, out, dtype)
+    at = new_like(y, INT64)
+    work.loop, work.w = find_window_loop(MAX_POOL, dtype), &w
+    work.x, work.y, work.at = x.data_pointer, y.data_pointer, <int64_t*>at.data_pointer
+    work.n = area(w.out)
+    work.x_plane = area(w.size) * (4 if dtype == FLOAT32 else 8)
+    work.y_plane = work.n * (4 if dtype == FLOAT32 else 8)
+    if y.numel_:
+        run(&work, run_max, planes_of(x, n), times(work.n, area(w.kernel)))
+    return cast(y, input.type), at
+
+
+cdef bint reaches(const Window* w, int d) noexcept:
+    """Whether each window has an element in the plane, also where it steps over it."""
+    cdef Py_ssize_t window, first, skip
+    for window in range(w.out[d]):
+        first = window * w.stride[d] - w.pad[d]
+        if first >= 0:
+            return True                # as have all after it, up to the last
+        skip = (w.dilation[d] - 1 - first) // w.dilation[d]
+        if skip >= w.kernel[d] or first + skip * w.dilation[d] >= w.size[d]:
+            return False
+    return True
+
+
+def put_places(Tensor input, Tensor places, tuple spatial):
+    """Zeros of sizes `spatial` in the last dims, plus the elements of `input` at places there."""
+    cdef Window w
+    cdef Work work
+    cdef int dtype = floating_dtype("put_places", input), n = len(spatial)
+    cdef Tensor x = packed(cast(input, dtype)), at = packed(cast(places, INT64)), y
+    if not same_shape(x, at):
+        raise RuntimeError(f"put_places: elements of shape {tuple(x.shape)}, places of shape "
+                           f"{tuple(at.shape)}")
+    if x.ndim_ < n:
+        raise RuntimeError(f"put_places: expects at least {n} dims, got {x.ndim_}")
+    y = with_planes("put_places", x, n, spatial, dtype)
+    zero(y)
+    if x.numel_ == 0:
+        return cast(y, input.type)
+    work.loop, work.w, work.wrong = find_window_loop(PUT_PLACES, dtype), &w, False
+    work.x, work.y, work.at = x.data_pointer, y.data_pointer, <int64_t*>at.data_pointer
+    work.n = x.numel_ // planes_of(x, n)
+    w.size[0] = y.numel_ // planes_of(x, n)
+    work.x_plane = work.n * (4 if dtype == FLOAT32 else 8)
+    work.y_plane = w.size[0] * (4 if dtype == FLOAT32 else 8)
+    run(&work, run_put, planes_of(x, n), work.n)
+    if work.wrong:
+        raise IndexError("put_places: a place is out of bounds for a plane of "
+                         f"{w.size[0]} elements")
+    return cast(y, input.type)
+
+
+def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple out,
+             bint counts_padding, Py_ssize_t divisor, bint back):
+    """The means of windows over the last dims; with `back` from these back to planes."""
+    cdef Window w
+    cdef Work work
+    cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
+    cdef Tensor x = packed(cast(input, dtype)), y
+    fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, out)
+    if spatial_of("avg_pool", x, n) != (out if back else spatial):
+        raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
+                           f"{out if back else spatial}")
+    for d in range(3):
+        if w.out[d] and (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d] + w.pad[d]:
+            raise RuntimeError("avg_pool: a window lies outside of the plane")
+    w.counts_padding, w.divisor = counts_padding, divisor
+    y = with_planes("avg_pool", x, n, spatial if back else out, dtype)
+    work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, dtype), &w
+    work.x, work.y, work.n = x.data_pointer, y.data_pointer, area(w.out)
+    work.x_plane = area(&w.out[0] if back else &w.size[0]) * (4 if dtype == FLOAT32 else 8)
+    work.y_plane = area(&w.size[0] if back else &w.out[0]) * (4 if dtype == FLOAT32 else 8)
+    if back:
+        zero(y)
+    if y.numel_ and x.numel_:
+        run(&work, run_planes, planes_of(x, n), times(work.n, area(w.kernel)))
+    return cast(y, input.type)
+
+
+def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,
+            tuple out, bint back):
+    """(*, C, *spatial) -> (*, C * elements of a window, windows), or back, with sums."""
+    cdef Window w
+    cdef Work work
+    cdef int dtype = floating_dtype("unfold", input), n = len(kernel), lead
+    cdef Py_ssize_t window, places
+    cdef Tensor x = packed(cast(input, dtype)), y
+    fill_window(&w, "unfold", x, spatial, kernel, stride, padding, dilation, out)
+    window, places = times(times(w.kernel[0], w.kernel[1]), w.kernel[2]), area(w.out)
+    lead = x.ndim_ - (2 if back else n + 1)
+    if lead < 0 or (x.dims[lead] % window or x.dims[lead + 1] != places if back
+                    else spatial_of("unfold", x, n) != spatial):
+        raise RuntimeError(f"unfold: {tuple(x.shape)} does not fit to planes of {spatial}, with "
+                           f"{places} windows of {kernel}")
+    if back:
+        y = with_planes("unfold", x, 2, (x.dims[lead] // window, *spatial), dtype)
+        zero(y)
+    else:
+        if window == LARGEST or times(x.dims[lead], window) == LARGEST:
+            raise RuntimeError("unfold: the windows have too many elements")
+        y = with_planes("unfold", x, n + 1, (x.dims[lead] * window, places), dtype)
+    work.loop, work.w = find_window_loop(COL2IM if back else IM2COL, dtype), &w
+    work.x, work.y, work.n = x.data_pointer, y.data_pointer, places
+    work.x_plane = (window * places if back else area(w.size)) * (4 if dtype == FLOAT32 else 8)
+    work.y_plane = (area(w.size) if back else window * places) * (4 if dtype == FLOAT32 else 8)
+    if y.numel_ and x.numel_:
+        run(&work, run_planes, planes_of(x, 2) * (x.dims[lead] // window) if back
+            else planes_of(x, n), times(places, window))
+    return cast(y, input.type)

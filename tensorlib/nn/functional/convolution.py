@@ -1,0 +1,377 @@
+"""Convolutions, the transposed ones, and windows as columns: adjoints of each other."""
+
+import itertools
+import math
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import stack
+from tensorlib._core.base.shape import listed
+from tensorlib._core.products import convolution as kernels
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.samples import refusals
+
+# ---- sizes ---------------------------------------------------------------------------------------
+
+def sizes_of(name, what, given, n, least=0):
+    """A number for each of n dims, from one or several. Raises: TypeError, RuntimeError."""
+    try:
+        several = listed(given) if hasattr(given, "__iter__") else (given,)
+        found = tuple(as_int(x) for x in several)
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be ints, got {given!r}") from None
+    found = found * n if len(found) == 1 else found
+    if len(found) != n:
+        raise RuntimeError(f"{name}: {what} should be one number or {n}, got {found}")
+    if not all(least <= x < 2 ** 40 for x in found):
+        raise RuntimeError(f"{name}: {what} should be at least {least}, got {found}")
+    return found
+
+
+def out_size(size, kernel, stride, padding, dilation):
+    """How many windows there are along a dim."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+# ---- the products --------------------------------------------------------------------------------
+
+def windows_of(x, kernel, out, options):
+    """For references: (B, C, *kernel, *out), the elements of the windows of an array."""
+    stride, padding, dilation, _ = options
+    padded = np.pad(x, [(0, 0)] * 2 + [(p, p + s) for p, s in zip(padding, stride)])
+    found = np.zeros((*x.shape[:2], *kernel, *out), x.dtype)
+    for place in itertools.product(*map(range, kernel)):
+        first = [k * d for k, d in zip(place, dilation)]
+        found[(..., *place, *[slice(None)] * len(out))] = padded[(..., *(
+            slice(f, f + (o - 1) * s + 1, s) for f, o, s in zip(first, out, stride)))]
+    return found
+
+
+def by_windows(x, w, out, options):
+    """The reference of `convolve`."""
+    groups, n = options[3], len(out)
+    columns = windows_of(x, w.shape[2:], out, options)
+    columns = columns.reshape(len(x), groups, -1, math.prod(out))
+    found = np.einsum("gok,bgkp->bgop", w.reshape(groups, len(w) // groups, -1), columns)
+    return found.reshape(len(x), len(w), *out) if n else found
+
+
+def adjoint(function, like, g):
+    """For references: the adjoint of a linear function of arrays like this, at `g`."""
+    found = np.zeros(like)
+    for place in np.ndindex(*like):
+        unit = np.zeros(like)
+        unit[place] = 1
+        found[place] = (function(unit) * g).sum()
+    return found
+
+
+CASES = (
+    # input, weight, out, (stride, padding, dilation, groups)
+    ((2, 2, 3), (2, 1, 2), (2,), ((2,), (1,), (1,), 2)),
+    ((1, 1, 3, 3), (2, 1, 2, 3), (2, 3), ((1, 1), (0, 1), (1, 1), 1)),
+    ((1, 2, 2, 2), (1, 2, 1, 1), (2, 2), ((1, 1), (0, 0), (1, 1), 1)),
+    ((1, 1, 2, 1, 3), (1, 1, 2, 1, 2), (1, 1, 1), ((1, 1, 1), (0, 0, 0), (1, 1, 2), 1)),
+)
+
+
+def conv_samples(of):
+    """Samples: what `of` takes from the shapes of a case, then its options."""
+    def generate(rng):
+        for x, w, out, options in CASES:
+            shapes = {"x": x, "w": w, "y": (x[0], w[0], *out)}
+            yield (*(rng.uniform(-2, 2, shapes[s]) for s in of), {
+                "xw": out, "yw": x[2:], "yx": w[2:]}[of], options), {}
+    return generate
+
+
+@op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve,
+    reference=by_windows, samples=conv_samples("xw"))
+def convolve(input: Tensor, weight: Tensor, planes, options):
+    """The products of the windows of images with weights; `planes` are the sizes that come out.
+
+    options: stride, padding, dilation, and groups of channels.
+    """
+
+
+@op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve_input,
+    reference=lambda g, w, spatial, options: adjoint(
+        lambda x: by_windows(x, w, g.shape[2:], options),
+        (len(g), w.shape[1] * options[3], *spatial), g), samples=conv_samples("yw"))
+def convolve_input(grad: Tensor, weight: Tensor, spatial, options):
+    """The adjoint of `convolve` for its input, whose planes have sizes `spatial`."""
+
+
+@op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve_weight,
+    reference=lambda g, x, kernel, options: adjoint(
+        lambda w: by_windows(x, w, g.shape[2:], options),
+        (g.shape[1], x.shape[1] // options[3], *kernel), g), samples=conv_samples("yx"))
+def convolve_weight(grad: Tensor, input: Tensor, kernel, options):
+    """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
+
+
+@convolve.vjp("input")
+def convolve_vjp_input(g, weight, input_shape, options):
+    return convolve_input(g, weight, tuple(input_shape)[2:], options)
+
+
+@convolve.vjp("weight")
+def convolve_vjp_weight(g, input, weight_shape, options):
+    return convolve_weight(g, input, tuple(weight_shape)[2:], options)
+
+
+@convolve_input.vjp("grad")
+def convolve_input_vjp_grad(g, weight, grad_shape, options):
+    return convolve(g, weight, tuple(grad_shape)[2:], options)
+
+
+@convolve_input.vjp("weight")
+def convolve_input_vjp_weight(g, grad, weight_shape, options):
+    return convolve_weight(grad, g, tuple(weight_shape)[2:], options)
+
+
+@convolve_weight.vjp("grad")
+def convolve_weight_vjp_grad(g, input, grad_shape, options):
+    return convolve(input, g, tuple(grad_shape)[2:], options)
+
+
+@convolve_weight.vjp("input")
+def convolve_weight_vjp_input(g, grad, input_shape, options):
+    return convolve_input(grad, g, tuple(input_shape)[2:], options)
+
+
+def batched(function, foldable):
+    """The batching rule: one call where all examples share the weight, else one for each."""
+    def batching(info, dims, *values, **attributes):
+        if foldable and dims == (0, None):
+            x, w = values
+            out = function(x.flatten(0, 1), w, **attributes)
+            return out.reshape((*x.shape[:2], *out.shape[1:])), 0
+        rows = [function(*(x if d is None else x[i] for x, d in zip(values, dims)), **attributes)
+                for i in range(info.batch_size)]
+        if not rows:
+            rows = [function(*(x if d is None else x.new_zeros(x.shape[1:])
+                               for x, d in zip(values, dims)), **attributes)]
+            return stack(rows)[:0], 0
+        return stack(rows), 0
+    function.batching = batching
+
+
+for _function in (convolve, convolve_input, convolve_weight):
+    batched(_function, _function is not convolve_weight)
+
+
+# ---- convolutions --------------------------------------------------------------------------------
+
+def with_batch(name, input, weight, bias, n, transposed=False):
+    """The images with a dim of a batch. Raises: RuntimeError for what does not fit."""
+    if weight.ndim != n + 2 or input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: expected {n + 1}D (unbatched) or {n + 2}D (batched) input and "
+                           f"{n + 2}D weight, got shapes {tuple(input.shape)} and "
+                           f"{tuple(weight.shape)}")
+    if input.dtype != weight.dtype or bias is not None and bias.dtype != input.dtype:
+        raise RuntimeError(f"{name}: input ({input.dtype}), weight ({weight.dtype}) and bias "
+                           "should have one dtype")
+    if not input.is_floating_point():
+        raise RuntimeError(f"{name}: takes floating-point dtypes, got {input.dtype}")
+    return input.unsqueeze(0) if input.ndim == n + 1 else input
+
+
+def finished(name, out, bias, channels, single):
+    """The result with its bias, and without the dim of a batch that was not given."""
+    if bias is not None:
+        if tuple(bias.shape) != (channels,):
+            raise RuntimeError(f"{name}: expected bias to be 1-dimensional with {channels} "
+                               f"elements, got shape {tuple(bias.shape)}")
+        out = out + bias.reshape((-1, *(1,) * (out.ndim - 2)))
+    return out.squeeze(0) if single else out
+
+
+def padded(name, padding, kernel, stride, dilation, n):
+    """The padding as numbers, and what more there is after the last element of each dim."""
+    if padding == "valid":
+        return (0,) * n, (0,) * n
+    if padding == "same":
+        if any(s != 1 for s in stride):
+            raise RuntimeError(f"{name}: padding='same' is not supported for strided convolutions")
+        whole = [d * (k - 1) for d, k in zip(dilation, kernel)]
+        return tuple(p // 2 for p in whole), tuple(p % 2 for p in whole)
+    if isinstance(padding, str):
+        raise RuntimeError(f"{name}: padding must be 'valid', 'same' or numbers, got {padding!r}")
+    return sizes_of(name, "padding", padding, n), (0,) * n
+
+
+def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
+    """A convolution over n dims."""
+    single = input.ndim == n + 1
+    input = with_batch(name, input, weight, bias, n)
+    stride = sizes_of(name, "stride", stride, n, 1)
+    dilation, groups = sizes_of(name, "dilation", dilation, n, 1), as_int(groups)
+    kernel, spatial = tuple(weight.shape)[2:], tuple(input.shape)[2:]
+    padding, after = padded(name, padding, kernel, stride, dilation, n)
+    if groups < 1 or input.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+        raise RuntimeError(f"{name}: given groups={groups} and weight of size "
+                           f"{tuple(weight.shape)}, expected input of shape {tuple(input.shape)} "
+                           f"to have {weight.shape[1] * groups} channels")
+    out = tuple(out_size(s, k, t, p, d) + a for s, k, t, p, d, a in zip(
+        spatial, kernel, stride, padding, dilation, after))
+    if any(o < 1 for o in out) or any(k < 1 for k in kernel):
+        raise RuntimeError(f"{name}: kernel size {kernel} can't be greater than the padded input "
+                           f"size, of {spatial} with padding {padding}")
+    found = convolve(input, weight, out, (stride, padding, dilation, groups))
+    return finished(name, found, bias, weight.shape[0], single)
+
+
+def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding, groups,
+                   dilation):
+    """A transposed convolution over n dims."""
+    single = input.ndim == n + 1
+    input = with_batch(name, input, weight, bias, n)
+    stride = sizes_of(name, "stride", stride, n, 1)
+    padding = sizes_of(name, "padding", padding, n)
+    more = sizes_of(name, "output_padding", output_padding, n)
+    dilation, groups = sizes_of(name, "dilation", dilation, n, 1), as_int(groups)
+    kernel, spatial = tuple(weight.shape)[2:], tuple(input.shape)[2:]
+    if groups < 1 or input.shape[1] != weight.shape[0] or weight.shape[0] % groups:
+        raise RuntimeError(f"{name}: given weight of size {tuple(weight.shape)}, expected input of "
+                           f"shape {tuple(input.shape)} to have {weight.shape[0]} channels")
+    if any(m >= max(s, d) for m, s, d in zip(more, stride, dilation)):
+        raise RuntimeError(f"{name}: output_padding must be smaller than either stride or dilation,"
+                           f" got {more}")
+    out = tuple((s - 1) * t - 2 * p + d * (k - 1) + m + 1 for s, k, t, p, d, m in zip(
+        spatial, kernel, stride, padding, dilation, more))
+    if any(o < 1 for o in out) or any(s < 1 for s in spatial):
+        raise RuntimeError(f"{name}: the output of size {out} is too small")
+    found = convolve_input(input, weight, out, (stride, padding, dilation, groups))
+    return finished(name, found, bias, weight.shape[1] * groups, single)
+
+
+def conv_reference(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    """The reference of convolutions."""
+    n = w.ndim - 2
+    options = (*((v,) * n for v in (stride, padding, dilation)), groups)
+    out = tuple(out_size(s, k, stride, padding, dilation) for s, k in zip(x.shape[2:], w.shape[2:]))
+    found = by_windows(x, w, out, options)
+    return found if b is None else found + b.reshape(-1, *(1,) * n)
+
+
+def image_samples(n):
+    """Samples of convolutions over n dims."""
+    def generate(rng):
+        x, w = (1, 2, *(3, 2, 1)[:n]), (2, 1, *(2, 1, 1)[:n])
+        yield (rng.uniform(-2, 2, x), rng.uniform(-2, 2, w), rng.uniform(-2, 2, 2), 1, 0, 1, 2), {}
+    return generate
+
+
+def bad_images(n):
+    """Error samples of convolutions over n dims."""
+    sizes = (3,) * n
+    return refusals((RuntimeError, (1, 2, *sizes), np.ones((1, 3, *sizes))),
+                    (RuntimeError, (1, 2, *sizes), np.ones((1, 2, *(4,) * n))),
+                    (RuntimeError, (2, *sizes[1:]), np.ones((1, 2, *sizes))),
+                    (RuntimeError, (1, 2, *sizes), np.ones((1, 2, *sizes)), np.ones(2)),
+                    (RuntimeError, (1, 2, *sizes), np.ones((1, 2, *sizes)), None, 0),
+                    (RuntimeError, (1, 2, *sizes), np.ones((1, 2, *sizes)), None, 1, -1),
+                    (TypeError, (1, 2, *sizes), np.ones((1, 2, *sizes)), None, 1.5))
+
+
+def convolution(n, **declared):
+    """Declares a convolution over n dims."""
+    return composite(tensors=("input", "weight", "bias"), method=False, takes="floating",
+                     tolerance="product", samples=image_samples(n), errors=bad_images(n),
+                     **declared)
+
+
+@convolution(1, reference=conv_reference)
+def conv1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """The sums of products of the windows of sequences with weights, plus a bias.
+
+    padding: zeros at both ends, or "same" for a result as long as the input, or "valid" for none.
+    Shapes: (B, C, L), (O, C / groups, K), (O,) -> (B, O, (L + 2 padding - dilation (K - 1) - 1) //
+    stride + 1); without B, too. Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@convolution(2, reference=conv_reference)
+def conv2d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """The sums of products of the windows of images with weights, plus a bias.
+
+    Shapes: (B, C, H, W), (O, C / groups, KH, KW), (O,) -> (B, O, *, *), as `conv1d` along each dim.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    Source: Chellapilla, Puri and Simard, "High Performance Convolutional Neural Networks for
+    Document Processing" (2006), for the products of columns.
+    """
+    return conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@convolution(3, reference=conv_reference)
+def conv3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """The sums of products of the windows of volumes with weights, plus a bias.
+
+    Shapes: (B, C, D, H, W), (O, C / groups, KD, KH, KW), (O,) -> (B, O, *, *, *), as `conv1d` along
+    each dim. Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def transpose_reference(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The reference of transposed convolutions."""
+    n = w.ndim - 2
+    options = (*((v,) * n for v in (stride, padding, dilation)), groups)
+    out = tuple((s - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1
+                for s, k in zip(x.shape[2:], w.shape[2:]))
+    found = adjoint(lambda y: by_windows(y, w, x.shape[2:], options),
+                    (len(x), w.shape[1] * groups, *out), x)
+    return found if b is None else found + b.reshape(-1, *(1,) * n)
+
+
+def transposed(n):
+    """Declares a transposed convolution over n dims."""
+    def samples(rng):
+        x, w = (1, 2, *(2, 1, 1)[:n]), (2, 1, *(2, 1, 1)[:n])
+        yield (rng.uniform(-2, 2, x), rng.uniform(-2, 2, w), rng.uniform(-2, 2, 2), 2, 0, 1, 2), {}
+    return composite(
+        tensors=("input", "weight", "bias"), method=False, takes="floating", tolerance="product",
+        reference=transpose_reference, samples=samples,
+        errors=refusals((RuntimeError, (1, 2, *(3,) * n), np.ones((3, 1, *(2,) * n))),
+                        (RuntimeError, (1, 2, *(3,) * n), np.ones((2, 1, *(2,) * n)), None, 1, 0,
+                         1)))
+
+
+@transposed(1)
+def conv_transpose1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0,
+                     output_padding=0, groups=1, dilation=1):
+    """The gradient of `conv1d` for its input, as an operation of its own, plus a bias.
+
+    Shapes: (B, C, L), (C, O / groups, K), (O,) -> (B, O, (L - 1) stride - 2 padding +
+    dilation (K - 1) + output_padding + 1); without B, too. Raises: RuntimeError, TypeError.
+    """
+    return conv_transpose("conv_transpose1d", 1, input, weight, bias, stride, padding,
+                          output_padding, groups, dilation)
+
+
+@transposed(2)
+def conv_transpose2d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0,
+                     output_padding=0, groups=1, dilation=1):
+    """The gradient of `conv2d` for its input, as an operation of its own, plus a bias.
+
+    Shapes: (B, C, H, W), (C, O / groups, KH, KW), (O,) -> (B, O, *, *), as `conv_transpose1d`.
+    Raises: RuntimeError, TypeError.
+    """
+    return conv_transpose("conv_transpose2d", 2, input, weight, bias, stride, padding,
+                          output_padding, groups, dilation)
+
+
+@transposed(3)
+def conv_transpose3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0,
+                     output_padding=0, groups=1, dilation=1):
+    """The gradient of `conv3d` for its input, as an operation of its own, plus a bias.
+
+    Shapes: (B, C, D, H, W), (C, O / groups, KD, KH, KW), (O,) -> (B, O, *, *, *), as
+    `conv_transpose1d`. Raises: RuntimeError, TypeError.
+    """
+    return conv_transpose("conv_transpose3d", 3, input, weight, bias, stride, padding,
+                          output_padding, groups, dilation)
