@@ -18,6 +18,7 @@ _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
+from tensorlib import distributions as distributions
 from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import linalg as linalg
@@ -333,6 +334,12 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """`binary_cross_entropy` of the sigmoid of the input, without overflow: mean, sum or each."""
 
+def bincount(input: Tensor, weights: Any = None, minlength: _int = 0) -> Tensor:
+    """How often each integer from 0 on occurs in a vector, or the sums of its weights."""
+
+def binomial(count: Any, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with the chance `prob`, with broadcasting."""
+
 def bitwise_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
@@ -395,6 +402,9 @@ def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
+def cdist(x1: Tensor, x2: Tensor, p: _Number | Tensor = 2.0, compute_mode: Any = None) -> Tensor:
+    """The p-norm of the difference of each row of one matrix with each row of another."""
+
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number not below each element."""
 
@@ -405,6 +415,9 @@ def celu(
     input: Tensor, alpha: _Number = 1.0, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """Each element above 0, alpha * (exp(x / alpha) - 1) of the others."""
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of a chain of matrices: `linalg.multi_dot` of its arguments."""
 
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
@@ -481,10 +494,49 @@ def conj_physical_(input: Tensor) -> Tensor:
 def contiguous(input: Tensor, *, memory_format: Format = ...) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
+    _int = 1, groups: _int = 1
+) -> Tensor:
+    """The sums of products of the windows of sequences with weights, plus a bias."""
+
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
+    _int = 1, groups: _int = 1
+) -> Tensor:
+    """The sums of products of the windows of images with weights, plus a bias."""
+
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
+    _int = 1, groups: _int = 1
+) -> Tensor:
+    """The sums of products of the windows of volumes with weights, plus a bias."""
+
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
+    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+) -> Tensor:
+    """The gradient of `conv1d` for its input, as an operation of its own, plus a bias."""
+
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
+    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+) -> Tensor:
+    """The gradient of `conv2d` for its input, as an operation of its own, plus a bias."""
+
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
+    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+) -> Tensor:
+    """The gradient of `conv3d` for its input, as an operation of its own, plus a bias."""
+
 def copysign(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
     """The magnitudes of `input` with the signs of `other`, with broadcasting."""
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlation of the rows: their covariances divided by the deviations of both."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine of each element."""
@@ -509,6 +561,22 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _Sizes = 1, eps: _float = 1e-
 
 def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
+
+def cov(
+    input: Tensor, *, correction: _Number = 1, fweights: Any = None, aweights: Any = None
+) -> Tensor:
+    """The covariance of the rows, each a variable with an observation in each column."""
+
+def cross(
+    input: Tensor, other: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """The cross product along `dim`, by default the first dim of size 3: see `linalg.cross`."""
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
+    reduction: _str = 'mean', zero_infinity: _bool = False
+) -> Tensor:
+    """-log of the probability of all alignments that give the targets: mean, sum or each."""
 
 def cummax(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
     """The largest of each element and those before it along `dim`: a named tuple (values,
@@ -567,6 +635,9 @@ def diff(
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `lgamma` for each element; -inf at 0, NaN at the whole numbers below."""
+
+def dist(input: Tensor, other: Tensor, p: _Number | Tensor = 2) -> Tensor:
+    """The p-norm of the difference of two tensors, which broadcast."""
 
 def div(
     input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out:
@@ -781,6 +852,11 @@ def greater_equal(
 ) -> Tensor:
     """Whether elements of `input` are at least those of `other`, as bool."""
 
+def group_norm(
+    input: Tensor, num_groups: Any, weight: Any = None, bias: Any = None, eps: _float = 1e-05
+) -> Tensor:
+    """Each group of channels less its mean, over its standard deviation; times weight plus bias."""
+
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
@@ -809,6 +885,18 @@ def hinge_embedding_loss(
     None, reduction: _str = 'mean'
 ) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1: mean, sum or each."""
+
+def histc(
+    input: Tensor, bins: _int = 100, min: Tensor | _Number = 0, max: Tensor | _Number = 0, *, out:
+    Tensor | None = None
+) -> Tensor:
+    """The numbers of elements in `bins` equal parts of [min, max], in the dtype of `input`."""
+
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, out:
+    Tensor | None = None
+) -> Any:
+    """The numbers of elements between edges: a named tuple (hist, bin_edges)."""
 
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
@@ -1101,6 +1189,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 def matmul(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Matrix product over the last two dims: `input @ other`."""
 
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of square matrices: see `linalg.matrix_exp`."""
+
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """The product of n equal square matrices: see `linalg.matrix_power`."""
+
 @overload
 def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest element of all; along `dim` a named tuple of the largest `values` and the first
@@ -1312,6 +1406,9 @@ def permute(input: Tensor, *dims: _Sizes) -> Tensor:
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
 
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Random numbers of the Poisson distribution with the rate of each element."""
+
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: Any =
     None, eps: _float = 1e-08, reduce: Any = None, reduction: _str = 'mean'
@@ -1430,6 +1527,11 @@ def remainder(
 ) -> Tensor:
     """input - other * floor(input / other): the remainder with the sign of `other`."""
 
+def renorm(
+    input: Tensor, p: _Number | Tensor, dim: _Sizes, maxnorm: Any, *, out: Tensor | None = None
+) -> Tensor:
+    """`input` with each slice along `dim` made smaller where its p-norm is above maxnorm."""
+
 def repeat_interleave(
     input: Tensor, repeats: Any, dim: _Sizes | None = None, *, output_size: Any = None
 ) -> Tensor:
@@ -1444,7 +1546,7 @@ def resolve_conj(input: Tensor) -> Tensor:
 def resolve_neg(input: Tensor) -> Tensor:
     """`input` itself, of which no negation waits."""
 
-def result_type(tensor1: _Operand, tensor2: _Operand) -> _dtype:
+def result_type(tensor: _Operand, other: _Operand) -> _dtype:
     """The dtype of a sum of both, which are tensors or numbers."""
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:

@@ -4,7 +4,7 @@
 tensor([0.5000, 0.9750])
 """
 
-from tensorlib import (  # noqa: F401
+from tensorlib import (
     digamma, erf, erfc, erfinv, exp2, expm1, i0, log1p, log_softmax, logit, logsumexp, polygamma,
     round, sinc, softmax, xlogy)
 from tensorlib import igamma as gammainc

@@ -86,6 +86,7 @@ INITS = {
     "Generator": "self, device: _Device = 'cpu'",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
+UNDECLARED = ("tensorlib.distributions",)  # of classes in Python, which say themselves what they are
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
@@ -281,7 +282,9 @@ def stubs():
     found = {PACKAGE / "__init__.pyi": package_stub()}
     for module, _ in public_modules():
         path = PACKAGE.joinpath(*module.__name__.split(".")[1:])
-        if module is not tensorlib and hasattr(module, "__path__"):
+        if module is tensorlib or module.__name__.startswith(UNDECLARED):
+            continue
+        if hasattr(module, "__path__"):
             found[path / "__init__.pyi"] = gathering_stub(module)
         elif module.__name__ in GATHERING:
             found[path.with_suffix(".pyi")] = gathering_stub(module)

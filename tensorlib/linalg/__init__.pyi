@@ -11,11 +11,15 @@ _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 
+from tensorlib import matmul as matmul
+
 __all__ = [
-    "cholesky", "cholesky_ex", "cond", "det", "eigh", "eigvalsh", "householder_product", "inv",
-    "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lu", "lu_factor", "lu_factor_ex",
-    "lu_solve", "matrix_norm", "matrix_rank", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "svd", "svdvals", "vector_norm"
+    "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals",
+    "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve",
+    "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
+    "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander",
+    "vecdot", "vector_norm"
 ]
 
 def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
@@ -27,12 +31,24 @@ def cholesky_ex(A: Tensor, upper: _bool = False, check_errors: _bool = False) ->
 def cond(A: Tensor, p: _Number | Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number: the norm of matrices times that of their inverses."""
 
+def cross(input: Tensor, other: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None) -> Tensor:
+    """The cross product of vectors of three elements, which lie in `dim`."""
+
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices."""
+
+def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """The diagonals of matrices, a view: `diagonal` of the last two dims."""
+
+def eig(A: Tensor) -> Any:
+    """The eigenvalues of square matrices and their eigenvectors, as columns of length 1."""
 
 def eigh(A: Tensor, UPLO: _str = 'L') -> Any:
     """The eigenvalues of symmetric matrices in ascending order and their eigenvectors, as
     columns."""
+
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, where they are real: see `linalg.eig`."""
 
 def eigvalsh(A: Tensor, UPLO: _str = 'L') -> Tensor:
     """The eigenvalues of symmetric matrices in ascending order."""
@@ -55,6 +71,9 @@ def ldl_factor_ex(A: Tensor, hermitian: _bool = False, check_errors: _bool = Fal
 def ldl_solve(LD: Tensor, pivots: Any, B: Tensor, *, hermitian: _bool = False) -> Tensor:
     """The X of A @ X = B for the A that LD and pivots decompose: see `linalg.ldl_factor`."""
 
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The X that makes the sum of squares of A @ X - B smallest, and of these the least."""
+
 def lu(A: Tensor, *, pivot: _bool = True, out: Tensor | None = None) -> tuple[Tensor, ...]:
     """The LU decomposition A = P @ L @ U, as a named tuple (P, L, U)."""
 
@@ -69,16 +88,25 @@ def lu_solve(
 ) -> Tensor:
     """The X of A @ X = B for the A that LU and pivots decompose: see `linalg.lu_factor`."""
 
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of square matrices: 1 + A + A @ A / 2 + ..."""
+
 def matrix_norm(
     A: Tensor, ord: _str = 'fro', dim: _Sizes = (-2, -1), keepdim: _bool = False, *, dtype: _DType |
     None = None, out: Tensor | None = None
 ) -> Tensor:
     """The norm of matrices, which lie in the two dims `dim`."""
 
+def matrix_power(A: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """The product of n equal square matrices, of their inverses where n is negative."""
+
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: _bool = False, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """How many singular values are above max(atol, rtol * the largest), as int64."""
+
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The product of a chain of matrices, in the order that takes the fewest multiplications."""
 
 def norm(
     A: Tensor, ord: Any = None, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType
@@ -117,6 +145,21 @@ def svd(A: Tensor, full_matrices: _bool = True) -> Any:
 
 def svdvals(A: Tensor) -> Tensor:
     """The singular values in descending order."""
+
+def tensorinv(A: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of a tensor as a map: of the matrix that its first `ind` dims, joined, and the
+    others make."""
+
+def tensorsolve(
+    A: Tensor, B: Tensor, dims: _Sizes | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """The X of tensordot(A, X, X.ndim) = B. dims: those of A to move to the end first."""
+
+def vander(x: Tensor, *, N: Any = None) -> Tensor:
+    """Powers of the elements from 0 to N - 1, by default as many as there are elements."""
+
+def vecdot(x: Tensor, y: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None) -> Tensor:
+    """The sums over a dim of the products of two tensors."""
 
 def vector_norm(
     x: Any, ord: _int = 2, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType |

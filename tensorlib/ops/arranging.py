@@ -12,7 +12,7 @@ from tensorlib._core.base.shape import Size, wrap
 from tensorlib._core.base.shape import broadcast_shapes as broadcast_two
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.create.ranges import arange
-from tensorlib._core.layout import windows
+from tensorlib._core.layout import overlapping
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite, op, publish
 from tensorlib.ops.joining import cat, stack
@@ -210,7 +210,7 @@ def unfold(input: Tensor, dimension, size, step):
     Raises: RuntimeError for a size that is negative or larger than the dim and for a step below 1,
     IndexError, TypeError.
     """
-    return windows.unfold(
+    return overlapping.unfold(
         input, dimension, integer("unfold", "size", size), integer("unfold", "step", step))
 
 

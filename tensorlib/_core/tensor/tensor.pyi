@@ -282,6 +282,8 @@ class Tensor:
         """This tensor, after its elements became 1 with probability `p`, else 0."""
     def bfloat16(self, memory_format: Format | None = None) -> Tensor:
         """The elements as bfloat16."""
+    def bincount(self, weights: Any = None, minlength: _int = 0) -> Tensor:
+        """How often each integer from 0 on occurs in a vector, or the sums of its weights."""
     def bitwise_and(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Bitwise "and" of integers or bools."""
     def bitwise_and_(self, other: Tensor | _Number) -> Tensor:
@@ -314,6 +316,10 @@ class Tensor:
         """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
     def byte(self, memory_format: Format | None = None) -> Tensor:
         """The elements as uint8."""
+    def cauchy_(
+        self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """This tensor, after its elements became Cauchy numbers of this median and scale."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """The smallest whole number not below each element."""
     def ceil_(self) -> Tensor:
@@ -379,6 +385,8 @@ class Tensor:
         """The magnitudes of `input` with the signs of `other`, with broadcasting."""
     def copysign_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `copysign`."""
+    def corrcoef(self) -> Tensor:
+        """The correlation of the rows: their covariances divided by the deviations of both."""
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """The cosine of each element."""
     def cos_(self) -> Tensor:
@@ -389,8 +397,14 @@ class Tensor:
         """In-place form of `cosh`."""
     def count_nonzero(self, dim: _Sizes | None = None) -> Tensor:
         """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
+    def cov(self, *, correction: _Number = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+        """The covariance of the rows, each a variable with an observation in each column."""
     def cpu(self) -> Tensor:
         """The tensor itself: it is on the CPU."""
+    def cross(
+        self, other: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
+    ) -> Tensor:
+        """The cross product along `dim`, by default the first dim of size 3: see `linalg.cross`."""
     def cummax(self, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
         """The largest of each element and those before it along `dim`: a named tuple (values,
         indices)."""
@@ -452,6 +466,8 @@ class Tensor:
         """In-place form of `digamma`."""
     def dim(self) -> _int:
         """The number of dims."""
+    def dist(self, other: Tensor, p: _Number | Tensor = 2) -> Tensor:
+        """The p-norm of the difference of two tensors, which broadcast."""
     def div(
         self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None =
         None
@@ -514,6 +530,8 @@ class Tensor:
         """e to the power of each element, minus 1; exact for small elements."""
     def expm1_(self) -> Tensor:
         """In-place form of `expm1`."""
+    def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """This tensor, after its elements became exponential of rate `lambd`; none of them is 0."""
     def fill_(self, value: _Number | Tensor) -> Tensor:
         """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
     def fill_diagonal_(self, fill_value: _Number | Tensor, wrap: _bool = False) -> Tensor:
@@ -576,6 +594,8 @@ class Tensor:
         """Whether elements of `input` are at least those of `other`, as bool."""
     def ge_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `ge`."""
+    def geometric_(self, p: _Number | Tensor, *, generator: Generator | None = None) -> Tensor:
+        """This tensor, after its elements became the number of trials up to the first success."""
     def geqrf(self) -> Any:
         """R and the Householder vectors of a QR decomposition below it, as a named tuple (a,
         tau)."""
@@ -609,6 +629,16 @@ class Tensor:
         """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """In-place form of `heaviside`."""
+    def histc(
+        self, bins: _int = 100, min: Tensor | _Number = 0, max: Tensor | _Number = 0, *, out: Tensor
+        | None = None
+    ) -> Tensor:
+        """The numbers of elements in `bins` equal parts of [min, max], in the dtype of `input`."""
+    def histogram(
+        self, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, out:
+        Tensor | None = None
+    ) -> Any:
+        """The numbers of elements between edges: a named tuple (hist, bin_edges)."""
     def hsplit(
         self, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any =
         None
@@ -625,11 +655,11 @@ class Tensor:
         """In-place form of `i0`."""
     def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The regularized lower incomplete gamma function P(input, other), with broadcasting."""
-    def igamma_(self, *args: Any) -> Tensor:
+    def igamma_(self, other: Tensor) -> Tensor:
         """In-place form of `igamma`."""
     def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The regularized upper incomplete gamma function, 1 - `igamma`, with broadcasting."""
-    def igammac_(self, *args: Any) -> Tensor:
+    def igammac_(self, other: Tensor) -> Tensor:
         """In-place form of `igammac`."""
     def index_add(
         self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
@@ -701,7 +731,7 @@ class Tensor:
     def is_nested(self) -> _bool: ...
     def is_nonzero(self) -> Tensor:
         """Whether the only element of `input` is not 0."""
-    def is_pinned(self) -> _bool:
+    def is_pinned(self, device: _Device | None = None) -> _bool:
         """False: memory is pinned for other devices."""
     @property
     def is_quantized(self) -> _bool: ...
@@ -792,6 +822,11 @@ class Tensor:
         """In-place form of `log2`."""
     def log_(self) -> Tensor:
         """In-place form of `log`."""
+    def log_normal_(
+        self, mean: Tensor | _Number = 1.0, std: Tensor | _Number = 2.0, *, generator: Generator |
+        None = None
+    ) -> Tensor:
+        """This tensor, after its elements became the exponentials of normal numbers."""
     def log_softmax(
         self, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
     ) -> Tensor:
@@ -860,6 +895,10 @@ class Tensor:
         """The elements where the mask holds, as a vector; both broadcast."""
     def matmul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Matrix product over the last two dims: `input @ other`."""
+    def matrix_exp(self) -> Tensor:
+        """The exponential of square matrices: see `linalg.matrix_exp`."""
+    def matrix_power(self, n: _int, *, out: Tensor | None = None) -> Tensor:
+        """The product of n equal square matrices: see `linalg.matrix_power`."""
     @overload
     def max(self, *, out: Tensor | None = None) -> Tensor:
         """The largest element of all; along `dim` a named tuple of the largest `values` and the
@@ -931,7 +970,7 @@ class Tensor:
         """Product of a matrix and a vector."""
     def mvlgamma(self, p: _Number | Tensor, *, out: Tensor | None = None) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension `p` for each element."""
-    def mvlgamma_(self, *args: Any) -> Tensor:
+    def mvlgamma_(self, p: _Number | Tensor) -> Tensor:
         """In-place form of `mvlgamma`."""
     @property
     def name(self) -> _str: ...
@@ -1059,13 +1098,15 @@ class Tensor:
     def output_nr(self) -> _int: ...
     def permute(self, *dims: _Sizes) -> Tensor:
         """`input` with its dims in the order `dims`, as a view."""
-    def pin_memory(self) -> Tensor:
+    def pin_memory(self, device: _Device | None = None) -> Tensor:
         """The tensor itself: memory is pinned for other devices, of which there are none."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
+    def poisson(self, generator: Generator | None = None) -> Tensor:
+        """Random numbers of the Poisson distribution with the rate of each element."""
     def polygamma(self, n: _int) -> Tensor:
         """The derivative of `digamma` of order `n`, a whole number, for each element."""
-    def polygamma_(self, *args: Any) -> Tensor:
+    def polygamma_(self, n: _int) -> Tensor:
         """In-place form of `polygamma`."""
     def positive(self) -> Tensor:
         """`input` itself."""
@@ -1123,6 +1164,12 @@ class Tensor:
         """input - other * floor(input / other): the remainder with the sign of `other`."""
     def remainder_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `remainder`."""
+    def renorm(
+        self, p: _Number | Tensor, dim: _Sizes, maxnorm: Any, *, out: Tensor | None = None
+    ) -> Tensor:
+        """`input` with each slice along `dim` made smaller where its p-norm is above maxnorm."""
+    def renorm_(self, p: _Number | Tensor, dim: _Sizes, maxnorm: Any) -> Tensor:
+        """In-place form of `renorm`."""
     def repeat(self, *repeats: Any) -> Tensor:
         """This tensor as often as `repeats` says along each dim, the last of which are its own."""
     def repeat_interleave(

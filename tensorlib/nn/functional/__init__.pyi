@@ -12,10 +12,18 @@ from tensorlib import alpha_dropout as alpha_dropout
 from tensorlib import bilinear as bilinear
 from tensorlib import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from tensorlib import celu as celu
+from tensorlib import conv1d as conv1d
+from tensorlib import conv2d as conv2d
+from tensorlib import conv3d as conv3d
+from tensorlib import conv_transpose1d as conv_transpose1d
+from tensorlib import conv_transpose2d as conv_transpose2d
+from tensorlib import conv_transpose3d as conv_transpose3d
 from tensorlib import cosine_embedding_loss as cosine_embedding_loss
 from tensorlib import cosine_similarity as cosine_similarity
+from tensorlib import ctc_loss as ctc_loss
 from tensorlib import dropout as dropout
 from tensorlib import feature_alpha_dropout as feature_alpha_dropout
+from tensorlib import group_norm as group_norm
 from tensorlib import hardshrink as hardshrink
 from tensorlib import hinge_embedding_loss as hinge_embedding_loss
 from tensorlib import kl_div as kl_div
@@ -34,17 +42,19 @@ from tensorlib import triplet_margin_loss as triplet_margin_loss
 
 __all__ = [
     "alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_embedding_loss",
-    "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu",
-    "elu_", "embedding", "feature_alpha_dropout", "gaussian_nll_loss", "gelu", "glu",
-    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
-    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-    "leaky_relu_", "linear", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
-    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
-    "normalize", "pairwise_distance", "poisson_nll_loss", "prelu", "relu6", "relu_", "rms_norm",
-    "rrelu", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss"
+    "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d",
+    "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout",
+    "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm",
+    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm",
+    "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot",
+    "pairwise_distance", "poisson_nll_loss", "prelu", "relu6", "relu_", "rms_norm", "rrelu", "selu",
+    "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss"
 ]
 
 def batch_norm(
@@ -98,6 +108,13 @@ def embedding(
 ) -> Tensor:
     """The rows of `weight` at the indices in `input`."""
 
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: Any = None, norm_type: _int = 2,
+    scale_grad_by_freq: _bool = False, mode: _str = 'mean', sparse: _bool = False,
+    per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: Any = None
+) -> Tensor:
+    """The means, sums or maxima of rows of `weight`, for bags of indices."""
+
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction:
     _str = 'mean'
@@ -139,6 +156,12 @@ def huber_loss(
     """d**2 / 2 for d = |input - target| up to delta, else delta * (d - delta / 2): mean, sum,
     each."""
 
+def instance_norm(
+    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any
+    = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05
+) -> Tensor:
+    """Each channel of each example less its mean, over its standard deviation."""
+
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str =
     'mean', weight: Any = None
@@ -156,6 +179,11 @@ def leaky_relu_(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = F
 
 def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
     """input @ weight.mT + bias: what a fully connected layer computes."""
+
+def local_response_norm(
+    input: Tensor, size: _Sizes, alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0
+) -> Tensor:
+    """Each element over (k + alpha * mean of the squares of `size` channels around it)**beta."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 / (1 + exp(-x))) for each element, without overflow."""
@@ -199,6 +227,9 @@ def normalize(
     None = None
 ) -> Tensor:
     """The vectors along a dim over their norms of type `p`, which are at least `eps`."""
+
+def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
+    """Vectors of zeros with a 1 at each index, as int64."""
 
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Each element between 0 and 6: `hardtanh`."""
