@@ -11,7 +11,8 @@ import tensorlib as tl
 from tensorlib import ops
 
 PACKAGES = ("autograd", "autograd.graph", "autograd.functional", "autograd.forward_ad", "func",
-            "graph", "memory", "ops", "testing", "utils.checkpoint")
+            "graph", "memory", "ops", "testing", "utils.checkpoint", "linalg", "special",
+            "nn.functional", "distributions")
 
 # What starts programs or test runs of its own, or changes the operations that other calls use.
 LEFT_OUT = {"draw", "check_op", "strategies", "add_rule", "add_tangent", "vjp", "jvp", "deriv",
