@@ -27,6 +27,13 @@ CASES = [
     ("Beta", {"concentration1": [0.7, 2.5], "concentration0": [2.0, 3.0]}, [0.3, 0.9]),
     ("Dirichlet", {"concentration": [[0.7, 2.5, 1.5], [3.0, 2.0, 1.1]]},
      [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]),
+    ("Weibull", {"scale": [1.0, 2.5], "concentration": [1.7, 2.5]}, [0.3, 4.0]),
+    ("Pareto", {"scale": [0.2, 2.5], "alpha": [1.5, 3.5]}, [0.3, 4.0]),
+    ("InverseGamma", {"concentration": [0.7, 2.5], "rate": [1.0, 3.0]}, [0.3, 4.0]),
+    ("RelaxedBernoulli", {"temperature": 0.7, "probs": [0.2, 0.7]}, [0.3, 0.9]),
+    ("RelaxedBernoulli", {"temperature": 0.7, "logits": [0.2, -0.7]}, [0.3, 0.9]),
+    ("RelaxedOneHotCategorical", {"temperature": 0.7, "probs": [[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]},
+     [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]),
     ("Bernoulli", {"probs": [0.2, 0.7]}, [0.0, 1.0]),
     ("Bernoulli", {"logits": [0.4, -1.5]}, [0.0, 1.0]),
     ("Binomial", {"total_count": 7, "probs": [0.2, 0.7]}, [0.0, 5.0]),
@@ -52,10 +59,12 @@ NAMES = [f"{name}-{'-'.join(given)}" for name, given, _ in CASES]
 
 
 def made(lib, name, given, requires_grad=False):
-    given = {key: value if isinstance(value, (int, float)) else lib.tensor(
+    if "temperature" in given:               # a tensor, but no parameter to differentiate
+        given = {**given, "temperature": lib.tensor(given["temperature"], dtype=lib.float64)}
+    given = {key: value if isinstance(value, (int, float, lib.Tensor)) else lib.tensor(
         value, dtype=lib.float64, requires_grad=requires_grad) for key, value in given.items()}
     return getattr(lib.distributions, name)(**given), [
-        x for x in given.values() if isinstance(x, lib.Tensor)]
+        x for key, x in given.items() if isinstance(x, lib.Tensor) and key != "temperature"]
 
 
 def outcome(compute):
@@ -159,7 +168,7 @@ def test_divergences(p, q):
         for ours, theirs in zip(*found, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-10)
     else:
-        assert p[0] in ("NegativeBinomial", "HalfCauchy", "Multinomial", "StudentT"), p[0]
+        assert p[0] in ("NegativeBinomial", "HalfCauchy", "Multinomial", "StudentT", "Pareto"), p[0]
 
 
 TRANSFORMS = [
@@ -255,3 +264,41 @@ def test_numbers_and_dtypes_of_parameters():
         assert tuple(ours.batch_shape) == tuple(theirs.batch_shape)
         assert str(ours.sample().dtype)[10:] == str(theirs.sample().dtype)[6:]
         assert str(ours.mean.dtype)[10:] == str(theirs.mean.dtype)[6:]
+
+
+def test_mixtures():
+    found = []
+    for lib in (tl, torch):
+        d = lib.distributions
+        loc = lib.tensor([[-1.0, 2.0, 0.5], [0.0, 1.0, 3.0]], dtype=lib.float64, requires_grad=True)
+        chances = lib.tensor([0.2, 0.5, 0.3], dtype=lib.float64)
+        mixture = d.MixtureSameFamily(d.Categorical(chances.expand(2, 3)), d.Normal(loc, 1.5))
+        value = lib.tensor([0.3, -1.0], dtype=lib.float64)
+        log_prob = mixture.log_prob(value)
+        g, = lib.autograd.grad(log_prob.sum(), loc)
+        vectors = d.MixtureSameFamily(d.Categorical(chances[:2]), d.Independent(
+            d.Normal(loc, 1.0), 1))
+        found.append([x.detach().numpy() for x in (
+            log_prob, g, mixture.cdf(value), mixture.mean, mixture.variance, vectors.mean,
+            vectors.log_prob(lib.ones(3, dtype=lib.float64)))] + [
+            tuple(mixture.sample((4,)).shape), tuple(vectors.sample((4, 2)).shape),
+            tuple(mixture.expand((3, 2)).sample().shape)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_transforms_to_constraints():
+    x = [0.3, -1.0, 2.0]
+    for name, args in (("real", ()), ("positive", ()), ("unit_interval", ()), ("simplex", ()),
+                       ("real_vector", ()), ("greater_than", (2.0,)), ("less_than", (2.0,)),
+                       ("interval", (1.0, 4.0)), ("nonnegative", ())):
+        for registry in ("biject_to", "transform_to"):
+            found = []
+            for lib in (tl, torch):
+                constraint = getattr(lib.distributions.constraints, name)
+                constraint = constraint(*args) if args else constraint
+                transform = getattr(lib.distributions, registry)(constraint)
+                y = transform(lib.tensor(x, dtype=lib.float64))
+                assert constraint.check(y).all()
+                found.append(y.numpy())
+            np.testing.assert_allclose(*found, rtol=1e-9)

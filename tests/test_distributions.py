@@ -26,7 +26,9 @@ def seeded():
 CONTINUOUS = [
     d.Normal(1.0, 2.0), d.LogNormal(0.5, 0.7), d.Cauchy(1.0, 2.0), d.Laplace(-1.0, 3.0),
     d.Gumbel(0.5, 2.0), d.Uniform(-1.0, 3.0), d.HalfNormal(2.0), d.HalfCauchy(1.5),
-    d.Exponential(0.3), d.Gamma(0.6, 2.0), d.Gamma(7.0, 0.5), d.Chi2(3.0),
+    d.Exponential(0.3), d.Weibull(2.0, 0.7), d.Pareto(1.0, 2.5), d.InverseGamma(3.0, 2.0),
+    d.MixtureSameFamily(d.Categorical(tl.tensor([0.3, 0.7])), d.Normal(tl.tensor([-2., 1.]), 1.0)),
+    d.Gamma(0.6, 2.0), d.Gamma(7.0, 0.5), d.Chi2(3.0),
     d.TransformedDistribution(d.Normal(0.0, 1.0), [d.AffineTransform(1.0, -2.0),
                                                    d.SigmoidTransform()]),
 ]

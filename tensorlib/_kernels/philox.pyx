@@ -21,7 +21,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tensorlib._kernels.vecmath cimport floating, sqrt
 from tensorlib._kernels.vecmath_log cimport log
-from tensorlib._kernels.vecmath_trig cimport cos, sin
+from tensorlib._kernels.vecmath_trig cimport cos, cos_sin_turn, sin
 
 ctypedef fused number:
     float
@@ -29,37 +29,12 @@ ctypedef fused number:
     uint64_t
 
 cdef enum:
-    COUNTERS = 16
     WORDS = 64       # in a group: 64 elements of float32, 32 of a type of 64 bits
-    ROUNDS = 10
 
 
-cdef inline void philox(uint64_t seed, uint64_t offset, uint64_t group,
-                        uint32_t* words) noexcept nogil:
-    """The words of counters 16 * group to 16 * group + 15 of stream `offset`."""
-    cdef uint32_t* a = words
-    cdef uint32_t* b = words + COUNTERS
-    cdef uint32_t* c = words + 2 * COUNTERS
-    cdef uint32_t* d = words + 3 * COUNTERS
-    cdef uint32_t key0 = <uint32_t>seed
-    cdef uint32_t key1 = <uint32_t>(seed >> 32)
-    cdef uint64_t p, q
-    cdef int l, r
-    for l in range(COUNTERS):
-        a[l] = <uint32_t>(group * COUNTERS + <uint64_t>l)
-        b[l] = <uint32_t>((group * COUNTERS) >> 32)
-        c[l] = <uint32_t>offset
-        d[l] = <uint32_t>(offset >> 32)
-    for r in range(ROUNDS):
-        for l in range(COUNTERS):
-            p = <uint64_t>a[l] * <uint64_t>0xD2511F53
-            q = <uint64_t>c[l] * <uint64_t>0xCD9E8D57
-            a[l] = <uint32_t>(q >> 32) ^ b[l] ^ key0
-            b[l] = <uint32_t>q
-            c[l] = <uint32_t>(p >> 32) ^ d[l] ^ key1
-            d[l] = <uint32_t>p
-        key0 += <uint32_t>0x9E3779B9
-        key1 += <uint32_t>0xBB67AE85
+cdef extern from "philox_group.h" nogil:
+    # the words of counters 16 * group to 16 * group + 15 of stream `offset`
+    void philox "philox_group"(uint64_t seed, uint64_t offset, uint64_t group, uint32_t* words)
 
 
 cdef inline uint64_t pair(const uint32_t* words, int i) noexcept nogil:
@@ -89,7 +64,7 @@ cdef inline void group_normal(const uint32_t* words, floating* y) noexcept nogil
     float32 takes u from 32 bits, so it reaches 6.7 standard deviations; float64 reaches 8.5.
     """
     cdef int half = WORDS // 2 if floating is float else WORDS // 4
-    cdef floating u, angle, radius
+    cdef floating u, angle, radius, cosine, sine
     cdef floating turn = 6.283185307179586
     cdef floating two = 2
     cdef floating unit32 = 1.0 / 4294967296.0
@@ -99,13 +74,14 @@ cdef inline void group_normal(const uint32_t* words, floating* y) noexcept nogil
     for i in range(half):
         if floating is float:
             u = (<floating>words[i] + <floating>0.5) * unit32
-            angle = <floating>(<int>(words[half + i] >> 8)) * unit24 * turn
+            cosine = cos_sin_turn(<floating>(<int>(words[half + i] >> 8)) * unit24, &sine)
         else:
             u = <floating>(<int64_t>(pair(words, i) >> 11) + 1) * unit53
             angle = <floating>(<int64_t>(pair(words, half + i) >> 11)) * unit53 * turn
+            cosine, sine = cos(angle), sin(angle)
         radius = sqrt(-two * log(u))
-        y[i] = radius * cos(angle)
-        y[half + i] = radius * sin(angle)
+        y[i] = radius * cosine
+        y[half + i] = radius * sine
 
 
 cdef inline uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil:
@@ -131,8 +107,11 @@ cdef void fill_bits(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begi
     cdef Py_ssize_t group = begin // size
     while group * size < end:
         philox(seed, offset, group, words)
-        group_bits(words, values)
-        copy_part(values, y, group * size, size, begin, end)
+        if group * size >= begin and group * size + size <= end:
+            group_bits(words, y + group * size)
+        else:
+            group_bits(words, values)
+            copy_part(values, y, group * size, size, begin, end)
         group += 1
 
 
@@ -160,8 +139,11 @@ cdef void fill_normal(uint64_t seed, uint64_t offset, floating* y, Py_ssize_t be
     cdef Py_ssize_t group = begin // size
     while group * size < end:
         philox(seed, offset, group, words)
-        group_normal(words, values)
-        copy_part(values, y, group * size, size, begin, end)
+        if group * size >= begin and group * size + size <= end:
+            group_normal(words, y + group * size)
+        else:
+            group_normal(words, values)
+            copy_part(values, y, group * size, size, begin, end)
         group += 1
 
 
@@ -169,8 +151,14 @@ cdef void fill_integers(uint64_t seed, uint64_t offset, int64_t low, uint64_t sp
                         Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := low + floor(bits * span / 2**64): no value is off by more than span / 2**64"""
     cdef Py_ssize_t i
+    cdef uint64_t half = 0xFFFFFFFF
     cdef uint64_t* bits = <uint64_t*>y
     fill_bits(seed, offset, bits, begin, end)
+    if 0 < span <= half:                 # the same in two products
+        for i in range(begin, end):
+            bits[i] = <uint64_t>low + (
+                ((bits[i] >> 32) * span + ((bits[i] & half) * span >> 32)) >> 32)
+        return
     for i in range(begin, end):
         bits[i] = <uint64_t>low + (high_product(bits[i], span) if span else bits[i])
 

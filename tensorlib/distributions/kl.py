@@ -12,6 +12,7 @@ from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson)
 from tensorlib.distributions.distribution import Distribution, Independent
 from tensorlib.distributions.factors import solve_triangular
+from tensorlib.distributions.further import InverseGamma
 from tensorlib.distributions.location import EULER, Cauchy, Gumbel, Laplace, Normal, Uniform
 from tensorlib.distributions.multivariate import MultivariateNormal
 from tensorlib.distributions.positive import Beta, Dirichlet, Exponential, Gamma, HalfNormal
@@ -124,6 +125,7 @@ def _(p, q):
 
 
 @register_kl(Gamma, Gamma)
+@register_kl(InverseGamma, InverseGamma)
 def _(p, q):
     a, b = p.concentration, q.concentration
     return (b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma()
