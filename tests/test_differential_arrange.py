@@ -298,3 +298,30 @@ def test_counts():
     }
     agree(cases, [[1, 5, 1, 2], ([1, 5, 1], "uint8"), [-1, 2], [[1]], [True], [1.0, 1.0],
                   [0.1, 0.5, 0.9, 1.0, 0.0, 2.0, -1.0], [0.1, nan], [0.5, inf]])
+
+
+def test_integrals_and_covariances():
+    cases = {
+        "trapezoid": lambda x, lib: lib.trapezoid(x),
+        "apart": lambda x, lib: lib.trapezoid(x, dx=2, dim=0),
+        "positions": lambda x, lib: lib.trapezoid(x, lib.tensor([0.0, 1.0, 3.0, 4.5])),
+        "of each": lambda x, lib: lib.trapz(x, x),
+        "cumulative": lambda x, lib: lib.cumulative_trapezoid(x, dim=0),
+        "at positions": lambda x, lib: lib.cumulative_trapezoid(x, lib.tensor([0, 1, 3, 5])),
+        "gradient": lambda x, lib: lib.gradient(x),
+        "of order 2": lambda x, lib: lib.gradient(x, spacing=0.5, dim=0, edge_order=2),
+        "spacings": lambda x, lib: lib.gradient(x, spacing=[2.0, 3.0]),
+        "coordinates": lambda x, lib: lib.gradient(
+            x, spacing=(lib.tensor([0.0, 1, 3, 6]),), dim=-1, edge_order=2),
+        "cov": lambda x, lib: x.cov(),
+        "cov of all": lambda x, lib: lib.cov(x, correction=0),
+        "frequencies": lambda x, lib: x.cov(fweights=lib.tensor([1, 2, 3, 1])),
+        "weights": lambda x, lib: x.cov(aweights=lib.tensor([0.1, 0.2, 0.3, 0.1])),
+        "both weights": lambda x, lib: x.cov(fweights=lib.tensor([1, 2, 3, 1]), aweights=lib.tensor(
+            [0.1, 0.2, 0.3, 0.1])),
+        "float frequencies": lambda x, lib: x.cov(fweights=lib.ones(4)),
+        "corrcoef": lambda x, lib: lib.corrcoef(x),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agree(cases, [ROWS, ROWS * 0.5, [1.0, 2.0, 4.0, 8.0], 2.0])

@@ -52,6 +52,8 @@ FAMILIES = {
         functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
         methods="fill_diagonal_ unfold H"),
     "tensorlib.ops.counting": Names(both="bincount histc histogram"),
+    "tensorlib.ops.integrals": Names(
+        both="cov corrcoef", functions="trapezoid trapz cumulative_trapezoid gradient"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
 }
