@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.ops import padding
 
 torch = pytest.importorskip("torch")
 
@@ -325,3 +326,19 @@ def test_integrals_and_covariances():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         agree(cases, [ROWS, ROWS * 0.5, [1.0, 2.0, 4.0, 8.0], 2.0])
+
+
+def test_margins_and_classes():
+    functions = {torch: torch.nn.functional, tl: padding}
+    margins = [((1, 2),), ((1, 2), "constant", 2.5), ((-1, 1, 2, 0),), ((1,),), ((-2, -2),), ((),),
+               *[((1, 2), mode) for mode in ("reflect", "replicate", "circular", "mirror")],
+               *[((-1, 2), mode) for mode in ("reflect", "replicate", "circular")],
+               *[((2, -1), mode) for mode in ("reflect", "replicate", "circular")],
+               *[((4, 5), mode) for mode in ("reflect", "replicate", "circular")],
+               *[((1, 1, 2, 1), mode) for mode in ("reflect", "replicate", "circular")],
+               ((1, 1), "reflect", 1.0), ((1, 1, 1, 1, 1, 1), "replicate")]
+    cases = {str(case): lambda x, lib, case=case: functions[lib].pad(x, *case) for case in margins}
+    agree(cases, [ROWS, ROWS[None] * 0.5, ROWS.reshape(1, 1, 3, 4) * 0.5, [1.0, 2.0, 3.0]])
+    classes = {str(count): lambda x, lib, count=count: functions[lib].one_hot(x, count)
+               for count in (-1, 5, 1, 0)}
+    agree(classes, [[1, 0, 2], [[1], [0]], 1, [-1], [1.0], ([1], "int32"), np.zeros(0, np.int64)])

@@ -54,6 +54,7 @@ FAMILIES = {
     "tensorlib.ops.counting": Names(both="bincount histc histogram"),
     "tensorlib.ops.integrals": Names(
         both="cov corrcoef", functions="trapezoid trapz cumulative_trapezoid gradient"),
+    "tensorlib.ops.padding": Names(),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
 }
