@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.ops import padding
 
 torch = pytest.importorskip("torch")
 
@@ -298,3 +299,46 @@ def test_counts():
     }
     agree(cases, [[1, 5, 1, 2], ([1, 5, 1], "uint8"), [-1, 2], [[1]], [True], [1.0, 1.0],
                   [0.1, 0.5, 0.9, 1.0, 0.0, 2.0, -1.0], [0.1, nan], [0.5, inf]])
+
+
+def test_integrals_and_covariances():
+    cases = {
+        "trapezoid": lambda x, lib: lib.trapezoid(x),
+        "apart": lambda x, lib: lib.trapezoid(x, dx=2, dim=0),
+        "positions": lambda x, lib: lib.trapezoid(x, lib.tensor([0.0, 1.0, 3.0, 4.5])),
+        "of each": lambda x, lib: lib.trapz(x, x),
+        "cumulative": lambda x, lib: lib.cumulative_trapezoid(x, dim=0),
+        "at positions": lambda x, lib: lib.cumulative_trapezoid(x, lib.tensor([0, 1, 3, 5])),
+        "gradient": lambda x, lib: lib.gradient(x),
+        "of order 2": lambda x, lib: lib.gradient(x, spacing=0.5, dim=0, edge_order=2),
+        "spacings": lambda x, lib: lib.gradient(x, spacing=[2.0, 3.0]),
+        "coordinates": lambda x, lib: lib.gradient(
+            x, spacing=(lib.tensor([0.0, 1, 3, 6]),), dim=-1, edge_order=2),
+        "cov": lambda x, lib: x.cov(),
+        "cov of all": lambda x, lib: lib.cov(x, correction=0),
+        "frequencies": lambda x, lib: x.cov(fweights=lib.tensor([1, 2, 3, 1])),
+        "weights": lambda x, lib: x.cov(aweights=lib.tensor([0.1, 0.2, 0.3, 0.1])),
+        "both weights": lambda x, lib: x.cov(fweights=lib.tensor([1, 2, 3, 1]), aweights=lib.tensor(
+            [0.1, 0.2, 0.3, 0.1])),
+        "float frequencies": lambda x, lib: x.cov(fweights=lib.ones(4)),
+        "corrcoef": lambda x, lib: lib.corrcoef(x),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agree(cases, [ROWS, ROWS * 0.5, [1.0, 2.0, 4.0, 8.0], 2.0])
+
+
+def test_margins_and_classes():
+    functions = {torch: torch.nn.functional, tl: padding}
+    margins = [((1, 2),), ((1, 2), "constant", 2.5), ((-1, 1, 2, 0),), ((1,),), ((-2, -2),), ((),),
+               *[((1, 2), mode) for mode in ("reflect", "replicate", "circular", "mirror")],
+               *[((-1, 2), mode) for mode in ("reflect", "replicate", "circular")],
+               *[((2, -1), mode) for mode in ("reflect", "replicate", "circular")],
+               *[((4, 5), mode) for mode in ("reflect", "replicate", "circular")],
+               *[((1, 1, 2, 1), mode) for mode in ("reflect", "replicate", "circular")],
+               ((1, 1), "reflect", 1.0), ((1, 1, 1, 1, 1, 1), "replicate")]
+    cases = {str(case): lambda x, lib, case=case: functions[lib].pad(x, *case) for case in margins}
+    agree(cases, [ROWS, ROWS[None] * 0.5, ROWS.reshape(1, 1, 3, 4) * 0.5, [1.0, 2.0, 3.0]])
+    classes = {str(count): lambda x, lib, count=count: functions[lib].one_hot(x, count)
+               for count in (-1, 5, 1, 0)}
+    agree(classes, [[1, 0, 2], [[1], [0]], 1, [-1], [1.0], ([1], "int32"), np.zeros(0, np.int64)])

@@ -270,6 +270,12 @@ def windows(op, level, tensors, attributes):
     return op.function(x.value, dim, attributes["size"], attributes["step"])
 
 
+@rule("framed")
+def framed(op, level, tensors, attributes):
+    """Each example with its margins."""
+    return op.function(tensors[0].value, **attributes)
+
+
 @rule("cat")
 def joined(op, level, tensors, attributes):
     """The parts of each example joined."""

@@ -134,3 +134,15 @@ def test_a_tangent_can_be_differentiated():
     _, tangent = jvp_of(cube, (x, tl.tensor(3.0, dtype=tl.float64)), {}, (tl.ones_like(x), None))
     (second,) = tl.autograd.grad(tangent, [x], tl.ones_like(x))
     assert_close(second, 6 * x.detach())
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_a_tangent_is_as_exact_as_its_dtype_beside_others(dtype):
+    """Also 1 / other, where `other` is of integers or of another floating dtype."""
+    x = tl.tensor([1.0, 2.0, 4.0], dtype=tl.float64, requires_grad=True)
+    other = tl.tensor([3, 7, 9], dtype=getattr(tl, dtype))
+    direction = tl.tensor([0.3, 0.7, 0.11], dtype=tl.float64)
+    _, moved = jvp_of(registry["div"], (x, other), {}, (direction, None))
+    assert_close(moved, direction / other.double(), rtol=1e-15, atol=0.0)
+    slope, = tl.autograd.grad((x / other).sum(), [x], create_graph=True)
+    assert_close(slope, 1 / other.double(), rtol=1e-15, atol=0.0)

@@ -5,26 +5,44 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
+from tensorlib._core.tiles.copies cimport cast, packed, zero
 
 ctypedef fused floating:
     float
     double
 
 
-cdef void count(const int64_t* x, int64_t* y, Py_ssize_t n) noexcept nogil:
+cdef void bounds(const int64_t* x, Py_ssize_t n, int64_t* low, int64_t* high) noexcept nogil:
+    cdef int64_t least = 0, most = -1
+    cdef Py_ssize_t i
+    for i in range(n):
+        least = x[i] if x[i] < least else least
+        most = x[i] if x[i] > most else most
+    low[0], high[0] = least, most
+
+
+# Others may write where the integers lie after their bounds were found. So each is read once more,
+# and what is checked is what is used.
+
+cdef void count(const volatile int64_t* x, int64_t* y, Py_ssize_t n, int64_t size) noexcept nogil:
     """y[x[i]] += 1"""
     cdef Py_ssize_t i
+    cdef int64_t place
     for i in range(n):
-        y[x[i]] += 1
+        place = x[i]
+        if 0 <= place < size:
+            y[place] += 1
 
 
-cdef void add_weights(const int64_t* x, const floating* weights, floating* y,
-                      Py_ssize_t n) noexcept nogil:
+cdef void add_weights(const volatile int64_t* x, const floating* weights, floating* y,
+                      Py_ssize_t n, int64_t size) noexcept nogil:
     """y[x[i]] += weights[i]"""
     cdef Py_ssize_t i
+    cdef int64_t place
     for i in range(n):
-        y[x[i]] += weights[i]
+        place = x[i]
+        if 0 <= place < size:
+            y[place] += weights[i]
 
 
 cdef void fill_bins(const floating* x, int64_t* y, Py_ssize_t n, floating low, floating high,
@@ -45,15 +63,12 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     """
     cdef Tensor x, out, w
     cdef int64_t low = 0, high = -1
-    cdef Py_ssize_t i, size
+    cdef Py_ssize_t size
     cdef int era, dtype
     cdef const int64_t* places
-    # a copy, which nobody else writes to after its elements were looked at
-    x = packed_copy(input, INT64)
+    x = packed(cast(input, INT64))
     places = <const int64_t*>x.data_pointer
-    for i in range(x.numel_):
-        low = min(low, places[i])
-        high = max(high, places[i])
+    bounds(places, x.numel_, &low, &high)
     if low < 0:
         raise RuntimeError(f"bincount: takes non-negative integers, got {low}")
     if high >= (<int64_t>1 << 59):
@@ -64,7 +79,7 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
         zero(out)
         era = work_begins()
         with nogil:
-            count(places, <int64_t*>out.data_pointer, x.numel_)
+            count(places, <int64_t*>out.data_pointer, x.numel_, size)
         work_ends(era)
         return out
     dtype = FLOAT32 if (<Tensor?>weights).type == FLOAT32 else FLOAT64
@@ -74,9 +89,11 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     out = new_tensor(dtype, 1, &size)
     zero(out)
     if dtype == FLOAT32:
-        add_weights(places, <const float*>w.data_pointer, <float*>out.data_pointer, x.numel_)
+        add_weights(places, <const float*>w.data_pointer, <float*>out.data_pointer, x.numel_,
+                    size)
     else:
-        add_weights(places, <const double*>w.data_pointer, <double*>out.data_pointer, x.numel_)
+        add_weights(places, <const double*>w.data_pointer, <double*>out.data_pointer, x.numel_,
+                    size)
     return out
 
 

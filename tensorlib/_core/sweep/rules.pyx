@@ -12,7 +12,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from tensorlib._core.apply.elementwise cimport apply_binary
 from tensorlib._core.arrays.operands cimport behind, stands_in
-from tensorlib._core.base.dtypes cimport compute_dtype, dtype_object
+from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims
@@ -29,6 +29,8 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
 from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.layout.views import zeros
+
+cdef object BOOLS = dtype_object(BOOL)
 
 
 class WrongGradient(RuntimeError, TypeError):
@@ -129,12 +131,26 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
                 run_tiles(<Node>source, rule, <Tensor?>behind(g)))
         if rule.kind == SPREAD and isinstance(g, Tensor):
             return spread_back(<Node>source, i, <Tensor>g)
-    result = call_rule(op, i, rule, arguments(rule, op, source, g, recorded))
+    values = arguments(rule, op, source, g, recorded)
+    if rule.kind == TILES:
+        values = in_dtype_of(g, values)
+    result = call_rule(op, i, rule, values)
     if rule.kind != TILES or "g" in rule.names:
         return result
     if isinstance(g, Tensor) and isinstance(result, Tensor):
         return apply_binary(<Op>registered(ZMUL), g, result)
     return registered(ZMUL)(g, result)
+
+
+cdef tuple in_dtype_of(object g, tuple values):
+    """What a formula takes, in the dtype that tiles compute it in: else 1 / other of integers would
+    be no more exact than the default float. Conditions stay."""
+    cdef object dtype = g.dtype
+    for value in values:
+        if value is not g and value.dtype is not dtype and value.dtype is not BOOLS:
+            return tuple([value if value is g or value.dtype is dtype or value.dtype is BOOLS else
+                          registered(TO)(value, dtype) for value in values])
+    return values
 
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded):

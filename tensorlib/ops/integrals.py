@@ -1,0 +1,275 @@
+"""Integrals and derivatives of sampled functions; covariances."""
+
+import warnings
+
+import numpy as np
+
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.creation import plain_number
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import alias, composite
+from tensorlib.ops.joining import cat
+from tensorlib.ops.late import declared
+from tensorlib.ops.ordering import integer, refuse_bools
+from tensorlib.ops.publish import FUNCTIONS
+from tensorlib.ops.samples import given, refusals
+
+# ---- integrals -----------------------------------------------------------------------------------
+
+def areas_between(y, x, dim=-1):
+    """Twice the areas of the reference."""
+    y, x = np.moveaxis(y, dim, -1), x if x.ndim == 1 else np.moveaxis(x, dim, -1)
+    return (x[..., 1:] - x[..., :-1]) * (y[..., 1:] + y[..., :-1])
+
+
+def sampled(rng):
+    """Samples of the trapezoidal rules: values, and positions that ascend."""
+    for shape, other in (((3, 4), (4,)), ((2, 3), (2, 3)), ((1,), (1,)), ((5,), (5,))):
+        yield (rng.uniform(0, 2, shape), np.sort(rng.uniform(0, 3, other))), {}
+
+
+BAD_TRAPEZOIDS = refusals((RuntimeError, (3,), np.ones(2)), (IndexError, ()))
+
+
+def trapezoids(name, y, x, dx, dim):
+    """Twice the areas between neighbours along a dim, and the dim.
+
+    Raises: RuntimeError, IndexError, TypeError.
+    """
+    refuse_bools(name, y, RuntimeError)
+    if y.ndim == 0:
+        raise IndexError(f"{name}: dim {dim} of a tensor that has no dims")
+    dim = wrap(name, dim, y.ndim)
+    heights = after(y, dim) + before(y, dim)
+    if x is None:
+        return heights * plain_number(name, "dx", 1 if dx is None else dx), dim
+    if dx is not None:
+        raise TypeError(f"{name}: takes x or dx, not both")
+    if not (isinstance(x, Tensor) or stands_in(x)):
+        raise TypeError(f"{name}: x must be a Tensor, got {type(x).__name__}")
+    refuse_bools(name, x, RuntimeError)
+    if x.ndim <= 1:
+        if x.numel() != y.shape[dim]:
+            raise RuntimeError(f"{name}: there must be one x value for each sample point, got "
+                               f"{x.numel()} for {y.shape[dim]}")
+        sizes = [1] * y.ndim
+        sizes[dim] = y.shape[dim]
+        x = x.reshape(sizes)
+    while x.ndim < y.ndim:
+        x = x.unsqueeze(0)
+    return (after(x, dim) - before(x, dim)) * heights, dim
+
+
+def after(x, dim):
+    """All slices along a dim but the first."""
+    return x.narrow(dim, min(x.shape[dim], 1), max(x.shape[dim] - 1, 0))
+
+
+def before(x, dim):
+    """All slices along a dim but the last."""
+    return x.narrow(dim, 0, max(x.shape[dim] - 1, 0))
+
+
+@composite(tensors=("y", "x"), method=False, takes="integer floating", tolerance="reduction",
+           reference=lambda y, x: areas_between(y, x).sum(-1) / 2,
+           samples=sampled, errors=BAD_TRAPEZOIDS)
+def trapezoid(y: Tensor, x=None, *, dx=None, dim=-1):
+    """The integral along `dim` of a function with the values `y`, by the trapezoidal rule.
+
+    x: the positions of the samples, a vector or a tensor that broadcasts to `y`; without it they
+    are `dx` apart, by default 1.
+    Shapes: (*, N, *), (N,) -> (*, *). Raises: RuntimeError for another number of positions and for
+    bools, IndexError, TypeError.
+
+    >>> tensorlib.trapezoid(tensorlib.tensor([1., 2., 4.]))
+    tensor(4.5000)
+    """
+    areas, dim = trapezoids("trapezoid", y, x, dx, dim)
+    return areas.sum(dim) / 2
+
+
+alias("trapz", trapezoid, method=False)
+
+
+@composite(tensors=("y", "x"), method=False, takes="integer floating", tolerance="reduction",
+           reference=lambda y, x: areas_between(y, x).cumsum(-1) / 2,
+           samples=sampled, errors=BAD_TRAPEZOIDS)
+def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim=-1):
+    """The integrals up to each sample but the first, as `trapezoid`.
+
+    Shapes: (*, N, *), (N,) -> (*, N - 1, *). Raises: as `trapezoid`.
+
+    >>> tensorlib.cumulative_trapezoid(tensorlib.tensor([1., 2., 4.]))
+    tensor([1.5000, 4.5000])
+    """
+    areas, dim = trapezoids("cumulative_trapezoid", y, x, dx, dim)
+    return areas.cumsum(dim) / 2
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+def slopes(x, spacing=1, dim=None, edge_order=1):
+    """The reference of `gradient`."""
+    x = x if x.dtype.kind == "f" else x.astype(float)
+    steps = spacing if isinstance(spacing, (list, tuple)) else [spacing]
+    found = np.gradient(x, *steps, axis=dim, edge_order=edge_order)
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+@composite(tensors=("input",), method=False, takes="integer floating", tolerance="reduction",
+           reference=slopes,
+           samples=lambda rng: ((args, options) for (shape, options) in (
+               ((5,), {}), ((3, 4), {"spacing": 2.0}), ((3, 4), {"dim": 1, "edge_order": 2}),
+               ((3, 3), {"spacing": [0.5, 2.0]})) for args in [(rng.uniform(-2, 2, shape),)]),
+           errors=refusals((RuntimeError, (1,)), (RuntimeError, (3,), [1.0, 2.0])))
+def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
+    """The derivatives along each dim of a function with the values `input`: a tuple.
+
+    spacing: the distance of samples, one for each dim, or vectors of the positions of samples. dim:
+    an int or several, by default all. edge_order: 1 or 2, the order of the estimates at both ends.
+    Shapes: (*) -> (*) for each dim. Raises: RuntimeError for a dim of less than edge_order + 1
+    elements and for another number of spacings than dims, IndexError, TypeError.
+
+    >>> tensorlib.gradient(tensorlib.tensor([1., 2., 4., 8.]))
+    (tensor([1.0000, 1.5000, 3.0000, 4.0000]),)
+    """
+    refuse_bools("gradient", input, RuntimeError)
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"gradient: edge_order must be 1 or 2, got {edge_order!r}")
+    dims = range(input.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = [wrap("gradient", d, input.ndim) for d in dims]
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(f"gradient: a dim appears multiple times in {dims}")
+    if isinstance(spacing, Tensor):
+        raise TypeError("gradient: spacing must be a number or a sequence, got a Tensor")
+    steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise RuntimeError("gradient: expected spacing to be a number or one for each of "
+                           f"{len(dims)} dims, got {len(steps)}")
+    x = input if input.is_floating_point() else input.to(FUNCTIONS["ones"](()).dtype)
+    return tuple(slope_along(x, d, step, edge_order) for d, step in zip(dims, steps))
+
+
+def slope_along(x, dim, step, edge_order):
+    """The derivative along one dim. Raises: RuntimeError, TypeError."""
+    n = x.shape[dim]
+    if n < edge_order + 1:
+        raise RuntimeError("gradient: expected each dimension size to be at least edge_order + 1, "
+                           f"got {n} along dim {dim}")
+    between = after(x, dim) - before(x, dim)
+    if isinstance(step, Tensor) and step.ndim:
+        if step.numel() != n:
+            raise RuntimeError(f"gradient: expected {n} positions along dim {dim}, got "
+                               f"{step.numel()}")
+        sizes = [1] * x.ndim
+        sizes[dim] = n - 1
+        widths = step.to(x.dtype).reshape(-1).diff().reshape(sizes)
+    else:
+        step = step.item() if isinstance(step, Tensor) else step
+        step = plain_number("gradient", "spacing", step)
+        widths = x.new_full([n - 1 if d == dim else 1 for d in range(x.ndim)], step)
+    slopes_between = between / widths
+
+    def at(values, place):
+        return values.narrow(dim, place % (n - 1), 1)
+    inner = []
+    if n > 2:
+        left, right = before(widths, dim), after(widths, dim)
+        inner = [(before(slopes_between, dim) * right + after(slopes_between, dim) * left)
+                 / (left + right)]
+    ends = [at(slopes_between, 0), at(slopes_between, -1)]
+    if edge_order == 2:
+        for k, (near, next_) in enumerate(((0, 1), (-1, -2))):
+            bend = (at(slopes_between, near) - at(slopes_between, next_)) / (
+                at(widths, near) + at(widths, next_))
+            ends[k] = ends[k] + bend * at(widths, near)
+    return cat([ends[0], *inner, ends[1]], dim)
+
+
+# ---- covariances ---------------------------------------------------------------------------------
+
+@composite(tensors=("input",), takes="integer floating", tolerance="reduction",
+           reference=lambda x, correction=1: np.cov(x, ddof=correction),
+           samples=lambda rng: (((rng.uniform(-2, 2, shape),), {"correction": correction})
+                                for shape, correction in (((2, 4), 1), ((3, 3), 0), ((5,), 1))),
+           errors=refusals((RuntimeError, (2, 2, 2))))
+def cov(input: Tensor, *, correction=1, fweights=None, aweights=None):
+    """The covariances of variables, the rows of a matrix, whose columns are observations.
+
+    correction: the number of observations less this is what sums are divided by. fweights: how
+    often each observation was made, integers. aweights: how important each is.
+    Shapes: (N, M) -> (N, N), (M,) -> (). Raises: RuntimeError for more than 2 dims, for bools, and
+    for weights of other dtypes or shapes or that are negative.
+
+    >>> tensorlib.tensor([[0., 1., 2.], [2., 1., 0.]]).cov()
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    refuse_bools("cov", input, RuntimeError)
+    if input.ndim > 2:
+        raise RuntimeError("cov: expected input to have two or fewer dimensions but got an input "
+                           f"with {input.ndim} dimensions")
+    correction = integer("cov", "correction", correction)
+    x = input if input.is_floating_point() else input.to(FUNCTIONS["ones"](()).dtype)
+    x = x if x.ndim == 2 else x.reshape(1, x.numel())
+    weights = observation_weights(x, fweights, aweights)
+    count = x.shape[1]
+    if weights is None:
+        center, freedom = x.mean(1, True), count - correction
+        scaled = x - center
+    else:
+        total = weights.sum()
+        center = (x * weights).sum(1, True) / total
+        scaled = (x - center) * weights
+        freedom = total - correction * (
+            1 if aweights is None else (weights * aweights.to(x.dtype)).sum() / total)
+        freedom = freedom.clamp(min=0)
+    if weights is None:
+        if freedom <= 0:
+            warnings.warn("cov: degrees of freedom is <= 0; correction should be less than the "
+                          "number of observations", UserWarning, stacklevel=3)
+        freedom = x.new_full((), max(freedom, 0))
+    out = (scaled @ (x - center).mT) / freedom
+    return out if input.ndim == 2 else out.reshape(())
+
+
+def observation_weights(x, fweights, aweights):
+    """The weights of observations, or None where there are none. Raises: RuntimeError."""
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        floating = weights.is_floating_point()
+        if floating == (name == "fweights") or weights.dtype.name == "bool":
+            kind = "integral" if name == "fweights" else "floating point"
+            raise RuntimeError(f"cov: expected {name} to have {kind} dtype but got {weights.dtype}")
+        if weights.ndim > 1 or weights.numel() != x.shape[1]:
+            raise RuntimeError(f"cov: expected {name} to have one for each of the {x.shape[1]} "
+                               f"observations, got shape {list(weights.shape)}")
+        if not stands_in(weights) and bool((weights < 0).any()):
+            raise RuntimeError(f"cov: {name} cannot be negative")
+    if fweights is None or aweights is None:
+        given_one = aweights if fweights is None else fweights
+        return None if given_one is None else given_one.to(x.dtype)
+    return fweights.to(x.dtype) * aweights.to(x.dtype)
+
+
+@composite(takes="integer floating", tolerance="reduction",
+           reference=lambda x: np.corrcoef(x).reshape(x.shape[:1] * 2 if x.ndim == 2 else ()),
+           samples=given(((2, 4),), ((3, 3),), ((5,),)), errors=refusals((RuntimeError, (2, 2, 2))))
+def corrcoef(input: Tensor):
+    """The correlation coefficients of variables, the rows of a matrix: `cov` over the deviations.
+
+    Shapes: (N, M) -> (N, N), (M,) -> (). Raises: RuntimeError for more than 2 dims and for bools.
+    """
+    if input.ndim > 2:
+        raise RuntimeError("corrcoef: expected input to have two or fewer dimensions but got an "
+                           f"input with {input.ndim} dimensions")
+    c = cov(input)
+    if c.ndim == 0:
+        return c / c
+    deviations = c.diagonal().sqrt()
+    return (c / deviations.unsqueeze(1) / deviations.unsqueeze(0)).clamp(-1, 1)
+
+
+declared(__name__)

@@ -1,0 +1,194 @@
+"""Margins around tensors, and classes as vectors: what `nn.functional` publishes of these."""
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.storage import check_room
+from tensorlib._core.create.creation import plain_number
+from tensorlib._core.layout import views
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.late import declared
+from tensorlib.ops.ordering import integer
+from tensorlib.ops.publish import FUNCTIONS
+from tensorlib.ops.samples import given, refusals
+
+MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}       # and NumPy's names
+
+
+def margins(x, pad, mode="constant", value=None):
+    """The reference of `pad`."""
+    pairs = [(0, 0)] * (x.ndim - len(pad) // 2)
+    pairs += [pad[i:i + 2] for i in range(len(pad) - 2, -2, -2)]
+    x = x[tuple(slice(max(-a, 0), x.shape[d] - max(-b, 0)) for d, (a, b) in enumerate(pairs))]
+    pairs = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    if mode == "constant":
+        return np.pad(x, pairs, constant_values=value or 0)
+    return np.pad(x, pairs, MODES[mode])
+
+
+@op(public=False, method=False, reference=lambda x, pad, value: margins(x, pad, value=value),
+    samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)))
+def framed(input: Tensor, pad, value):
+    """`input` with margins of a number, or without negative ones: see `pad`."""
+    before = [0] * (input.ndim - len(pad) // 2) + list(pad[-2::-2])
+    after = [0] * (input.ndim - len(pad) // 2) + list(pad[::-2])
+    shape = [n + a + b for n, a, b in zip(input.shape, before, after)]
+    out = FUNCTIONS["full"](shape, value, dtype=input.dtype)
+    target, source = out, input
+    for dim, (a, b) in enumerate(zip(before, after)):
+        size = input.shape[dim] + min(a, 0) + min(b, 0)
+        target = views.narrow(target, dim, max(a, 0), max(size, 0))
+        source = views.narrow(source, dim, max(-a, 0), max(size, 0))
+    if source.numel():
+        views.assign(target, source)
+    return out
+
+
+@framed.vjp("input")
+def framed_vjp(g, pad):
+    """The gradient without the margins, and zeros for what was cut off."""
+    return framed(g, tuple(-n for n in pad), 0)
+
+
+@framed.jvp
+def framed_jvp(d_input, pad):
+    return framed(d_input, pad, 0)
+
+
+PADDED = (((2, 3), (1, 2)), ((2, 3), (1, 0, 2, 1), "constant", 1.0), ((2, 2), (-1, 1, 0, -1)),
+          *[((1, 2, 4), (2, 1), mode) for mode in MODES],
+          *[((1, 3, 4), (1, 2, 1, -1), mode) for mode in ("reflect", "circular")], ((3,), ()))
+
+
+@composite(tensors=("input",), public=False, method=False, reference=margins,
+           samples=given(*PADDED),
+           errors=refusals((RuntimeError, (3,), (1,)), (RuntimeError, (3,), (1, 1, 1, 1)),
+                           (RuntimeError, (3,), (-2, -2)), (TypeError, (3,), (1.5, 1)),
+                           (RuntimeError, (1, 3), (3, 0), "reflect"),
+                           (RuntimeError, (1, 3), (4, 0), "circular"),
+                           (RuntimeError, (1, 3), (1, 1), "reflect", 1.0),
+                           (NotImplementedError, (3,), (1, 1), "reflect"),
+                           (NotImplementedError, (1, 3), (1, 1), "mirror")))
+def pad(input: Tensor, pad, mode="constant", value=None):
+    """`input` with margins: pairs of sizes before and after, for the last dim first.
+
+    mode: "constant" fills them with `value`, by default 0; "reflect" with what lies on the other
+    side of the border, "replicate" with the border itself, "circular" with what lies at the other
+    end. Negative sizes cut off.
+
+    Shapes: (*, N, M) by (a, b, c, d) -> (*, N + c + d, M + a + b). Other modes than "constant" take
+    the last one, two or three dims of a tensor with one or two more.
+    Raises: RuntimeError for an odd number of sizes or more than there are dims, margins that are
+    too large for the mode, and results of a negative size; NotImplementedError for other modes and
+    numbers of dims; TypeError.
+
+    >>> from tensorlib.ops.padding import pad
+    >>> pad(tensorlib.tensor([[1, 2, 3]]), (1, 2), "reflect")
+    tensor([[2, 1, 2, 3, 2, 1]])
+    """
+    sizes = checked_margins(input, pad)
+    if mode == "constant":
+        value = plain_number("pad", "value", 0 if value is None else value)
+        if not input.is_floating_point():
+            value = int(value)
+        for size, before, after in zip(reversed(input.shape), sizes[::2], sizes[1::2]):
+            if size + before + after < 0:
+                raise RuntimeError(f"pad: the padding {(before, after)} cuts off more than a dim "
+                                   f"of size {size} has")
+        return framed(input, sizes, value)
+    if mode not in MODES:
+        raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}")
+    if value is not None and value != 0:
+        raise RuntimeError(f'pad: padding mode "{mode}" takes no value, got {value!r}')
+    if len(sizes) not in (2, 4, 6) or input.ndim - len(sizes) // 2 not in (1, 2):
+        raise NotImplementedError(
+            f"pad: padding size {len(sizes)} is not supported for a {input.ndim}D tensor in mode "
+            f"{mode!r}; 2 sizes take 2 or 3 dims, 4 take 3 or 4, 6 take 4 or 5")
+    for k in range(0, len(sizes), 2):
+        dim = input.ndim - 1 - k // 2
+        places = border_places(input.shape[dim], sizes[k], sizes[k + 1], mode)
+        if places is not None:
+            input = input.index_select(dim, from_numpy(places))
+    return input
+
+
+def checked_margins(input, pad):
+    """The sizes of margins as ints. Raises: RuntimeError, TypeError."""
+    if not isinstance(pad, (tuple, list)):
+        raise TypeError(f"pad: expected a sequence of ints, got {pad!r}")
+    sizes = tuple(integer("pad", "each size", n) for n in pad)
+    if len(sizes) % 2:
+        raise RuntimeError(f"pad: padding length must be divisible by 2, got {len(sizes)}")
+    if len(sizes) > 2 * input.ndim:
+        raise RuntimeError("pad: padding length should be at most twice the number of dims, got "
+                           f"{len(sizes)} for {input.ndim}")
+    return sizes
+
+
+def border_places(size, before, after, mode):
+    """The positions that a dim with margins shows, None where these are all.
+
+    Raises: RuntimeError.
+    """
+    if before == after == 0:
+        return None
+    left = size + min(before, 0) + min(after, 0)
+    most = {"reflect": size - 1, "circular": left}.get(mode, max(before, after))
+    if size == 0 or max(before, after) > most or size + before + after < 0:
+        raise RuntimeError(f"pad: margins of {before} and {after} don't fit a dim of size {size} "
+                           f"in mode {mode!r}")
+    check_room("pad", size + before + after, 8)
+    places = np.arange(-before, size + after)
+    if mode == "circular":
+        first = max(-before, 0)
+        return (places - first) % max(left, 1) + first
+    if mode == "replicate":
+        return places.clip(0, size - 1)
+    return size - 1 - np.abs(size - 1 - np.abs(places))
+
+
+@composite(tensors=("tensor",), public=False, method=False, differentiable=False,
+           reference=lambda x, num_classes=-1: np.eye(
+               num_classes if num_classes >= 0 else x.max() + 1, dtype=np.int64)[x],
+           samples=lambda rng: (((rng.integers(0, 4, shape), 5), {})
+                                for shape in ((3,), (2, 2), (), (0,))),
+           errors=lambda: iter([((np.array([1]), 1), {}, RuntimeError),
+                                ((np.array([-1]), 3), {}, RuntimeError),
+                                ((np.ones(2), 3), {}, RuntimeError),
+                                ((np.zeros(0, np.int64),), {}, RuntimeError),
+                                ((np.array([1]), 1.5), {}, TypeError)]))
+def one_hot(tensor: Tensor, num_classes=-1):
+    """int64 vectors of zeros with a one at the class that each element names.
+
+    num_classes: by default the largest class and one more. Shapes: (*) -> (*, num_classes).
+    Raises: RuntimeError for classes that are not int64, negative or not below `num_classes`;
+    TypeError.
+
+    >>> from tensorlib.ops.padding import one_hot
+    >>> one_hot(tensorlib.tensor([1, 0]), 3)
+    tensor([[0, 1, 0],
+            [1, 0, 0]])
+    """
+    count = integer("one_hot", "num_classes", num_classes)
+    if tensor.dtype is not BY_NAME["int64"]:
+        raise RuntimeError(f"one_hot: takes classes of int64, got {tensor.dtype}")
+    if stands_in(tensor):
+        if count < 0:
+            refuse_batch("one_hot", tensor)
+        return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](count)).long()
+    if tensor.numel() == 0 and count <= 0:
+        raise RuntimeError("one_hot: can't infer the number of classes from an empty tensor")
+    low, high = (int(y) for y in (tensor.min(), tensor.max())) if tensor.numel() else (0, -1)
+    if low < 0:
+        raise RuntimeError(f"one_hot: class values must be non-negative, got {low}")
+    if count != -1 and high >= count:
+        raise RuntimeError("one_hot: class values must be smaller than num_classes, got "
+                           f"{high} and {count}")
+    count = high + 1 if count == -1 else count
+    return tensor.new_zeros((*tensor.shape, count)).scatter_(-1, tensor.unsqueeze(-1), 1)
+
+
+declared(__name__)
