@@ -276,9 +276,7 @@ def svd(input, some=True, compute_uv=True):
         return OldSingular(u, s, vh.mT)
     s = linalg_svdvals(input)
     batch, (m, n) = tuple(input.shape[:-2]), input.shape[-2:]
-    k = min(m, n) if some else None
-    u, v = batch + (m, k or m), batch + (n, k or n)
-    return OldSingular(input.new_zeros(u), s, input.new_zeros(v))
+    return OldSingular(input.new_zeros(batch + (m, m)), s, input.new_zeros(batch + (n, n)))
 
 
 # ---- QR ------------------------------------------------------------------------------------------
