@@ -1,10 +1,10 @@
 /* Decompositions of many small matrices: each lane of a vector is an element of another matrix.
 
-   Included once for each type, with REAL, INT (an integer of its size), ROOT and NAME(x) defined. All
-   matrices have n rows, at most MOST, and lie one after the other by rows. What is done to a matrix
-   does not depend on those beside it: a step that it does not need leaves it as it is. A matrix
-   that has not what was asked for has NaN in its result. A LAPACK call for 8x8 takes 0.7 us for a
-   Cholesky factor and 8 us for eigenvectors; these take 0.1 and 1. */
+   Included once for each type, with REAL, INT (an integer of its size), ROOT and NAME(x) defined.
+   All matrices have n rows, at most MOST, and lie one after the other by rows. What is done to a
+   matrix does not depend on those beside it: a step that it does not need leaves it as it is. A
+   matrix that has not what was asked for has NaN in its result. A LAPACK call for 8x8 takes 0.7 us
+   for a Cholesky factor and 8 us for eigenvectors; these take 0.1 and 1 to 2. */
 
 #ifndef SMALL_MATRICES
 #define SMALL_MATRICES
@@ -87,7 +87,7 @@ static void NAME(cholesky)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL*
     }
 }
 
-/* ---- LU with rows exchanged, the k columns of `right` with them -------------------------------- */
+/* ---- LU with rows exchanged, the k columns of `right` with them ------------------------------ */
 
 /* -1 in the lanes of singular matrices; sign of the exchanges in *sign, which may be NULL */
 static inline MASK NAME(eliminate)(VEC* a, VEC* right, Py_ssize_t n, Py_ssize_t k, VEC* sign) {
@@ -188,7 +188,7 @@ static void NAME(determinant)(const REAL* a, const REAL* b, REAL* x, REAL* y, RE
     }
 }
 
-/* ---- rotations --------------------------------------------------------------------------------- */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
 /* The tangent, cosine and sine that make 0 of `off` between `first` and `second`; 0, 1, 0 where
    `idle`. Source: Golub and Van Loan, "Matrix Computations", 8.5. */
@@ -301,8 +301,8 @@ static void NAME(eigen)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
 
 /* x := U, y := singular values in descending order, z := V transposed, of square matrices; x and z
    may be NULL. Columns are turned in pairs until they are orthogonal. NaN values for a matrix that
-   is singular to working precision and vectors asked for, or not finite. Source: Demmel and Veselic,
-   "Jacobi's method is more accurate than QR", SIAM J. Matrix Anal. Appl. 13(4), 1992. */
+   is singular to working precision and vectors asked for, or not finite. Source: Demmel and
+   Veselic, "Jacobi's method is more accurate than QR", SIAM J. Matrix Anal. Appl. 13(4), 1992. */
 static void NAME(singular)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
                            Py_ssize_t count, Py_ssize_t n, Py_ssize_t k) {
     VEC u[MOST * MOST], v[MOST * MOST];          /* columns as rows */

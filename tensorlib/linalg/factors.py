@@ -33,7 +33,7 @@ def lu_reference(x):
     return out, pivots, np.zeros(x.shape[:-2], np.int32)
 
 
-@op(outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=DTYPES,
     tolerance="product", prepare=first(regular), errors=NO_MATRIX, reference=lu_reference,
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)))
 def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
@@ -213,7 +213,7 @@ def factored(rng):
     return lu, pivots
 
 
-@composite(tensors=("LU_data",), outputs=("P", "L", "U"), method=False, dtypes=DTYPES,
+@composite(out=True, tensors=("LU_data",), outputs=("P", "L", "U"), method=False, dtypes=DTYPES,
            samples=lambda rng: ((factored(rng), {}) for _ in range(1)), reference=lu_given)
 def lu_unpack(LU_data: Tensor, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
@@ -239,7 +239,8 @@ def factored_systems(rng):
         yield (*factored(rng), rng.uniform(-1, 1, shape)), keywords
 
 
-@composite(tensors=("LU", "B"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@composite(out=True, tensors=("LU", "B"), public=False, method=False, dtypes=DTYPES,
+           tolerance="product",
            samples=factored_systems, reference=solved_by_lu)
 def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     """The X of A @ X = B for the A that LU and pivots decompose: see `linalg.lu_factor`.
@@ -262,7 +263,7 @@ def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     return linalg_solve_triangular(LU, after_lower(LU, order.mT @ B), upper=True)
 
 
-@composite(tensors=("input", "LU_data"), dtypes=DTYPES, tolerance="product",
+@composite(out=True, tensors=("input", "LU_data"), dtypes=DTYPES, tolerance="product",
            samples=lambda rng: (((b, lu, p), {}) for (lu, p, b), _ in list(
                factored_systems(rng))[:1]),
            reference=lambda b, lu, p: solved_by_lu(lu, p, b))
@@ -292,15 +293,15 @@ def sides_first(*cases):
 @composite(out=True, dtypes=DTYPES, tolerance="product", prepare=lambda b, a: (b, regular(a)),
            samples=sides_first(((3, 2), (3, 3)), ((2, 2, 1), (2, 2), {"upper": True})),
            reference=of_factor(lambda b, a: np.linalg.solve(a, b)))
-def cholesky_solve(input, L: Tensor, upper=False):
-    """The X of A @ X = input for the A whose Cholesky factor is L (with `upper`, L.mT).
+def cholesky_solve(input, input2: Tensor, upper=False):
+    """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`, input2.mT).
 
     Shapes: (*, N, K), (*, N, N) -> (*, N, K), with * broadcast.
     Raises: RuntimeError for shapes that do not fit and for dtypes other than float32 and float64.
     """
-    require_square("cholesky_solve", L, "L")
+    require_square("cholesky_solve", input2, "L")
     require_matrices("cholesky_solve", input, "B")
-    lower = L.mT if upper else L
+    lower = input2.mT if upper else input2
     inner = linalg_solve_triangular(lower, input, upper=False)
     return linalg_solve_triangular(lower.mT, inner, upper=True)
 
@@ -318,7 +319,7 @@ def cholesky_inverse(input, upper=False):
     return inner.mT @ inner
 
 
-@composite(outputs=("solution", "cloned_coefficient"), dtypes=DTYPES, tolerance="product",
+@composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=DTYPES, tolerance="product",
            prepare=lambda b, a: (b, regular(a)), samples=sides_first(((3, 2), (3, 3))),
            reference=lambda b, a: (np.linalg.solve(np.triu(regular(a)), b), regular(a)))
 def triangular_solve(input, A: Tensor, upper=True, transpose=False, unitriangular=False):

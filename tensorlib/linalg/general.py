@@ -38,7 +38,7 @@ def moved(d_A, eigenvalues, eigenvectors):
     return inner.diagonal(0, -2, -1), turned - eigenvectors * along
 
 
-@op(outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
     tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
     reference=eig_reference)
 def linalg_eig(A: Tensor):
@@ -75,7 +75,8 @@ def eig_jvp(d_A, eigenvalues, eigenvectors):
     return moved(d_A, eigenvalues, eigenvectors)
 
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular),
     samples=SQUARES, errors=NOT_SQUARE, reference=lambda x: np.linalg.eigvals(regular(x)))
 def linalg_eigvals(A: Tensor):
     """The eigenvalues of square matrices, where they are real: see `linalg.eig`.
@@ -146,7 +147,8 @@ def lstsq_reference(a, b, driver="gelsy"):
             np.full(a.shape[:-2], k), values if driver == "gelsd" else none)
 
 
-@composite(outputs=("solution", "residuals", "rank", "singular_values"), public=False, method=False,
+@composite(out=True, outputs=("solution", "residuals", "rank", "singular_values"), public=False,
+           method=False,
            dtypes=DTYPES, tolerance="product", prepare=lambda a, b: (regular(a), b),
            samples=systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((3, 2), (3, 2), {
                "driver": "gelsd"})),

@@ -44,7 +44,7 @@ def no_failures(A):
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
-@op(outputs=("L", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, outputs=("L", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
     reference=prepared_by(definite, lambda x: (np.linalg.cholesky(x),
                                                np.zeros(x.shape[:-2], np.int32))))
@@ -128,7 +128,8 @@ def cholesky(input, upper=False):
 
 # ---- inverses ------------------------------------------------------------------------------------
 
-@op(outputs=("inverse", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, outputs=("inverse", "info"), public=False, method=False, dtypes=DTYPES,
+    tolerance="product",
     prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
     reference=prepared_by(regular, lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32))))
 def linalg_inv_ex(A: Tensor, check_errors=False):
@@ -378,7 +379,8 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, uni
 
 # ---- determinants --------------------------------------------------------------------------------
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular),
     samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.det))
 def linalg_det(A: Tensor):
     """The determinant of square matrices.
@@ -445,7 +447,8 @@ def cofactors_jvp(d_A, A):
     return cofactors_moved(d_A, A)
 
 
-@op(outputs=("sign", "logabsdet"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, outputs=("sign", "logabsdet"), public=False, method=False, dtypes=DTYPES,
+    tolerance="product",
     prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
     reference=prepared_by(regular, lambda x: tuple(np.linalg.slogdet(x))))
 def linalg_slogdet(A: Tensor):

@@ -28,7 +28,7 @@ def eliminated(x):
     return np.tril(out), np.arange(1, len(x) + 1, dtype=np.int32), np.int32(0)
 
 
-@op(outputs=("LD", "pivots", "info"), public=False, method=False, differentiable=False,
+@op(out=True, outputs=("LD", "pivots", "info"), public=False, method=False, differentiable=False,
     dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2), (1, 1)),
     errors=NOT_SQUARE,
     reference=prepared_by(definite, eliminated))
@@ -50,7 +50,7 @@ def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
     return LDLEx(*tensors(ld, pivots, info))
 
 
-@composite(outputs=("LD", "pivots"), public=False, method=False, differentiable=False,
+@composite(out=True, outputs=("LD", "pivots"), public=False, method=False, differentiable=False,
            dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2)),
            errors=NOT_SQUARE,
            reference=lambda x: linalg_ldl_factor_ex.op.testing["reference"](x)[:2])
@@ -74,7 +74,8 @@ def ldl_reference(ld, pivots, b):
     return np.linalg.solve(lower @ np.diag(np.diag(ld)) @ lower.T, b)
 
 
-@composite(tensors=("LD", "B"), public=False, method=False, differentiable=False, dtypes=DTYPES,
+@composite(out=True, tensors=("LD", "B"), public=False, method=False, differentiable=False,
+           dtypes=DTYPES,
            tolerance="product", samples=ldl_systems, reference=ldl_reference)
 def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
     """The X of A @ X = B for the A that LD and pivots decompose: see `linalg.ldl_factor`.

@@ -178,7 +178,7 @@ def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 # ---- rank and condition --------------------------------------------------------------------------
 
-@op(public=False, method=False, differentiable=False, dtypes=DTYPES,
+@op(out=True, public=False, method=False, differentiable=False, dtypes=DTYPES,
     samples=matrices((3, 3), (3, 2), (2, 2, 2), (0, 2)), errors=refused_matrices(
         (RuntimeError, (3,))), reference=lambda x: np.linalg.matrix_rank(x))
 def linalg_matrix_rank(A: Tensor, tol=None, hermitian=False, atol=None, rtol=None):

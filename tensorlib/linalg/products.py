@@ -223,7 +223,8 @@ def linalg_multi_dot(tensors: Tensors):
     return chain("linalg.multi_dot", tensors)
 
 
-@composite(tensors=("matrices",), method=False, takes="integer floating", tolerance="product",
+@composite(out=True, tensors=("matrices",), method=False, takes="integer floating",
+           tolerance="product",
            reference=lambda *xs: np.linalg.multi_dot(xs) if len(xs) > 1 else xs[0],
            samples=chains(((2, 3), (3, 4), (4, 2)), ((2, 3),)),
            errors=refused_chains(((2, 3), (2, 3)), ((3,), (3, 2))))

@@ -28,7 +28,7 @@ def reflections(x):
             tau.reshape(x.shape[:-2] + tau.shape[1:]))
 
 
-@op(outputs=("a", "tau"), differentiable=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, outputs=("a", "tau"), differentiable=False, dtypes=DTYPES, tolerance="product",
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), errors=NO_MATRIX,
     reference=reflections)
 def geqrf(input: Tensor):
@@ -92,19 +92,20 @@ def orgqr(input, input2: Tensor):
     return linalg_householder_product(input, input2)
 
 
-@composite(dtypes=DTYPES, tolerance="product", reference=lambda a, tau, c: reflected(
+@composite(out=True, dtypes=DTYPES, tolerance="product", reference=lambda a, tau, c: reflected(
     np.concatenate([a, np.zeros(a.shape[:-1] + (a.shape[-2] - a.shape[-1],))], -1), tau) @ c,
            samples=lambda rng: (((*args, rng.uniform(-1, 1, (3, 2))), {})
                                 for args, _ in list(reflecting(rng))[:2]))
-def ormqr(input, tau: Tensor, other: Tensor, left=True, transpose=False):
-    """The product of all Householder reflections, a square matrix, with another matrix.
+def ormqr(input, input2: Tensor, input3: Tensor, left=True, transpose=False):
+    """The product of all Householder reflections, a square matrix, with the matrix input3.
 
-    left: Q @ other, else other @ Q. transpose: with Q.mT. See `linalg.householder_product`.
+    input2: the factors of the reflections. left: Q @ input3, else input3 @ Q. transpose: with Q.mT.
+    See `linalg.householder_product`.
     """
     require_matrices("ormqr", input)
     m, n = input.shape[-2:]
     if m > n:
         input = cat([input, input.new_zeros(tuple(input.shape[:-1]) + (m - n,))], -1)
-    q = linalg_householder_product(input, tau)
+    q = linalg_householder_product(input, input2)
     q = q.mT if transpose else q
-    return q @ other if left else other @ q
+    return q @ input3 if left else input3 @ q

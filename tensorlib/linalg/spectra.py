@@ -36,7 +36,7 @@ def eigen_reference(x):
     return values, vectors * lapack.signs(vectors) if vectors.size else vectors
 
 
-@op(outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
     tolerance="product", prepare=first(symmetric), samples=SQUARES, errors=NOT_SQUARE,
     reference=eigen_reference)
 def linalg_eigh(A: Tensor, UPLO="L"):
@@ -101,7 +101,8 @@ def eigh_jvp(d_A, eigenvalues, eigenvectors):
             eigenvectors @ divided(inner, gaps(eigenvalues)))
 
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(symmetric),
+@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(symmetric),
     samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(symmetric, np.linalg.eigvalsh))
 def linalg_eigvalsh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order.
@@ -140,7 +141,8 @@ def singular_reference(x, full_matrices=True):
     return lapack.svd_of("svd", regular(x), full_matrices)
 
 
-@op(outputs=("U", "S", "Vh"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, outputs=("U", "S", "Vh"), public=False, method=False, dtypes=DTYPES,
+    tolerance="product",
     prepare=first(regular), reference=singular_reference, errors=NO_MATRIX,
     samples=lambda rng: (((x,), {"full_matrices": full}) for full in (True, False)
                          for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)))
@@ -230,7 +232,8 @@ def svd_jvp(d_A, U, S, Vh):
             moved_columns(v, v_rest, d_v, d_A.mT @ u, S).mT)
 
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular),
     samples=ANY_SHAPE, errors=NO_MATRIX,
     reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)))
 def linalg_svdvals(A: Tensor):
@@ -264,7 +267,8 @@ def old_svd(x, some=True, compute_uv=True):
     return u, s, vh.swapaxes(-1, -2)
 
 
-@composite(outputs=("U", "S", "V"), dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@composite(out=True, outputs=("U", "S", "V"), dtypes=DTYPES, tolerance="product",
+           prepare=first(regular),
            samples=matrices((3, 3), (3, 2)), errors=NO_MATRIX, reference=old_svd)
 def svd(input, some=True, compute_uv=True):
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT.
@@ -276,9 +280,7 @@ def svd(input, some=True, compute_uv=True):
         return OldSingular(u, s, vh.mT)
     s = linalg_svdvals(input)
     batch, (m, n) = tuple(input.shape[:-2]), input.shape[-2:]
-    k = min(m, n) if some else None
-    u, v = batch + (m, k or m), batch + (n, k or n)
-    return OldSingular(input.new_zeros(u), s, input.new_zeros(v))
+    return OldSingular(input.new_zeros(batch + (m, m)), s, input.new_zeros(batch + (n, n)))
 
 
 # ---- QR ------------------------------------------------------------------------------------------
@@ -383,7 +385,8 @@ def tolerances(atol, rtol):
     return [x.numpy(force=True) if isinstance(x, Tensor) else x for x in (atol, rtol)]
 
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+    prepare=first(regular),
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2)), errors=NO_MATRIX,
     reference=prepared_by(regular, np.linalg.pinv))
 def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):

@@ -6,6 +6,7 @@ matrix gives the same bits by itself and in a batch.
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES, dtype_id
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
@@ -70,14 +71,13 @@ cdef inline bint takes(Tensor x) noexcept:
 cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) except -1:
     """Runs a kernel on packed tensors, of which the first has one matrix in its last two dims."""
     cdef Work w
-    cdef Py_ssize_t count = 1, size = 4 if a.type == FLOAT32 else 8
-    cdef int d, era
-    for d in range(a.ndim_ - 2):
-        count *= a.dims[d]
-    if count == 0:
+    cdef Py_ssize_t count, size = 4 if a.type == FLOAT32 else 8
+    cdef int era
+    if a.numel_ == 0:
         return 0
     w.run = functions[<int>which][a.type]
     w.n = a.dims[a.ndim_ - 1]
+    count = a.numel_ // (w.n * w.n)
     w.k = b.dims[b.ndim_ - 1] if b is not None else 0
     w.a, w.a_step = a.data_pointer, w.n * w.n * size
     w.b, w.b_step = b.data_pointer if b is not None else NULL, w.n * w.k * size
@@ -87,7 +87,7 @@ cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) e
     w.x_step = x.numel_ // count * size if x is not None else 0
     w.y_step = y.numel_ // count * size if y is not None else 0
     w.z_step = z.numel_ // count * size if z is not None else 0
-    if count * w.n * w.n * w.n < RELEASE_GIL:
+    if times(a.numel_, w.n) < RELEASE_GIL:
         run_range(&w, 0, count)
         return 0
     era = work_begins()
