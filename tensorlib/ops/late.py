@@ -44,7 +44,8 @@ FAMILIES = {
         "binary_cross_entropy_with_logits kl_div poisson_nll_loss alpha_dropout bilinear dropout "
         "feature_alpha_dropout rrelu cosine_similarity pairwise_distance hinge_embedding_loss "
         "margin_ranking_loss cosine_embedding_loss triplet_margin_loss group_norm ctc_loss "
-        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"),
+        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+        "avg_pool1d max_pool1d max_pool2d max_pool3d"),
 }
 
 

@@ -69,6 +69,19 @@ from tensorlib.nn.functional.margins import (
     triplet_margin_with_distance_loss,
 )
 from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
+from tensorlib.nn.functional.pooling import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    fold,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+    unfold,
+)
 from tensorlib.nn.functional.sequences import ctc_loss
 from tensorlib.nn.functional.tables import embedding_bag, one_hot
 from tensorlib.nn.functional.bent import (
