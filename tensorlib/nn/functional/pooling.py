@@ -10,7 +10,6 @@ from tensorlib import zeros
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.products import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch.values import rule
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
 from tensorlib.nn.functional.errors import require_floating
 from tensorlib.ops.declare import composite, op
@@ -174,7 +173,7 @@ def as_it_is(function):
     function.batching = batching
 
 
-for _function in (avg_pool, columns):
+for _function in (max_pool, avg_pool, columns):
     as_it_is(_function)
 
 
@@ -184,12 +183,6 @@ def for_all_examples(info, dims, input, places, spatial):
 
 
 put_places.batching = for_all_examples
-
-
-@rule("max_pool")
-def max_pool_of_batch(op, level, tensors, attributes):
-    """The maxima of each example."""
-    return op.function(tensors[0].value, **attributes)
 
 
 # ---- what the public functions share -------------------------------------------------------------
