@@ -399,3 +399,60 @@ def test_convolutions_refuse_what_pytorch_refuses():
     refused(lambda F, x, w: F.conv2d(x, w, padding="same", stride=2), x, w)
     refused(lambda F, x, w: F.conv2d(x, w), real(1, 2, 2, 2), w)
     refused(lambda F, x, w: F.conv_transpose2d(x, w, output_padding=1), x, real(2, 3, 3, 3))
+
+
+# ---- pools ---------------------------------------------------------------------------------------
+
+POOLS = [
+    ("max_pool1d", (2, 3, 9), (2,), {}), ("max_pool1d", (3, 9), (3,), {"stride": 2, "padding": 1}),
+    ("max_pool2d", (2, 3, 6, 7), (2,), {"ceil_mode": True}),
+    ("max_pool2d", (2, 3, 6, 300), ((2, 3),), {"stride": (1, 2), "padding": (1, 1)}),
+    ("max_pool2d", (2, 3, 9, 8), (3,), {"dilation": 2, "padding": 1, "stride": 1}),
+    ("max_pool3d", (1, 2, 4, 5, 3), ((2, 2, 3),), {"stride": 1, "padding": 1}),
+    ("avg_pool1d", (2, 3, 9), (4,), {"padding": 2, "ceil_mode": True, "stride": 3}),
+    ("avg_pool2d", (2, 3, 6, 7), (3,), {"padding": 1, "count_include_pad": False}),
+    ("avg_pool2d", (3, 6, 7), (3,), {"padding": 1, "ceil_mode": True, "stride": 2}),
+    ("avg_pool2d", (2, 3, 6, 7), ((2, 3),), {"divisor_override": 5}),
+    ("avg_pool3d", (1, 2, 4, 5, 3), (2,), {"padding": 1}),
+    ("unfold", (2, 3, 6, 7), ((2, 3),), {"padding": 1, "stride": 2, "dilation": 2}),
+    ("fold", (2, 12, 20), ((5, 6), (2, 2)), {}),
+]
+
+
+@pytest.mark.parametrize("name, shape, args, options", POOLS, ids=repr)
+def test_pools(name, shape, args, options):
+    check(lambda F, x: getattr(F, name)(x, *args, **options), real(*shape))
+    if name.startswith("max"):
+        check(lambda F, x: getattr(F, name)(x.round(), *args, **options, return_indices=True),
+              real(*shape), differentiable=False)
+
+
+def test_pools_of_nan_and_infinities():
+    x = np.array([[[1.0, np.nan, 3.0, 4.0, -np.inf, -np.inf, np.inf, np.nan, np.nan, 2.0]]])
+    check(lambda F, x: F.max_pool1d(x, 2, return_indices=True), x, differentiable=False)
+    check(lambda F, x: F.max_pool1d(x, 3, 1, return_indices=True), x, differentiable=False)
+
+
+def test_back_from_maxima():
+    def there_and_back(F, x, n, **options):
+        y, places = getattr(F, f"max_pool{n}d")(x, 2, return_indices=True)
+        return getattr(F, f"max_unpool{n}d")(y, places, 2, **options)
+    check(lambda F, x: there_and_back(F, x, 1), real(2, 3, 8))
+    check(lambda F, x: there_and_back(F, x, 2, output_size=(2, 3, 5, 7)), real(2, 3, 5, 7))
+    check(lambda F, x: there_and_back(F, x, 3), real(1, 2, 4, 2, 4))
+    refused(lambda F, x, i: F.max_unpool1d(x, i, 2), real(1, 1, 2), np.array([[[0, 9]]]))
+
+
+def test_pools_refuse_what_pytorch_refuses():
+    for name in ("max_pool2d", "avg_pool2d"):
+        for args in ((9,), (2, 1, 2), ((1, 2, 3),)):
+            refused(lambda F, x, args=args, name=name: getattr(F, name)(x, *args), real(1, 1, 4, 4))
+
+
+def test_examples_have_their_own_maxima():
+    """Gradients example by example, where each has another greatest element."""
+    x = tl.tensor(real(3, 1, 4, 4))
+    slopes = tl.func.vmap(tl.func.grad(lambda x: (tl.max_pool2d(x, 2) ** 2).sum()))(x)
+    x.requires_grad_()
+    (tl.max_pool2d(x, 2) ** 2).sum().backward()
+    assert_close(slopes, x.grad)

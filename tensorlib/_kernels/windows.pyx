@@ -137,7 +137,7 @@ cdef inline void add_run(const floating* x, floating* y, Py_ssize_t begin, Py_ss
 cdef void max_pool(const floating* x, floating* y, int64_t* at, const Window* w,
                    Py_ssize_t planes) noexcept nogil:
     """y, at := the greatest element of each window and its place in the plane, the first of equals;
-    NaN is the greatest. Each window has an element in the plane."""
+    NaN is the greatest, the last of several. Each window has an element in the plane."""
     cdef Py_ssize_t p, i, j, k
     for p in range(planes):
         for i in range(w.out[0]):
@@ -180,7 +180,6 @@ cdef inline void max_run(const floating* x, floating* y, int64_t* at, const Wind
                 for k in range(begin, end):
                     value = source[k * stride]
                     better = (value > best[k]) | (value != value) | (places[k] < 0)
-                    better = better & ((best[k] == best[k]) | (places[k] < 0))
                     best[k] = value if better else best[k]
                     places[k] = base + k * stride if better else places[k]
     for k in range(n):

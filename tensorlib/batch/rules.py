@@ -351,6 +351,13 @@ def by_rule(op, batching, level, tensors, attributes):
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(f"{op.name}: its batching rule must return (output, out_dim)")
     output, place = result
+    if isinstance(output, tuple):                          # of several outputs, all at one place
+        return tuple(in_front(x, place, level) for x in output)
+    return in_front(output, place, level)
+
+
+def in_front(output, place, level):
+    """The output of a rule with the batch as dim 0."""
     if place is None:
         return output.expand((level.size, *output.shape))
     return output.movedim(place, 0)

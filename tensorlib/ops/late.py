@@ -79,7 +79,9 @@ FAMILIES = {
                   "alpha_dropout bilinear dropout feature_alpha_dropout rrelu cosine_similarity "
                   "pairwise_distance hinge_embedding_loss margin_ranking_loss "
                   "cosine_embedding_loss triplet_margin_loss group_norm ctc_loss conv1d conv2d "
-                  "conv3d conv_transpose1d conv_transpose2d conv_transpose3d"),
+                  "conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d "
+                  "max_pool1d max_pool2d max_pool3d pixel_shuffle pixel_unshuffle "
+                  "channel_shuffle"),
     "tensorlib.ops.elementary": Names(
         both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
              "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "

@@ -12,7 +12,8 @@ cdef enum Loop:
     AVG_POOL_BACKWARD
     LOOPS
 
-ctypedef void (*window_fn)(const char* x, char* y, const Window* w, Py_ssize_t planes) noexcept nogil
+ctypedef void (*window_fn)(const char* x, char* y, const Window* w,
+                           Py_ssize_t planes) noexcept nogil
 
 cdef void* find_window_loop(Loop loop, int dtype) noexcept nogil
 cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kernel, object stride,

@@ -148,20 +148,20 @@ cdef inline Py_ssize_t planes_of(Tensor x, int n) noexcept:
     return planes
 
 
-def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation, tuple out):
+def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation, tuple planes):
     """The maxima of windows over the last dims, and their places in the plane as int64."""
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("max_pool", input), n = len(kernel), d
     cdef Tensor x = packed(cast(input, dtype)), y, at
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
-                out)
+                planes)
     for d in range(3):         # the first and the last window have elements in the plane
         if w.out[d] and (w.size[d] == 0 or w.pad[d] > (w.kernel[d] - 1) * w.dilation[d]
                          or (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d]
                          or not reaches(&w, d)):
             raise RuntimeError("max_pool: a window has no element in the plane")
-    y = with_planes("max_pool", x, n, out, dtype)
+    y = with_planes("max_pool", x, n, planes, dtype)
     at = new_like(y, INT64)
     work.loop, work.w = find_window_loop(MAX_POOL, dtype), &w
     work.x, work.y, work.at = x.data_pointer, y.data_pointer, <int64_t*>at.data_pointer
@@ -214,22 +214,22 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     return cast(y, input.type)
 
 
-def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple out,
+def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple planes,
              bint counts_padding, Py_ssize_t divisor, bint back):
     """The means of windows over the last dims; with `back` from these back to planes."""
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
     cdef Tensor x = packed(cast(input, dtype)), y
-    fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, out)
-    if spatial_of("avg_pool", x, n) != (out if back else spatial):
+    fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, planes)
+    if spatial_of("avg_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
-                           f"{out if back else spatial}")
+                           f"{planes if back else spatial}")
     for d in range(3):
         if w.out[d] and (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d] + w.pad[d]:
             raise RuntimeError("avg_pool: a window lies outside of the plane")
     w.counts_padding, w.divisor = counts_padding, divisor
-    y = with_planes("avg_pool", x, n, spatial if back else out, dtype)
+    y = with_planes("avg_pool", x, n, spatial if back else planes, dtype)
     work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, dtype), &w
     work.x, work.y, work.n = x.data_pointer, y.data_pointer, area(w.out)
     work.x_plane = area(&w.out[0] if back else &w.size[0]) * (4 if dtype == FLOAT32 else 8)
@@ -242,14 +242,14 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
 
 
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,
-            tuple out, bint back):
+            tuple planes, bint back):
     """(*, C, *spatial) -> (*, C * elements of a window, windows), or back, with sums."""
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("unfold", input), n = len(kernel), lead
     cdef Py_ssize_t window, places
     cdef Tensor x = packed(cast(input, dtype)), y
-    fill_window(&w, "unfold", x, spatial, kernel, stride, padding, dilation, out)
+    fill_window(&w, "unfold", x, spatial, kernel, stride, padding, dilation, planes)
     window, places = times(times(w.kernel[0], w.kernel[1]), w.kernel[2]), area(w.out)
     lead = x.ndim_ - (2 if back else n + 1)
     if lead < 0 or (x.dims[lead] % window or x.dims[lead + 1] != places if back

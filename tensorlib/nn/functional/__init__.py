@@ -22,6 +22,20 @@ from tensorlib.nn.functional.activations import (
     softsign,
     tanhshrink,
 )
+from tensorlib.nn.functional.adaptive import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    channel_shuffle,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    pixel_shuffle,
+    pixel_unshuffle,
+)
 from tensorlib.nn.functional.convolution import (
     conv1d,
     conv2d,
@@ -69,6 +83,20 @@ from tensorlib.nn.functional.margins import (
     triplet_margin_with_distance_loss,
 )
 from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
+from tensorlib.nn.functional.pooling import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    fold,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+    unfold,
+)
+from tensorlib.nn.functional.resampling import affine_grid, grid_sample, interpolate, upsample
 from tensorlib.nn.functional.sequences import ctc_loss
 from tensorlib.nn.functional.tables import embedding_bag, one_hot
 from tensorlib.nn.functional.bent import (

@@ -1,0 +1,305 @@
+"""Pools with a given number of windows, which differ in size, and pools of powers."""
+
+import math
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import stack, tensor
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.convolution import sizes_of
+from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.pooling import mean_pooled, planes_of, pool_sizes
+from tensorlib.ops.declare import composite
+from tensorlib.ops.samples import given, refusals
+
+
+def bounds(size, count):
+    """Where each of `count` windows over `size` elements begins and ends."""
+    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+
+
+def wanted_sizes(name, spatial, output_size):
+    """The sizes that are asked for, where None stands for the plane's own. Raises: RuntimeError."""
+    n = len(spatial)
+    given_sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
+    if len(given_sizes) != n:
+        raise RuntimeError(f"{name}: output_size should be one number or {n}, got {output_size}")
+    given_sizes = tuple(s if o is None else o for o, s in zip(given_sizes, spatial))
+    if any(s < 1 for s in spatial):
+        raise RuntimeError(f"{name}: expected input to have non-zero size for non-batch dimensions,"
+                           f" but has {spatial}")
+    return sizes_of(name, "output_size", given_sizes, n)
+
+
+def shares(size, count):
+    """The matrix (size, count) of the means of windows, as an array."""
+    found = np.zeros((size, count))
+    for i, (begin, end) in enumerate(bounds(size, count)):
+        found[begin:end, i] = 1 / (end - begin)
+    return found
+
+
+def along(x, dim, matrix):
+    """x with one dim multiplied by a matrix (an array)."""
+    return (x.movedim(dim, -1) @ tensor(matrix, dtype=x.dtype)).movedim(-1, dim)
+
+
+def adaptive_means(name, n, input, output_size):
+    """The means of windows, which is done along one dim after the other."""
+    spatial = planes_of(name, input, n)
+    for d, (size, count) in enumerate(zip(spatial, wanted_sizes(name, spatial, output_size))):
+        dim = input.ndim - n + d
+        if count == 1:
+            input = input.mean(dim, keepdim=True)
+        elif count and size % count == 0:
+            input = split_mean(input, dim, count)
+        else:
+            input = along(input, dim, shares(size, count))
+    return input
+
+
+def split_mean(x, dim, count):
+    """The means of equal parts of a dim."""
+    shape = tuple(x.shape)
+    return x.reshape((*shape[:dim], count, -1, *shape[dim + 1:])).mean(dim + 1)
+
+
+def adaptive_maxima(name, n, input, output_size, return_indices):
+    """The maxima of windows, one after the other, and their places in the plane."""
+    spatial = planes_of(name, input, n)
+    sizes = wanted_sizes(name, spatial, output_size)
+    values, places = [], []
+    for place in np.ndindex(*sizes):
+        cuts = [bounds(s, o)[i] for s, o, i in zip(spatial, sizes, place)]
+        part = input[(..., *(slice(*cut) for cut in cuts))]
+        found = part.flatten(-n).max(-1)
+        values.append(found.values)
+        places.append(outer_places(found.indices, cuts, spatial))
+    shape = (*input.shape[:-n], *sizes)
+    if not values:
+        return input.new_zeros(shape)
+    pooled = stack(values, -1).reshape(shape)
+    return (pooled, stack(places, -1).reshape(shape)) if return_indices else pooled
+
+
+def outer_places(inner, cuts, spatial):
+    """Places in a window as those in the plane."""
+    total, steps = 0, 1
+    for (begin, end), size in zip(reversed(cuts), reversed(spatial)):
+        total = total + (inner % (end - begin) + begin) * steps
+        inner, steps = inner // (end - begin), steps * size
+    return total
+
+
+def by_bounds(function):
+    """The reference of adaptive pools."""
+    def reference(x, output_size):
+        n = x.ndim - 2
+        sizes = output_size if isinstance(output_size, tuple) else (output_size,) * n
+        found = np.zeros((*x.shape[:2], *sizes))
+        for place in np.ndindex(*sizes):
+            cuts = [bounds(s, o)[i] for s, o, i in zip(x.shape[2:], sizes, place)]
+            part = x[(..., *(slice(*cut) for cut in cuts))]
+            found[(..., *place)] = function(part.reshape(*x.shape[:2], -1), -1)
+        return found
+    return reference
+
+
+def adaptive(n, function):
+    """Declares an adaptive pool over n dims."""
+    shape = (1, 1, *(3, 4, 1)[:n])
+    return composite(
+        tensors=("input",), public=False, method=False, takes="floating", tolerance="product",
+        reference=by_bounds(function), samples=given((shape, 2), (shape, (2, 3, 1)[:n])),
+        errors=refusals((RuntimeError, (3,) * n, 2), (RuntimeError, shape, (2,) * (n + 1)),
+                        (RuntimeError, shape, -1), (RuntimeError, (1, 1, *(0,) * n), 2)))
+
+
+@adaptive(1, np.mean)
+def adaptive_avg_pool1d(input: Tensor, output_size):
+    """The means of so many windows, that together cover sequences.
+
+    Shapes: (B, C, L) -> (B, C, output_size); without B, too. Raises: RuntimeError, TypeError.
+    """
+    return adaptive_means("adaptive_avg_pool1d", 1, input, output_size)
+
+
+@adaptive(2, np.mean)
+def adaptive_avg_pool2d(input: Tensor, output_size):
+    """The means of so many windows along each dim, that together cover images.
+
+    Shapes: (B, C, H, W) -> (B, C, *output_size); None in it stands for the size that there is.
+    Raises: RuntimeError, TypeError.
+    """
+    return adaptive_means("adaptive_avg_pool2d", 2, input, output_size)
+
+
+@adaptive(3, np.mean)
+def adaptive_avg_pool3d(input: Tensor, output_size):
+    """The means of so many windows along each dim, that together cover volumes.
+
+    Shapes: (B, C, D, H, W) -> (B, C, *output_size). Raises: RuntimeError, TypeError.
+    """
+    return adaptive_means("adaptive_avg_pool3d", 3, input, output_size)
+
+
+@adaptive(1, np.max)
+def adaptive_max_pool1d(input: Tensor, output_size, return_indices=False):
+    """The greatest elements of so many windows, that together cover sequences; and their places.
+
+    Shapes: (B, C, L) -> (B, C, output_size); without B, too. Raises: RuntimeError, TypeError.
+    """
+    return adaptive_maxima("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+@adaptive(2, np.max)
+def adaptive_max_pool2d(input: Tensor, output_size, return_indices=False):
+    """The greatest elements of so many windows along each dim of images; and their places.
+
+    Shapes: (B, C, H, W) -> (B, C, *output_size). Raises: RuntimeError, TypeError.
+    """
+    return adaptive_maxima("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@adaptive(3, np.max)
+def adaptive_max_pool3d(input: Tensor, output_size, return_indices=False):
+    """The greatest elements of so many windows along each dim of volumes; and their places.
+
+    Shapes: (B, C, D, H, W) -> (B, C, *output_size). Raises: RuntimeError, TypeError.
+    """
+    return adaptive_maxima("adaptive_max_pool3d", 3, input, output_size, return_indices)
+
+
+# ---- pools of powers -----------------------------------------------------------------------------
+
+def norms_of_windows(name, n, input, norm_type, kernel_size, stride, ceil_mode):
+    """The norms of windows: from the means of powers."""
+    require_floating(name, input)
+    kernel = pool_sizes(name, planes_of(name, input, n), kernel_size, stride, 0, 1, ceil_mode)[0]
+    means = mean_pooled(name, n, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
+    return (means.sign() * means.abs().relu() * math.prod(kernel)) ** (1.0 / norm_type)
+
+
+def power_reference(x, p, kernel):
+    """The reference of pools of powers."""
+    for d in range(2, x.ndim):
+        count = x.shape[d] // kernel
+        x = np.moveaxis(np.stack([
+            (x.take(range(i * kernel, (i + 1) * kernel), d) ** p).sum(d) for i in range(count)]),
+            0, d) ** (1 / p)
+    return x
+
+
+def power_pool(n):
+    """Declares a pool of powers over n dims."""
+    shape = (1, 1, *(4, 2, 1)[:n])
+    return composite(
+        tensors=("input",), public=False, method=False, takes="floating", tolerance="product",
+        reference=power_reference, samples=lambda rng: [
+            ((rng.uniform(0.5, 2, shape if n < 3 else (1, 1, 2, 2, 2)), 2.0, 2), {})],
+        errors=refusals((RuntimeError, shape, 2, 5), (RuntimeError, (3,) * n, 2, 1)))
+
+
+@power_pool(1)
+def lp_pool1d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum(x**p))**(1/p) of the windows of sequences.
+
+    Shapes: as `avg_pool1d`. Raises: RuntimeError, TypeError.
+    """
+    return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@power_pool(2)
+def lp_pool2d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum(x**p))**(1/p) of the windows of images.
+
+    Shapes: as `avg_pool2d`. Raises: RuntimeError, TypeError.
+    """
+    return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@power_pool(3)
+def lp_pool3d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum(x**p))**(1/p) of the windows of volumes.
+
+    Shapes: as `avg_pool3d`. Raises: RuntimeError, TypeError.
+    """
+    return norms_of_windows("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+# ---- channels to places --------------------------------------------------------------------------
+
+def factor_of(name, factor):
+    """A positive int. Raises: RuntimeError."""
+    if as_int(factor) < 1:
+        raise RuntimeError(f"{name}: expects a positive factor, got {factor}")
+    return as_int(factor)
+
+
+def shuffled(x, r):
+    """The reference of `pixel_shuffle`."""
+    *lead, c, h, w = x.shape
+    x = x.reshape(*lead, c // r ** 2, r, r, h, w)
+    return np.moveaxis(x, (-4, -3), (-3, -1)).reshape(*lead, c // r ** 2, h * r, w * r)
+
+
+@composite(tensors=("input",), method=False, reference=shuffled,
+           samples=given(((1, 4, 2, 1), 2), ((4, 1, 2), 2)),
+           errors=refusals((RuntimeError, (3, 2, 2), 2), (RuntimeError, (4, 2), 2),
+                           (RuntimeError, (4, 2, 2), 0)))
+def pixel_shuffle(input: Tensor, upscale_factor):
+    """Images enlarged by elements of r**2 channels: the channels become places.
+
+    Shapes: (*, C r**2, H, W) -> (*, C, H r, W r). Raises: RuntimeError for sizes that do not fit.
+    Source: Shi et al., "Real-Time Single Image and Video Super-Resolution", CVPR 2016.
+    """
+    r = factor_of("pixel_shuffle", upscale_factor)
+    if input.ndim < 3 or input.shape[-3] % r ** 2:
+        raise RuntimeError(f"pixel_shuffle: expects at least 3 dims and channels divisible by "
+                           f"{r ** 2}, got shape {tuple(input.shape)}")
+    *lead, c, h, w = input.shape
+    x = input.reshape((*lead, c // r ** 2, r, r, h, w)).movedim(-4, -2).movedim(-4, -1)
+    return x.reshape((*lead, c // r ** 2, h * r, w * r))
+
+
+def unshuffled(x, r):
+    """The reference of `pixel_unshuffle`."""
+    *lead, c, h, w = x.shape
+    x = x.reshape(*lead, c, h // r, r, w // r, r)
+    return np.moveaxis(x, (-3, -1), (-4, -3)).reshape(*lead, c * r * r, h // r, w // r)
+
+
+@composite(tensors=("input",), method=False, reference=unshuffled,
+           samples=given(((1, 1, 4, 2), 2), ((1, 2, 4), 2)),
+           errors=refusals((RuntimeError, (1, 3, 2), 2), (RuntimeError, (4, 2), 2)))
+def pixel_unshuffle(input: Tensor, downscale_factor):
+    """Images made smaller: places become channels, the inverse of `pixel_shuffle`.
+
+    Shapes: (*, C, H r, W r) -> (*, C r**2, H, W). Raises: RuntimeError for sizes that do not fit.
+    """
+    r = factor_of("pixel_unshuffle", downscale_factor)
+    if input.ndim < 3 or input.shape[-1] % r or input.shape[-2] % r:
+        raise RuntimeError(f"pixel_unshuffle: expects at least 3 dims and sizes divisible by {r}, "
+                           f"got shape {tuple(input.shape)}")
+    *lead, c, h, w = input.shape
+    x = input.reshape((*lead, c, h // r, r, w // r, r)).movedim(-3, -4).movedim(-1, -3)
+    return x.reshape((*lead, c * r * r, h // r, w // r))
+
+
+@composite(tensors=("input",), method=False, samples=given(((1, 4, 2), 2), ((2, 3, 1, 1), 3)),
+           reference=lambda x, groups: x.reshape(len(x), groups, -1, *x.shape[2:]).swapaxes(
+               1, 2).reshape(x.shape),
+           errors=refusals((RuntimeError, (1, 3, 2), 2), (RuntimeError, (4, 2), 2)))
+def channel_shuffle(input: Tensor, groups):
+    """The channels of groups in turn: the first of each, the second of each, ...
+
+    Shapes: (B, C, *) -> the same. Raises: RuntimeError for channels that the groups do not divide.
+    """
+    groups = factor_of("channel_shuffle", groups)
+    if input.ndim < 3 or input.shape[1] % groups:
+        raise RuntimeError(f"channel_shuffle: expects at least 3 dims and channels divisible by "
+                           f"{groups}, got shape {tuple(input.shape)}")
+    shape = tuple(input.shape)
+    parts = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
+    return parts.transpose(1, 2).reshape(shape)

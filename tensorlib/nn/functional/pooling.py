@@ -1,0 +1,462 @@
+"""Maxima and means of windows, and windows as columns."""
+
+import math
+from collections import namedtuple
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import zeros
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.products import windows as kernels
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
+from tensorlib.nn.functional.errors import require_floating
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.samples import given, refusals
+
+Pooled = namedtuple("max_pool", ("values", "indices"))
+
+# ---- the operations ------------------------------------------------------------------------------
+
+def windows_at(x, kernel, stride, padding, dilation, out, fill):
+    """For references: each window's elements, and their places in the plane."""
+    n = len(kernel)
+    lead, spatial = x.shape[:-n], x.shape[-n:]
+    for place in np.ndindex(*out):
+        found, places = [], []
+        for inside in np.ndindex(*kernel):
+            at = [o * s - p + k * d for o, s, p, k, d in zip(
+                place, stride, padding, inside, dilation)]
+            if all(0 <= a < size for a, size in zip(at, spatial)):
+                found.append(x[(..., *at)])
+                places.append(np.ravel_multi_index(at, spatial))
+            elif fill is not None:
+                found.append(np.full(lead, fill))
+        yield place, np.array(found), places
+
+
+def max_reference(x, kernel, stride, padding, dilation, out):
+    """The reference of `max_pool`."""
+    shape = (*x.shape[:-len(kernel)], *out)
+    values, indices = np.zeros(shape), np.zeros(shape, np.int64)
+    for place, found, places in windows_at(x, kernel, stride, padding, dilation, out, None):
+        values[(..., *place)] = found.max(0)
+        indices[(..., *place)] = np.array(places)[found.argmax(0)]
+    return values, indices
+
+
+@op(public=False, method=False, takes="floating", outputs=("values", "indices"),
+    reference=max_reference,
+    samples=given(((2, 5), (2,), (2,), (1,), (1,), (3,)),
+                  ((1, 3, 4), (2, 2), (1, 2), (0, 0), (2, 1), (1, 2)),
+                  ((2, 2, 2, 2), (2, 1, 2), (1, 1, 1), (0, 0, 0), (1, 1, 1), (1, 2, 1))))
+def max_pool(input: Tensor, kernel, stride, padding, dilation, planes):
+    """The greatest elements of the windows of the last dims, and their places in the plane.
+
+    `planes` are the sizes that come out. Gradient: to the element that was found.
+    """
+    return Pooled(*kernels.max_pool(input, kernel, stride, padding, dilation, planes))
+
+
+def put_reference(x, places, spatial):
+    """The reference of `put_places`."""
+    n = len(spatial)
+    found = np.zeros((*x.shape[:-n], math.prod(spatial)))
+    for lead in np.ndindex(*x.shape[:-n]):
+        np.add.at(found[lead], places[lead].reshape(-1), x[lead].reshape(-1))
+    return found.reshape(*x.shape[:-n], *spatial)
+
+
+@op(public=False, method=False, linear=True, takes="floating", kernel=kernels.put_places,
+    reference=put_reference, tolerance="reduction",
+    samples=given(((2, 3), np.array([[3, 0, 3], [1, 2, 0]]), (4,)),
+                  ((1, 2, 1), np.array([[[3], [1]]]), (2, 2))))
+def put_places(input: Tensor, places, spatial):
+    """Zeros, plus the elements of `input` at places in planes of sizes `spatial`."""
+
+
+@put_places.vjp("input")
+def put_places_vjp(g, places, spatial):
+    return taken(g, places, len(spatial))
+
+
+def taken(x, places, n):
+    """The elements of planes, the last n dims, at places."""
+    flat = places.flatten(-n)
+    return x.flatten(-n).gather(-1, flat).reshape(places.shape)
+
+
+@max_pool.vjp("input")
+def max_pool_vjp(g, indices, input_shape, kernel):
+    spatial = tuple(input_shape)[-len(kernel):]
+    if not stands_in(indices):
+        return put_places(g[0], indices, spatial)
+    flat = indices.flatten(-len(kernel))          # places that differ between the examples
+    lead = tuple(flat.shape[:-1])
+    empty = zeros((*lead, math.prod(spatial)), dtype=g[0].dtype)
+    return empty.scatter_add(-1, flat, g[0].flatten(-len(kernel))).reshape((*lead, *spatial))
+
+
+@max_pool.jvp
+def max_pool_jvp(d_input, indices, kernel):
+    return taken(d_input, indices, len(kernel)), None
+
+
+def mean_reference(x, spatial, kernel, stride, padding, planes, counts_padding, divisor,
+                   back=False):
+    """The reference of `avg_pool`, forward and back."""
+    if back:
+        lead = x.shape[:-len(kernel)]
+        return np.stack([adjoint(lambda y: mean_reference(
+            y, spatial, kernel, stride, padding, planes, counts_padding, divisor), spatial, one)
+            for one in x.reshape(-1, *planes)]).reshape(*lead, *spatial)
+    found = np.zeros((*x.shape[:-len(kernel)], *planes))
+    sizes = [size + p for size, p in zip(spatial, padding)]
+    for place, values, _ in windows_at(x, kernel, stride, padding, (1,) * len(kernel), planes,
+                                       None):
+        firsts = [o * s - p for o, s, p in zip(place, stride, padding)]
+        padded = math.prod(min(f + k, e) - f for f, k, e in zip(firsts, kernel, sizes))
+        count = divisor or (padded if counts_padding else len(values))
+        found[(..., *place)] = values.sum(0) / count
+    return found
+
+
+MEANS = (((2, 5), (5,), (3,), (2,), (1,), (3,), True, 0, False),
+         ((1, 3, 3), (3, 3), (2, 2), (2, 1), (0, 1), (2, 4), False, 0, False),
+         ((1, 3, 3), (3, 3), (2, 2), (2, 1), (0, 1), (2, 4), True, 3, False),
+         ((2, 3), (5,), (3,), (2,), (1,), (3,), True, 0, True))
+
+
+@op(public=False, method=False, linear=True, takes="floating", kernel=kernels.avg_pool,
+    tolerance="reduction", reference=mean_reference, samples=given(*MEANS))
+def avg_pool(input: Tensor, spatial, kernel, stride, padding, planes, counts_padding, divisor,
+             back):
+    """The means of windows of planes of sizes `spatial`; with `back` its adjoint, from `planes`."""
+
+
+@avg_pool.vjp("input")
+def avg_pool_vjp(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, back):
+    return avg_pool(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, not back)
+
+
+def column_reference(x, spatial, kernel, stride, padding, dilation, planes, back=False):
+    """The reference of `columns`."""
+    if back:
+        size = math.prod(kernel)
+        like = (*x.shape[:-2], x.shape[-2] // size, *spatial)
+        return adjoint(lambda y: column_reference(
+            y, spatial, kernel, stride, padding, dilation, planes), like, x)
+    rows = np.zeros((*x.shape[:-len(kernel)], math.prod(kernel), *planes))
+    for place, values, _ in windows_at(x, kernel, stride, padding, dilation, planes, 0.0):
+        rows[(..., slice(None), *place)] = np.moveaxis(values, 0, -1)
+    return rows.reshape(*x.shape[:-len(kernel) - 1], -1, math.prod(planes))
+
+
+@op(public=False, method=False, linear=True, takes="floating", kernel=kernels.columns,
+    tolerance="reduction", reference=column_reference,
+    samples=given(((1, 2, 3, 2), (3, 2), (2, 2), (1, 2), (1, 1), (1, 1), (4, 2), False),
+                  ((2, 4, 2), (5,), (2,), (2,), (0,), (2,), (2,), True)))
+def columns(input: Tensor, spatial, kernel, stride, padding, dilation, planes, back):
+    """The windows of planes as columns, (*, C * elements, windows); with `back` its adjoint."""
+
+
+@columns.vjp("input")
+def columns_vjp(g, spatial, kernel, stride, padding, dilation, planes, back):
+    return columns(g, spatial, kernel, stride, padding, dilation, planes, not back)
+
+
+def as_it_is(function):
+    """The batching rule of what leaves all dims before the last ones alone."""
+    def batching(info, dims, *values, **attributes):
+        return function(*values, **attributes), 0
+    function.batching = batching
+
+
+for _function in (max_pool, avg_pool, columns):
+    as_it_is(_function)
+
+
+def for_all_examples(info, dims, input, places, spatial):
+    """The batching rule of `put_places`, with the same places in each example."""
+    return put_places(input, places.expand(input.shape), spatial), 0
+
+
+put_places.batching = for_all_examples
+
+
+# ---- what the public functions share -------------------------------------------------------------
+
+def planes_of(name, input, n):
+    """The sizes of the planes. Raises: RuntimeError."""
+    require_floating(name, input)
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: expected {n + 1}D or {n + 2}D input, got shape "
+                           f"{tuple(input.shape)}")
+    return tuple(input.shape)[-n:]
+
+
+def pool_sizes(name, spatial, kernel, stride, padding, dilation, ceil_mode):
+    """How many windows there are along each dim. Raises: RuntimeError."""
+    n = len(spatial)
+    kernel = sizes_of(name, "kernel_size", kernel, n, 1)
+    no_stride = stride is None or hasattr(stride, "__len__") and len(stride) == 0
+    stride = kernel if no_stride else sizes_of(name, "stride", stride, n, 1)
+    padding, dilation = sizes_of(name, "padding", padding, n), sizes_of(
+        name, "dilation", dilation, n, 1)
+    if any(2 * p > k for p, k in zip(padding, kernel)):
+        raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got "
+                           f"padding={padding} and kernel_size={kernel}")
+    planes = tuple(map(out_size, spatial, kernel, stride, padding, dilation))
+    if ceil_mode:
+        planes = tuple(rounded_up(*each) for each in zip(
+            spatial, kernel, stride, padding, dilation))
+    if any(o < 1 for o in planes):
+        raise RuntimeError(f"{name}: given input size {spatial} and kernel {kernel}, the output "
+                           f"size {planes} is too small")
+    return kernel, stride, padding, dilation, planes
+
+
+def rounded_up(size, kernel, stride, padding, dilation):
+    """How many windows there are with the last one that begins in the plane or before it."""
+    count = -((dilation * (kernel - 1) + 1 - size - 2 * padding) // stride) + 1
+    return count - 1 if (count - 1) * stride >= size + padding else count
+
+
+def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    """The maxima of windows over n dims."""
+    spatial = planes_of(name, input, n)
+    pooled = max_pool(input, *pool_sizes(name, spatial, kernel_size, stride, padding, dilation,
+                                         ceil_mode))
+    return tuple(pooled) if return_indices else pooled[0]
+
+
+def mean_pooled(name, n, input, kernel_size, stride, padding, ceil_mode, counts, divisor=None):
+    """The means of windows over n dims."""
+    spatial = planes_of(name, input, n)
+    kernel, stride, padding, _, planes = pool_sizes(name, spatial, kernel_size, stride, padding, 1,
+                                                    ceil_mode)
+    if divisor is not None and not 0 < as_int(divisor) < 2 ** 60:
+        raise RuntimeError(f"{name}: divisor must be positive, got {divisor}")
+    return avg_pool(input, spatial, kernel, stride, padding, planes, bool(counts),
+                    0 if divisor is None else as_int(divisor), False)
+
+
+def pooled_reference(function):
+    """The reference of the pools: windows of 2 elements, one after the other, along each dim."""
+    def reference(x, kernel):
+        n = x.ndim - 2
+        for d in range(2, 2 + n):
+            size = x.shape[d] // kernel
+            x = function(np.stack(np.split(x.take(range(size * kernel), d), size, d)), d + 1)
+            x = np.moveaxis(x, 0, d)
+        return x
+    return reference
+
+
+def pool(n, function, public=False):
+    """Declares a pool over n dims."""
+    shape = (1, 1, *(4, 2, 1)[:n]) if n < 3 else (1, 1, 2, 2, 2)
+    return composite(
+        tensors=("input",), public=public, method=False, takes="floating", tolerance="reduction",
+        reference=pooled_reference(function), samples=given((shape, 2)),
+        errors=refusals((RuntimeError, (3,) * n, 2), (RuntimeError, shape, 5),
+                        (RuntimeError, shape, 0), (RuntimeError, shape, 2, 0),
+                        (RuntimeError, shape, 2, 1, 2), (TypeError, shape, 1.5)))
+
+
+@pool(1, np.max, public=True)
+def max_pool1d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
+               return_indices=False):
+    """The greatest elements of windows of sequences, with `return_indices` also their places.
+
+    stride: by default the window's size. ceil_mode: with a window that is cut at the end.
+    Shapes: (B, C, L) -> (B, C, (L + 2 padding - dilation (K - 1) - 1) // stride + 1), or (C, L).
+    Gradient: to the element that was found, the first of equal ones.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode,
+                      return_indices)
+
+
+@pool(2, np.max, public=True)
+def max_pool2d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
+               return_indices=False):
+    """The greatest elements of windows of images, with `return_indices` also their places.
+
+    Shapes: (B, C, H, W) -> (B, C, *, *), as `max_pool1d` along each dim.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode,
+                      return_indices)
+
+
+@pool(3, np.max, public=True)
+def max_pool3d(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
+               return_indices=False):
+    """The greatest elements of windows of volumes, with `return_indices` also their places.
+
+    Shapes: (B, C, D, H, W) -> (B, C, *, *, *), as `max_pool1d` along each dim.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode,
+                      return_indices)
+
+
+@pool(1, np.mean, public=True)
+def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
+               count_include_pad=True):
+    """The means of windows of sequences.
+
+    count_include_pad: zeros of the padding count. Shapes: as `max_pool1d`.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return mean_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode,
+                       count_include_pad)
+
+
+@pool(2, np.mean)
+def avg_pool2d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
+               count_include_pad=True, divisor_override=None):
+    """The means of windows of images, or their sums over `divisor_override`.
+
+    count_include_pad: zeros of the padding count. Shapes: as `max_pool2d`.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return mean_pooled("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode,
+                       count_include_pad, divisor_override)
+
+
+@pool(3, np.mean)
+def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
+               count_include_pad=True, divisor_override=None):
+    """The means of windows of volumes, or their sums over `divisor_override`.
+
+    count_include_pad: zeros of the padding count. Shapes: as `max_pool3d`.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    return mean_pooled("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode,
+                       count_include_pad, divisor_override)
+
+
+# ---- windows as columns --------------------------------------------------------------------------
+
+def column_sizes(name, spatial, kernel_size, dilation, padding, stride):
+    """The sizes that `columns` takes. Raises: RuntimeError."""
+    kernel = sizes_of(name, "kernel_size", kernel_size, 2, 1)
+    dilation = sizes_of(name, "dilation", dilation, 2, 1)
+    padding, stride = sizes_of(name, "padding", padding, 2), sizes_of(name, "stride", stride, 2, 1)
+    planes = tuple(map(out_size, spatial, kernel, stride, padding, dilation))
+    if any(o < 1 for o in planes):
+        raise RuntimeError(f"{name}: given spatial size {spatial} and kernel_size {kernel}, there "
+                           f"are no windows: {planes}")
+    return spatial, kernel, stride, padding, dilation, planes
+
+
+@composite(tensors=("input",), public=False, method=False, takes="floating",
+           reference=lambda x, kernel: column_reference(
+               x, x.shape[2:], (kernel,) * 2, (1, 1), (0, 0), (1, 1),
+               tuple(s - kernel + 1 for s in x.shape[2:])),
+           samples=given(((1, 2, 3, 2), 2)),
+           errors=refusals((RuntimeError, (2, 3), 2), (RuntimeError, (1, 1, 3, 3), 4)))
+def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of images as columns.
+
+    Shapes: (B, C, H, W) -> (B, C * elements of a window, windows); without B, too.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    spatial = planes_of("unfold", input, 2)
+    return columns(input, *column_sizes("unfold", spatial, kernel_size, dilation, padding, stride),
+                   False)
+
+
+@composite(tensors=("input",), public=False, method=False, takes="floating", tolerance="reduction",
+           reference=lambda x, size, kernel: column_reference(
+               x, size, kernel, (1, 1), (0, 0), (1, 1),
+               tuple(s - k + 1 for s, k in zip(size, kernel)), True),
+           samples=given(((1, 4, 2), (3, 2), (2, 2))),
+           errors=refusals((RuntimeError, (1, 4, 3), (3, 2), (2, 2)),
+                           (RuntimeError, (1, 3, 2), (3, 2), (2, 2))))
+def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Images that are the sums of windows given as columns: the adjoint of `unfold`.
+
+    Shapes: (B, C * elements of a window, windows) -> (B, C, *output_size); without B, too.
+    Raises: RuntimeError for sizes that do not fit, TypeError.
+    """
+    require_floating("fold", input)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"fold: expected 2D or 3D input, got shape {tuple(input.shape)}")
+    spatial = sizes_of("fold", "output_size", output_size, 2, 1)
+    sizes = column_sizes("fold", spatial, kernel_size, dilation, padding, stride)
+    window, places = math.prod(sizes[1]), math.prod(sizes[5])
+    if input.shape[-2] % window or input.shape[-1] != places:
+        raise RuntimeError(f"fold: expected (*, a multiple of {window}, {places}), got "
+                           f"{tuple(input.shape)}")
+    return columns(input, *sizes, True)
+
+
+# ---- back from maxima, and powers ----------------------------------------------------------------
+
+def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size):
+    """Planes of zeros with the elements at their places."""
+    planes = planes_of(name, input, n)
+    kernel = sizes_of(name, "kernel_size", kernel_size, n, 1)
+    stride = kernel if stride is None else sizes_of(name, "stride", stride, n, 1)
+    padding = sizes_of(name, "padding", padding, n)
+    spatial = tuple((o - 1) * s + k - 2 * p for o, s, k, p in zip(planes, stride, kernel, padding))
+    if output_size is not None:
+        wanted = tuple(map(as_int, output_size))[-n:]
+        if len(wanted) != n or any(not s - t < w < s + t for s, t, w in zip(
+                spatial, stride, wanted)):
+            raise ValueError(f"{name}: invalid output_size {tuple(output_size)}, near {spatial} is "
+                             "expected")
+        spatial = wanted
+    if indices.shape != input.shape or indices.dtype.name != "int64":
+        raise RuntimeError(f"{name}: indices should be int64 and of the input's shape, got "
+                           f"{indices.dtype} of shape {tuple(indices.shape)}")
+    flat = indices.flatten(-n)
+    if flat.numel() and bool(((flat < 0) | (flat >= math.prod(spatial))).any()):
+        raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
+    lead = tuple(input.shape[:-n])
+    empty = zeros((*lead, math.prod(spatial)), dtype=input.dtype)
+    return empty.scatter(-1, flat, input.flatten(-n)).reshape((*lead, *spatial))
+
+
+def unpool(n):
+    """Declares the way back from maxima over n dims."""
+    def samples(rng):
+        yield (rng.uniform(-2, 2, (1, 2, *(2, 1, 1)[:n])),
+               np.array([[[1, 3], [2, 0]]]).reshape(1, 2, *(2, 1, 1)[:n]), 2), {}
+    return composite(
+        tensors=("input",), public=False, method=False, takes="floating", samples=samples,
+        reference=lambda x, i, k: put_reference(x, i, tuple(s * k for s in x.shape[2:])))
+
+
+@unpool(1)
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0,
+                 output_size=None):
+    """Zeros with the elements at the places that `max_pool1d` gave with `return_indices`.
+
+    Raises: RuntimeError for a place that is not there, ValueError.
+    """
+    return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@unpool(2)
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0,
+                 output_size=None):
+    """Zeros with the elements at the places that `max_pool2d` gave with `return_indices`.
+
+    Raises: RuntimeError for a place that is not there, ValueError.
+    """
+    return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@unpool(3)
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0,
+                 output_size=None):
+    """Zeros with the elements at the places that `max_pool3d` gave with `return_indices`.
+
+    Raises: RuntimeError for a place that is not there, ValueError.
+    """
+    return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)

@@ -1,0 +1,288 @@
+"""Images of other sizes, and images looked at elsewhere."""
+
+import math
+import warnings
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib import arange, linspace, stack, tensor, where
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.adaptive import adaptive_means, along
+from tensorlib.nn.functional.errors import require_floating
+from tensorlib.ops.declare import composite
+from tensorlib.ops.samples import given, refusals
+
+# ---- other sizes: a matrix along each dim --------------------------------------------------------
+
+LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+def sources(size, count, scale, align_corners, cubic=False):
+    """Where in a dim of `size` each of `count` elements lies."""
+    i = np.arange(count, dtype=float)
+    if align_corners:
+        return i * ((size - 1) / (count - 1) if count > 1 else 0.0)
+    at = (i + 0.5) * (1 / scale if scale else size / count) - 0.5
+    return at if cubic else np.maximum(at, 0.0)
+
+
+def linear_matrix(size, count, scale, align_corners):
+    """The matrix (size, count) of linear interpolation."""
+    at = sources(size, count, scale, align_corners)
+    low = np.minimum(at.astype(int), size - 1)
+    high = np.minimum(low + 1, size - 1)
+    part, found = np.clip(at - low, 0, 1), np.zeros((size, count))
+    np.add.at(found, (low, np.arange(count)), 1 - part)
+    np.add.at(found, (high, np.arange(count)), part)
+    return found
+
+
+def cubic_matrix(size, count, scale, align_corners):
+    """The matrix (size, count) of cubic convolution, with -0.75."""
+    at = sources(size, count, scale, align_corners, cubic=True)
+    low, found = np.floor(at).astype(int), np.zeros((size, count))
+    for k in range(-1, 3):
+        weights = cubic_weight(np.abs(at - low - k))
+        np.add.at(found, (np.clip(low + k, 0, size - 1), np.arange(count)), weights)
+    return found
+
+
+def cubic_weight(d, a=-0.75):
+    """The kernel of cubic convolution at distances below 2."""
+    return np.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1,
+                    ((a * d - 5 * a) * d + 8 * a) * d - 4 * a)
+
+
+def nearest(size, count, scale, exact):
+    """The nearest place of each element."""
+    step = np.float32(1 / scale if scale else size / count)
+    at = np.arange(count, dtype=np.float32)
+    return np.minimum(((at + np.float32(0.5)) * step if exact else at * step).astype(int), size - 1)
+
+
+def target_sizes(name, spatial, size, scale_factor):
+    """The sizes that are asked for, and the factors that are given. Raises: ValueError."""
+    n = len(spatial)
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"{name}: only one of size or scale_factor should be defined, and one "
+                         "must be")
+    if size is not None:
+        sizes = tuple(map(as_int, size)) if isinstance(size, (tuple, list)) else (as_int(size),) * n
+        factors = (None,) * n
+    else:
+        several = isinstance(scale_factor, (tuple, list))
+        factors = tuple(map(float, scale_factor)) if several else (float(scale_factor),) * n
+        sizes = tuple(math.floor(s * f) for s, f in zip(spatial, factors)
+                      if math.isfinite(f) and f < 2 ** 30)
+    if len(sizes) != n:
+        raise ValueError(f"{name}: input and output must have the same number of spatial "
+                         f"dimensions, got {spatial} and {sizes}")
+    if any(not 0 < s < 2 ** 31 for s in (*sizes, *spatial)):
+        raise RuntimeError(f"{name}: input and output sizes should be greater than 0, got "
+                           f"{spatial} and {sizes}")
+    return sizes, factors
+
+
+def resampled(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The reference of `interpolate`."""
+    n = x.ndim - 2
+    sizes = size if size is not None else tuple(int(s * scale_factor) for s in x.shape[2:])
+    for d in range(n):
+        old, new = x.shape[2 + d], sizes[d]
+        if mode == "nearest":
+            x = x.take([i * old // new for i in range(new)], 2 + d)
+        elif align_corners:
+            at = np.linspace(0, old - 1, new)
+            x = np.apply_along_axis(lambda row: np.interp(at, np.arange(len(row)), row), 2 + d, x)
+        else:
+            at = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
+            x = np.apply_along_axis(lambda row: np.interp(at, np.arange(len(row)), row), 2 + d, x)
+    return x
+
+
+@composite(tensors=("input",), public=False, method=False, takes="floating", tolerance="product",
+           reference=resampled,
+           samples=given(((1, 2, 3), (5,)), ((1, 1, 2, 3), (4, 2), None, "bilinear", True),
+                         ((1, 1, 2, 3), None, 2, "bilinear", False)),
+           errors=refusals((ValueError, (1, 1, 3)), (ValueError, (1, 1, 3), 2, 2.0),
+                           (RuntimeError, (1, 1, 3), 0), (NotImplementedError, (1, 1, 3), 2, None,
+                                                          "bilinear"),
+                           (ValueError, (1, 1, 3), 2, None, "nearest", True)))
+def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", align_corners=None,
+                recompute_scale_factor=None, antialias=False):
+    """Sequences, images or volumes brought to another size, or made larger by a factor.
+
+    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
+    align_corners: the first and the last elements stay where they are.
+    Shapes: (B, C, *) -> (B, C, *size).
+    Raises: ValueError for a size and a factor or neither, NotImplementedError for a mode that does
+    not fit to the dims and for `antialias`, RuntimeError.
+    """
+    require_floating("interpolate", input)
+    n = input.ndim - 2
+    if n not in (1, 2, 3):
+        raise NotImplementedError("interpolate: expects 3 to 5 dims, got shape "
+                                  f"{tuple(input.shape)}")
+    if antialias:
+        raise NotImplementedError("interpolate: antialias is not supported")
+    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+        raise ValueError("interpolate: align_corners option can only be set with the interpolating "
+                         "modes: linear | bilinear | bicubic | trilinear")
+    spatial = tuple(input.shape)[2:]
+    sizes, factors = target_sizes("interpolate", spatial, size, scale_factor)
+    if recompute_scale_factor:
+        factors = (None,) * n
+    if mode == "area":
+        return adaptive_means("interpolate", n, input, sizes)
+    if mode not in ("nearest", "nearest-exact") and (LINEAR.get(mode) or 2 * (
+            mode == "bicubic")) != n:
+        raise NotImplementedError(f"interpolate: mode {mode!r} does not fit to an input of "
+                                  f"{input.ndim} dims")
+    for d, (old, new, factor) in enumerate(zip(spatial, sizes, factors)):
+        if mode.startswith("nearest"):
+            places = nearest(old, new, factor, mode == "nearest-exact")
+            input = input.index_select(2 + d, tensor(places))
+        else:
+            matrix = cubic_matrix if mode == "bicubic" else linear_matrix
+            input = along(input, 2 + d, matrix(old, new, factor, bool(align_corners)))
+    return input
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """`interpolate`, by its old name."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
+                  "instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+# ---- images looked at elsewhere ------------------------------------------------------------------
+
+def coordinates(size, align_corners):
+    """The coordinates of the middles of elements, from -1 to 1."""
+    at = linspace(-1, 1, size) if size > 1 else arange(1.0) * 0
+    return at if align_corners else at * ((size - 1) / size)
+
+
+@composite(tensors=("theta",), public=False, method=False, takes="floating", tolerance="product",
+           reference=lambda t, size, align: np.einsum(
+               "bij,hwj->bhwi", t, np.stack([*np.meshgrid(*(
+                   np.linspace(-1, 1, n) for n in size[:1:-1])), np.ones(size[2:])], -1)),
+           samples=given(((1, 2, 3), (1, 1, 2, 3), True)),
+           errors=refusals((ValueError, (1, 2, 2), (1, 1, 2, 2)), (RuntimeError, (1, 2, 3), (1, 2))))
+def affine_grid(theta: Tensor, size, align_corners=False):
+    """The places that affine maps give to the elements of images, for `grid_sample`.
+
+    Shapes: (B, 2, 3), (B, C, H, W) -> (B, H, W, 2); (B, 3, 4), (B, C, D, H, W) -> (B, D, H, W, 3).
+    Raises: ValueError for maps of another shape, RuntimeError.
+    """
+    require_floating("affine_grid", theta)
+    sizes = tuple(map(as_int, size))
+    n = len(sizes) - 2
+    if n not in (2, 3) or any(s < 1 for s in sizes):
+        raise RuntimeError(f"affine_grid: expects 4 or 5 positive sizes, got {sizes}")
+    if tuple(theta.shape) != (sizes[0], n, n + 1):
+        raise ValueError(f"affine_grid: expected a batch of affine matrices of shape "
+                         f"{(sizes[0], n, n + 1)}, got {tuple(theta.shape)}")
+    axes = [coordinates(s, align_corners).to(theta.dtype) for s in sizes[2:]]
+    grid = [axis.reshape([-1 if d == e else 1 for e in range(n)]).expand(sizes[2:])
+            for d, axis in enumerate(axes)]
+    points = stack([*reversed(grid), axes[0].new_ones(sizes[2:])], -1).reshape(-1, n + 1)
+    return (points @ theta.mT).reshape((sizes[0], *sizes[2:], n))
+
+
+def mirrored(x, low, high):
+    """Places brought between two bounds by mirrors there."""
+    span = high - low
+    if span == 0:
+        return x * 0
+    away = (x - low).abs()
+    turns = (away / span).floor().detach()
+    rest = away - turns * span
+    return where(turns % 2 == 0, rest + low, high - rest)
+
+
+def places_of(x, size, padding_mode, align_corners):
+    """Coordinates from -1 to 1 as places in a dim."""
+    at = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+    return within(at, size, padding_mode, align_corners)
+
+
+def within(at, size, padding_mode, align_corners):
+    """Places brought into a dim as the padding says."""
+    if padding_mode == "reflection":
+        bounds = (0, size - 1) if align_corners else (-0.5, size - 0.5)
+        at = mirrored(at, *bounds)
+    if padding_mode != "zeros":
+        at = where(at > 0, where(at < size - 1, at, size - 1.0), 0.0)
+    return at
+
+
+def looked_up(input, corner, n):
+    """The elements at whole places (B, *, n), 0 outside."""
+    inside, flat = None, 0
+    spatial = tuple(input.shape)[2:]
+    for at, size in zip(corner, spatial):
+        known = (at >= 0) & (at < size)
+        inside = known if inside is None else inside & known
+        flat = flat * size + where(known, at, 0.0)
+    flat = flat.long()
+    batch, channels = input.shape[:2]
+    found = input.flatten(2).gather(2, flat.reshape(batch, 1, -1).expand(batch, channels, -1))
+    found = found.reshape((batch, channels, *flat.shape[1:]))
+    return where(inside.unsqueeze(1), found, 0)
+
+
+def bilinear_reference(x, grid):
+    """The reference of `grid_sample`, for places inside."""
+    h, w = x.shape[2:]
+    found = np.zeros((*x.shape[:2], *grid.shape[1:3]))
+    for b, i, j in np.ndindex(*grid.shape[:3]):
+        col, row = (grid[b, i, j] + 1) * (w, h) / 2 - 0.5
+        r, c = int(np.floor(row)), int(np.floor(col))
+        for y in (r, r + 1):
+            for z in (c, c + 1):
+                if 0 <= y < h and 0 <= z < w:
+                    found[b, :, i, j] += x[b, :, y, z] * (1 - abs(row - y)) * (1 - abs(col - z))
+    return found
+
+
+@composite(tensors=("input", "grid"), public=False, method=False, takes="floating",
+           tolerance="product", reference=bilinear_reference,
+           samples=lambda rng: [((rng.uniform(-2, 2, (1, 2, 2, 3)), np.array(
+               [[[[-0.13, 0.21], [0.41, -0.32]]]])), {})],
+           errors=refusals((RuntimeError, (1, 1, 2, 2), np.ones((1, 2, 2, 3))),
+                           (RuntimeError, (1, 1, 2, 2), np.ones((2, 2, 2, 2))),
+                           (ValueError, (1, 1, 2, 2), np.ones((1, 2, 2, 2)), "lines")))
+def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zeros",
+                align_corners=None):
+    """Images looked at in places given as coordinates from -1 to 1, the last dim first.
+
+    mode: "bilinear" or "nearest". padding_mode: "zeros", "border" or "reflection", what lies
+    outside. Shapes: (B, C, H, W), (B, *, *, 2) -> (B, C, *, *); with a dim more, too.
+    Raises: ValueError for another mode, NotImplementedError for "bicubic", RuntimeError for sizes.
+    Source: Jaderberg et al., "Spatial Transformer Networks", NIPS 2015.
+    """
+    require_floating("grid_sample", input)
+    if mode == "bicubic":
+        raise NotImplementedError("grid_sample: mode 'bicubic' is not supported")
+    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(f"grid_sample: got mode {mode!r} and padding_mode {padding_mode!r}")
+    n = input.ndim - 2
+    if n not in (2, 3) or grid.ndim != n + 2 or grid.shape[-1] != n or (
+            grid.shape[0] != input.shape[0] or 0 in tuple(input.shape)[2:]):
+        raise RuntimeError(f"grid_sample: a grid of shape {tuple(grid.shape)} does not fit to an "
+                           f"input of shape {tuple(input.shape)}")
+    places = [places_of(grid.select(-1, n - 1 - d), size, padding_mode, bool(align_corners))
+              for d, size in enumerate(tuple(input.shape)[2:])]
+    if mode == "nearest":
+        return looked_up(input, [at.detach().round() for at in places], n)
+    total = 0
+    floors = [at.detach().floor() for at in places]
+    for corner in np.ndindex(*(2,) * n):
+        at = [low + k for low, k in zip(floors, corner)]
+        weight = 1
+        for place, one in zip(places, at):
+            weight = weight * (1 - (place - one).abs())
+        total = total + looked_up(input, at, n) * weight.unsqueeze(1)
+    return total

@@ -1,0 +1,71 @@
+"""`nn.functional` of images beside PyTorch's: adaptive pools, other sizes, other places."""
+
+import pytest
+
+pytest.importorskip("torch")
+
+from test_differential_nn import check, real, refused  # noqa: E402
+
+
+@pytest.mark.parametrize("name, shape, size", [
+    ("adaptive_avg_pool1d", (2, 3, 7), 3), ("adaptive_avg_pool2d", (2, 3, 7, 6), (3, 2)),
+    ("adaptive_avg_pool2d", (3, 7, 6), 1), ("adaptive_avg_pool2d", (3, 3, 2), (None, 4)),
+    ("adaptive_avg_pool3d", (1, 2, 3, 4, 5), 2), ("adaptive_max_pool1d", (2, 3, 7), 3),
+    ("adaptive_max_pool2d", (2, 3, 7, 6), (3, 4)), ("adaptive_max_pool3d", (1, 2, 3, 4, 5), 2)])
+def test_adaptive_pools(name, shape, size):
+    check(lambda F, x: getattr(F, name)(x, size), real(*shape))
+    if "max" in name:
+        check(lambda F, x: getattr(F, name)(x, size, return_indices=True), real(*shape),
+              differentiable=False)
+
+
+def test_pools_of_powers():
+    check(lambda F, x: F.lp_pool1d(x, 2.0, 3, 2), real(2, 3, 9))
+    check(lambda F, x: F.lp_pool2d(x, 3.0, 2, ceil_mode=True), real(2, 3, 6, 7, low=0.1))
+
+
+def test_channels_and_places():
+    check(lambda F, x: F.pixel_shuffle(x, 2), real(2, 8, 3, 2))
+    check(lambda F, x: F.pixel_unshuffle(x, 2), real(2, 2, 6, 4))
+    check(lambda F, x: F.channel_shuffle(x, 2), real(2, 6, 3))
+    refused(lambda F, x: F.pixel_shuffle(x, 3), real(2, 8, 3, 2))
+
+
+SIZES = [
+    ((2, 3, 5), {"size": 7}), ((2, 3, 5), {"scale_factor": 1.7}),
+    ((2, 3, 4, 5), {"scale_factor": 2, "mode": "bilinear", "align_corners": True}),
+    ((2, 3, 4, 5), {"scale_factor": 0.6, "mode": "bilinear"}),
+    ((2, 3, 4, 5), {"size": (7, 3), "mode": "nearest-exact"}),
+    ((2, 3, 4, 5), {"size": (7, 3), "mode": "bicubic"}),
+    ((2, 3, 4, 5), {"size": (7, 3), "mode": "area"}),
+    ((1, 2, 3, 4, 5), {"size": (2, 6, 5), "mode": "trilinear"}),
+    ((2, 3, 5), {"scale_factor": 2.5, "mode": "linear", "recompute_scale_factor": True}),
+]
+
+
+@pytest.mark.parametrize("shape, options", SIZES, ids=repr)
+def test_other_sizes(shape, options):
+    check(lambda F, x: F.interpolate(x, **options), real(*shape))
+
+
+def test_other_sizes_that_are_refused():
+    refused(lambda F, x: F.interpolate(x), real(1, 1, 4))
+    refused(lambda F, x: F.interpolate(x, 2, mode="bilinear"), real(1, 1, 4))
+    refused(lambda F, x: F.interpolate(x, (2, 2)), real(1, 1, 4))
+
+
+@pytest.mark.parametrize("align", [True, False])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_other_places(mode, padding, align):
+    def call(F, x, grid):
+        return F.grid_sample(x, grid, mode, padding, align)
+    check(call, real(2, 3, 4, 5), real(2, 3, 2, 2, low=-1.4, high=1.4),
+          differentiable=mode == "bilinear")
+    check(call, real(1, 2, 3, 4, 5), real(1, 2, 3, 2, 3, low=-1.4, high=1.4), differentiable=False)
+
+
+@pytest.mark.parametrize("align", [True, False])
+def test_affine_grids(align):
+    check(lambda F, t: F.affine_grid(t, (2, 1, 4, 5), align), real(2, 2, 3))
+    check(lambda F, t: F.affine_grid(t, (2, 1, 1, 4, 5), align), real(2, 3, 4))
