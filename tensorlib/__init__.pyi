@@ -305,6 +305,12 @@ def atleast_2d(*tensors: Sequence[Tensor]) -> Tensor:
 def atleast_3d(*tensors: Sequence[Tensor]) -> Tensor:
     """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one."""
 
+def avg_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
+    False, count_include_pad: _bool = True
+) -> Tensor:
+    """The means of windows of sequences."""
+
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
     Tensor | None = None
@@ -416,8 +422,11 @@ def celu(
 ) -> Tensor:
     """Each element above 0, alpha * (exp(x / alpha) - 1) of the others."""
 
-def chain_matmul(*matrices: Any) -> Tensor:
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The product of a chain of matrices: `linalg.multi_dot` of its arguments."""
+
+def channel_shuffle(input: Tensor, groups: Any) -> Tensor:
+    """The channels of groups in turn: the first of each, the second of each, ..."""
 
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
@@ -426,9 +435,10 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
 
 def cholesky_solve(
-    input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None
+    input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The X of A @ X = input for the A whose Cholesky factor is L (with `upper`, L.mT)."""
+    """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`,
+    input2.mT)."""
 
 def chunk(input: Tensor, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller."""
@@ -595,13 +605,16 @@ def cumsum(
 ) -> Tensor:
     """The sums of each element and those before it along `dim`."""
 
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _Sizes = -1) -> Tensor:
+    """The integrals up to each sample but the first, as `trapezoid`."""
+
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in degrees as radians."""
 
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of `deg2rad`."""
 
-def det(A: Tensor) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of square matrices."""
 
 def detach(input: Tensor) -> Tensor:
@@ -830,7 +843,7 @@ def gcd_(input: Tensor, other: Tensor | _Number) -> Tensor:
 def ge(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are at least those of `other`, as bool."""
 
-def geqrf(input: Tensor) -> Any:
+def geqrf(input: Tensor, *, out: Tensor | None = None) -> Any:
     """R and the Householder vectors of a QR decomposition below it, as a named tuple (a, tau)."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -841,6 +854,11 @@ def get_device(input: Tensor) -> Tensor:
 
 def get_rng_state() -> Tensor:
     """The state of the default generator as a tensor of bytes."""
+
+def gradient(
+    input: Tensor, spacing: _int = 1, dim: _Sizes | None = None, edge_order: _int = 1
+) -> Any:
+    """The derivatives along each dim of a function with the values `input`: a tuple."""
 
 def greater(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -1160,11 +1178,14 @@ def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
 def lu(input: Tensor, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
     """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
 
-def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Any) -> Tensor:
+def lu_solve(
+    input: Tensor, LU_data: Tensor, LU_pivots: Any, *, out: Tensor | None = None
+) -> Tensor:
     """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
 
 def lu_unpack(
-    LU_data: Tensor, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True
+    LU_data: Tensor, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out:
+    Tensor | None = None
 ) -> tuple[Tensor, ...]:
     """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
 
@@ -1207,6 +1228,24 @@ def max(
 ) -> _Extremes: ...
 @overload
 def max(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
+
+def max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
+    ceil_mode: _bool = False, return_indices: _bool = False
+) -> Tensor:
+    """The greatest elements of windows of sequences, with `return_indices` also their places."""
+
+def max_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
+    ceil_mode: _bool = False, return_indices: _bool = False
+) -> Tensor:
+    """The greatest elements of windows of images, with `return_indices` also their places."""
+
+def max_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
+    ceil_mode: _bool = False, return_indices: _bool = False
+) -> Tensor:
+    """The greatest elements of windows of volumes, with `return_indices` also their places."""
 
 def maximum(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -1388,9 +1427,10 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor
     """The product of Householder reflections: `linalg.householder_product`."""
 
 def ormqr(
-    input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False
+    input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *,
+    out: Tensor | None = None
 ) -> Tensor:
-    """The product of all Householder reflections, a square matrix, with another matrix."""
+    """The product of all Householder reflections, a square matrix, with the matrix input3."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
@@ -1405,6 +1445,12 @@ def permute(input: Tensor, *dims: _Sizes) -> Tensor:
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: Any) -> Tensor:
+    """Images enlarged by elements of r**2 channels: the channels become places."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: Any) -> Tensor:
+    """Images made smaller: places become channels, the inverse of `pixel_shuffle`."""
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random numbers of the Poisson distribution with the rate of each element."""
@@ -1668,7 +1714,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` in a slice of a dim."""
 
-def slogdet(A: Tensor) -> Tensor:
+def slogdet(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sign of the determinant and the logarithm of its size, a named tuple (sign,
     logabsdet)."""
 
@@ -1743,7 +1789,9 @@ def sum(
 ) -> Tensor:
     """The sum over all elements, or over `dim` (an int or several); 0 for none."""
 
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> Any:
+def svd(
+    input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
+) -> Any:
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
 
 def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
@@ -1812,9 +1860,15 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """`input` with two dims exchanged, as a view."""
 
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _Sizes = -1) -> Tensor:
+    """The integral along `dim` of a function with the values `y`, by the trapezoidal rule."""
+
+def trapz(y: Tensor, x: Any = None, *, dx: Any = None, dim: _Sizes = -1) -> Tensor:
+    """The integral along `dim` of a function with the values `y`, by the trapezoidal rule."""
+
 def triangular_solve(
     input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool =
-    False
+    False, *, out: Tensor | None = None
 ) -> Any:
     """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A."""
 

@@ -25,7 +25,9 @@ __all__ = [
 def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor of positive definite matrices: the L with L @ L.mT = A, or L.mT."""
 
-def cholesky_ex(A: Tensor, upper: _bool = False, check_errors: _bool = False) -> Tensor:
+def cholesky_ex(
+    A: Tensor, upper: _bool = False, check_errors: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """The Cholesky factor of positive definite matrices, as a named tuple (L, info)."""
 
 def cond(A: Tensor, p: _Number | Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -34,23 +36,23 @@ def cond(A: Tensor, p: _Number | Tensor | None = None, *, out: Tensor | None = N
 def cross(input: Tensor, other: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements, which lie in `dim`."""
 
-def det(A: Tensor) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of square matrices."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonals of matrices, a view: `diagonal` of the last two dims."""
 
-def eig(A: Tensor) -> Any:
+def eig(A: Tensor, *, out: Tensor | None = None) -> Any:
     """The eigenvalues of square matrices and their eigenvectors, as columns of length 1."""
 
-def eigh(A: Tensor, UPLO: _str = 'L') -> Any:
+def eigh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Any:
     """The eigenvalues of symmetric matrices in ascending order and their eigenvectors, as
     columns."""
 
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices, where they are real: see `linalg.eig`."""
 
-def eigvalsh(A: Tensor, UPLO: _str = 'L') -> Tensor:
+def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of symmetric matrices in ascending order."""
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -59,19 +61,25 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices."""
 
-def inv_ex(A: Tensor, check_errors: _bool = False) -> Tensor:
+def inv_ex(A: Tensor, check_errors: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices, as a named tuple (inverse, info)."""
 
-def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> Any:
+def ldl_factor(A: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Any:
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots)."""
 
-def ldl_factor_ex(A: Tensor, hermitian: _bool = False, check_errors: _bool = False) -> Any:
+def ldl_factor_ex(
+    A: Tensor, hermitian: _bool = False, check_errors: _bool = False, *, out: Tensor | None = None
+) -> Any:
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots, info)."""
 
-def ldl_solve(LD: Tensor, pivots: Any, B: Tensor, *, hermitian: _bool = False) -> Tensor:
+def ldl_solve(
+    LD: Tensor, pivots: Any, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """The X of A @ X = B for the A that LD and pivots decompose: see `linalg.ldl_factor`."""
 
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None) -> Any:
+def lstsq(
+    A: Tensor, B: Tensor, rcond: Any = None, *, driver: Any = None, out: Tensor | None = None
+) -> Any:
     """The X that makes the sum of squares of A @ X - B smallest, and of these the least."""
 
 def lu(A: Tensor, *, pivot: _bool = True, out: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -80,11 +88,14 @@ def lu(A: Tensor, *, pivot: _bool = True, out: Tensor | None = None) -> tuple[Te
 def lu_factor(A: Tensor, *, pivot: _bool = True, out: Tensor | None = None) -> Any:
     """The LU decomposition in compact form, as a named tuple (LU, pivots)."""
 
-def lu_factor_ex(A: Tensor, pivot: _bool = True, check_errors: _bool = False) -> Any:
+def lu_factor_ex(
+    A: Tensor, pivot: _bool = True, check_errors: _bool = False, *, out: Tensor | None = None
+) -> Any:
     """The LU decomposition in compact form, as a named tuple (LU, pivots, info)."""
 
 def lu_solve(
-    LU: Tensor, pivots: Any, B: Tensor, *, left: _bool = True, adjoint: _bool = False
+    LU: Tensor, pivots: Any, B: Tensor, *, left: _bool = True, adjoint: _bool = False, out: Tensor |
+    None = None
 ) -> Tensor:
     """The X of A @ X = B for the A that LU and pivots decompose: see `linalg.lu_factor`."""
 
@@ -101,7 +112,8 @@ def matrix_power(A: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """The product of n equal square matrices, of their inverses where n is negative."""
 
 def matrix_rank(
-    A: Tensor, tol: Any = None, hermitian: _bool = False, atol: Any = None, rtol: Any = None
+    A: Tensor, tol: Any = None, hermitian: _bool = False, atol: Any = None, rtol: Any = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """How many singular values are above max(atol, rtol * the largest), as int64."""
 
@@ -114,14 +126,17 @@ def norm(
 ) -> Tensor:
     """The norm of vectors or of matrices: `linalg.vector_norm` or `linalg.matrix_norm`."""
 
-def pinv(A: Tensor, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Tensor:
+def pinv(
+    A: Tensor, atol: Any = None, rtol: Any = None, hermitian: _bool = False, *, out: Tensor | None =
+    None
+) -> Tensor:
     """The pseudo-inverse of Moore and Penrose, by singular values."""
 
 def qr(A: Tensor, mode: _str = 'reduced', *, out: Tensor | None = None) -> Tensor:
     """The QR decomposition A = Q @ R, as a named tuple (Q, R): Q is orthogonal, R upper
     triangular."""
 
-def slogdet(A: Tensor) -> Tensor:
+def slogdet(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sign of the determinant and the logarithm of its size, a named tuple (sign,
     logabsdet)."""
 
@@ -140,10 +155,10 @@ def solve_triangular(
 ) -> Tensor:
     """The X of A @ X = B, or of X @ A = B where `left` is False, for triangular matrices."""
 
-def svd(A: Tensor, full_matrices: _bool = True) -> Any:
+def svd(A: Tensor, full_matrices: _bool = True, *, out: Tensor | None = None) -> Any:
     """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh)."""
 
-def svdvals(A: Tensor) -> Tensor:
+def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The singular values in descending order."""
 
 def tensorinv(A: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:

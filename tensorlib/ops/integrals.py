@@ -1,6 +1,5 @@
-"""Integrals and derivatives of sampled functions; covariances."""
+"""Integrals and derivatives of sampled functions."""
 
-import warnings
 
 import numpy as np
 
@@ -11,9 +10,9 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import alias, composite
 from tensorlib.ops.joining import cat
 from tensorlib.ops.late import declared
-from tensorlib.ops.ordering import integer, refuse_bools
+from tensorlib.ops.ordering import refuse_bools
 from tensorlib.ops.publish import FUNCTIONS
-from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.samples import refusals
 
 # ---- integrals -----------------------------------------------------------------------------------
 
@@ -185,91 +184,6 @@ def slope_along(x, dim, step, edge_order):
                 at(widths, near) + at(widths, next_))
             ends[k] = ends[k] + bend * at(widths, near)
     return cat([ends[0], *inner, ends[1]], dim)
-
-
-# ---- covariances ---------------------------------------------------------------------------------
-
-@composite(tensors=("input",), takes="integer floating", tolerance="reduction",
-           reference=lambda x, correction=1: np.cov(x, ddof=correction),
-           samples=lambda rng: (((rng.uniform(-2, 2, shape),), {"correction": correction})
-                                for shape, correction in (((2, 4), 1), ((3, 3), 0), ((5,), 1))),
-           errors=refusals((RuntimeError, (2, 2, 2))))
-def cov(input: Tensor, *, correction=1, fweights=None, aweights=None):
-    """The covariances of variables, the rows of a matrix, whose columns are observations.
-
-    correction: the number of observations less this is what sums are divided by. fweights: how
-    often each observation was made, integers. aweights: how important each is.
-    Shapes: (N, M) -> (N, N), (M,) -> (). Raises: RuntimeError for more than 2 dims, for bools, and
-    for weights of other dtypes or shapes or that are negative.
-
-    >>> tensorlib.tensor([[0., 1., 2.], [2., 1., 0.]]).cov()
-    tensor([[ 1., -1.],
-            [-1.,  1.]])
-    """
-    refuse_bools("cov", input, RuntimeError)
-    if input.ndim > 2:
-        raise RuntimeError("cov: expected input to have two or fewer dimensions but got an input "
-                           f"with {input.ndim} dimensions")
-    correction = integer("cov", "correction", correction)
-    x = input if input.is_floating_point() else input.to(FUNCTIONS["ones"](()).dtype)
-    x = x if x.ndim == 2 else x.reshape(1, x.numel())
-    weights = observation_weights(x, fweights, aweights)
-    count = x.shape[1]
-    if weights is None:
-        center, freedom = x.mean(1, True), count - correction
-        scaled = x - center
-    else:
-        total = weights.sum()
-        center = (x * weights).sum(1, True) / total
-        scaled = (x - center) * weights
-        freedom = total - correction * (
-            1 if aweights is None else (weights * aweights.to(x.dtype)).sum() / total)
-        freedom = freedom.clamp(min=0)
-    if weights is None:
-        if freedom <= 0:
-            warnings.warn("cov: degrees of freedom is <= 0; correction should be less than the "
-                          "number of observations", UserWarning, stacklevel=3)
-        freedom = x.new_full((), max(freedom, 0))
-    out = (scaled @ (x - center).mT) / freedom
-    return out if input.ndim == 2 else out.reshape(())
-
-
-def observation_weights(x, fweights, aweights):
-    """The weights of observations, or None where there are none. Raises: RuntimeError."""
-    for name, weights in (("fweights", fweights), ("aweights", aweights)):
-        if weights is None:
-            continue
-        floating = weights.is_floating_point()
-        if floating == (name == "fweights") or weights.dtype.name == "bool":
-            kind = "integral" if name == "fweights" else "floating point"
-            raise RuntimeError(f"cov: expected {name} to have {kind} dtype but got {weights.dtype}")
-        if weights.ndim > 1 or weights.numel() != x.shape[1]:
-            raise RuntimeError(f"cov: expected {name} to have one for each of the {x.shape[1]} "
-                               f"observations, got shape {list(weights.shape)}")
-        if not stands_in(weights) and bool((weights < 0).any()):
-            raise RuntimeError(f"cov: {name} cannot be negative")
-    if fweights is None or aweights is None:
-        given_one = aweights if fweights is None else fweights
-        return None if given_one is None else given_one.to(x.dtype)
-    return fweights.to(x.dtype) * aweights.to(x.dtype)
-
-
-@composite(takes="integer floating", tolerance="reduction",
-           reference=lambda x: np.corrcoef(x).reshape(x.shape[:1] * 2 if x.ndim == 2 else ()),
-           samples=given(((2, 4),), ((3, 3),), ((5,),)), errors=refusals((RuntimeError, (2, 2, 2))))
-def corrcoef(input: Tensor):
-    """The correlation coefficients of variables, the rows of a matrix: `cov` over the deviations.
-
-    Shapes: (N, M) -> (N, N), (M,) -> (). Raises: RuntimeError for more than 2 dims and for bools.
-    """
-    if input.ndim > 2:
-        raise RuntimeError("corrcoef: expected input to have two or fewer dimensions but got an "
-                           f"input with {input.ndim} dimensions")
-    c = cov(input)
-    if c.ndim == 0:
-        return c / c
-    deviations = c.diagonal().sqrt()
-    return (c / deviations.unsqueeze(1) / deviations.unsqueeze(0)).clamp(-1, 1)
 
 
 declared(__name__)

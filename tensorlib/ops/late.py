@@ -102,7 +102,6 @@ FAMILIES = {
         methods="exponential_ cauchy_ log_normal_ geometric_"),
     "tensorlib.ops.counting": Names(both="bincount histc histogram"),
     "tensorlib.ops.integrals": Names(
-        both="cov corrcoef",
         functions="trapezoid trapz cumulative_trapezoid gradient"),
     "tensorlib.ops.padding": Names(),
     "tensorlib.ops.inplace": Names(

@@ -167,7 +167,7 @@ def one_hot(tensor: Tensor, num_classes=-1):
     Raises: RuntimeError for classes that are not int64, negative or not below `num_classes`;
     TypeError.
 
-    >>> from tensorlib.ops.padding import one_hot
+    >>> from tensorlib.nn.functional import one_hot
     >>> one_hot(tensorlib.tensor([1, 0]), 3)
     tensor([[0, 1, 0],
             [1, 0, 0]])

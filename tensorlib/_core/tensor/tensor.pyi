@@ -335,9 +335,10 @@ class Tensor:
     def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     def cholesky_solve(
-        self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None
+        self, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None
     ) -> Tensor:
-        """The X of A @ X = input for the A whose Cholesky factor is L (with `upper`, L.mT)."""
+        """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`,
+        input2.mT)."""
     def chunk(self, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last
         smaller."""
@@ -432,7 +433,7 @@ class Tensor:
         """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """In-place form of `deg2rad`."""
-    def det(self) -> Tensor:
+    def det(self, *, out: Tensor | None = None) -> Tensor:
         """The determinant of square matrices."""
     def detach(self) -> Tensor:
         """A view of the same elements, outside the graph."""
@@ -596,7 +597,7 @@ class Tensor:
         """In-place form of `ge`."""
     def geometric_(self, p: _Number | Tensor, *, generator: Generator | None = None) -> Tensor:
         """This tensor, after its elements became the number of trials up to the first success."""
-    def geqrf(self) -> Any:
+    def geqrf(self, *, out: Tensor | None = None) -> Any:
         """R and the Householder vectors of a QR decomposition below it, as a named tuple (a,
         tau)."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -875,7 +876,7 @@ class Tensor:
         """In-place form of `lt`."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
         """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
-    def lu_solve(self, LU_data: Tensor, LU_pivots: Any) -> Tensor:
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Any, *, out: Tensor | None = None) -> Tensor:
         """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
     @property
     def mH(self) -> Tensor: ...
@@ -1089,9 +1090,10 @@ class Tensor:
     def orgqr(self, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The product of Householder reflections: `linalg.householder_product`."""
     def ormqr(
-        self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False
+        self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out:
+        Tensor | None = None
     ) -> Tensor:
-        """The product of all Householder reflections, a square matrix, with another matrix."""
+        """The product of all Householder reflections, a square matrix, with the matrix input3."""
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
     @property
@@ -1279,7 +1281,7 @@ class Tensor:
         Tensor | None = None, step: _Number | Tensor = 1
     ) -> Tensor:
         """A copy of `input` with `src` in a slice of a dim."""
-    def slogdet(self) -> Tensor:
+    def slogdet(self, *, out: Tensor | None = None) -> Tensor:
         """The sign of the determinant and the logarithm of its size, a named tuple (sign,
         logabsdet)."""
     def softmax(
@@ -1350,7 +1352,9 @@ class Tensor:
         """The sum over all elements, or over `dim` (an int or several); 0 for none."""
     def sum_to_size(self, *size: _Sizes) -> Tensor:
         """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it."""
-    def svd(self, some: _bool = True, compute_uv: _bool = True) -> Any:
+    def svd(
+        self, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
+    ) -> Any:
         """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for
         V.mT."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
@@ -1415,7 +1419,8 @@ class Tensor:
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """This tensor, after two of its dims were exchanged."""
     def triangular_solve(
-        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool =
+        False, *, out: Tensor | None = None
     ) -> Any:
         """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A."""
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:

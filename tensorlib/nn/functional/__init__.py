@@ -87,18 +87,18 @@ from tensorlib.nn.functional.pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
-    fold,
+    col2im as fold,
     max_pool1d,
     max_pool2d,
     max_pool3d,
     max_unpool1d,
     max_unpool2d,
     max_unpool3d,
-    unfold,
+    im2col as unfold,
 )
 from tensorlib.nn.functional.resampling import affine_grid, grid_sample, interpolate, upsample
 from tensorlib.nn.functional.sequences import ctc_loss
-from tensorlib.nn.functional.tables import embedding_bag, one_hot
+from tensorlib.nn.functional.tables import embedding_bag
 from tensorlib.nn.functional.bent import (
     celu,
     celu_,
@@ -117,6 +117,7 @@ from tensorlib.nn.functional.bent import (
     threshold_,
 )
 from tensorlib.ops.late import declared, gathered
+from tensorlib.ops.padding import one_hot, pad
 from tensorlib.ops.pointwise import sigmoid, tanh
 
 declared(__name__)

@@ -9,9 +9,11 @@ _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 
 from tensorlib import alpha_dropout as alpha_dropout
+from tensorlib import avg_pool1d as avg_pool1d
 from tensorlib import bilinear as bilinear
 from tensorlib import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from tensorlib import celu as celu
+from tensorlib import channel_shuffle as channel_shuffle
 from tensorlib import conv1d as conv1d
 from tensorlib import conv2d as conv2d
 from tensorlib import conv3d as conv3d
@@ -29,7 +31,12 @@ from tensorlib import hinge_embedding_loss as hinge_embedding_loss
 from tensorlib import kl_div as kl_div
 from tensorlib import layer_norm as layer_norm
 from tensorlib import margin_ranking_loss as margin_ranking_loss
+from tensorlib import max_pool1d as max_pool1d
+from tensorlib import max_pool2d as max_pool2d
+from tensorlib import max_pool3d as max_pool3d
 from tensorlib import pairwise_distance as pairwise_distance
+from tensorlib import pixel_shuffle as pixel_shuffle
+from tensorlib import pixel_unshuffle as pixel_unshuffle
 from tensorlib import poisson_nll_loss as poisson_nll_loss
 from tensorlib import prelu as prelu
 from tensorlib import rms_norm as rms_norm
@@ -41,21 +48,58 @@ from tensorlib import threshold as threshold
 from tensorlib import triplet_margin_loss as triplet_margin_loss
 
 __all__ = [
-    "alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "celu", "celu_", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d",
+    "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d",
+    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
     "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout",
-    "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm",
-    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm",
-    "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot",
-    "pairwise_distance", "poisson_nll_loss", "prelu", "relu6", "relu_", "rms_norm", "rrelu", "selu",
-    "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softplus", "softshrink",
-    "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss"
+    "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold",
+    "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss",
+    "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",
+    "linear", "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
+    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu6", "relu_", "rms_norm",
+    "rrelu", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold"
 ]
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of so many windows, that together cover sequences."""
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of so many windows along each dim, that together cover images."""
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of so many windows along each dim, that together cover volumes."""
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The greatest elements of so many windows, that together cover sequences; and their places."""
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The greatest elements of so many windows along each dim of images; and their places."""
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Tensor:
+    """The greatest elements of so many windows along each dim of volumes; and their places."""
+
+def affine_grid(theta: Tensor, size: _Sizes, align_corners: _bool = False) -> Tensor:
+    """The places that affine maps give to the elements of images, for `grid_sample`."""
+
+def avg_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
+    False, count_include_pad: _bool = True, divisor_override: Any = None
+) -> Tensor:
+    """The means of windows of images, or their sums over `divisor_override`."""
+
+def avg_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
+    False, count_include_pad: _bool = True, divisor_override: Any = None
+) -> Tensor:
+    """The means of windows of volumes, or their sums over `divisor_override`."""
 
 def batch_norm(
     input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any
@@ -115,6 +159,12 @@ def embedding_bag(
 ) -> Tensor:
     """The means, sums or maxima of rows of `weight`, for bags of indices."""
 
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: _int = 1, padding: _int = 0,
+    stride: _int = 1
+) -> Tensor:
+    """The sums of windows given as columns, `nn.functional.fold`: the adjoint of `unfold`."""
+
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction:
     _str = 'mean'
@@ -126,6 +176,12 @@ def gelu(input: Tensor, approximate: _str = 'none', *, out: Tensor | None = None
 
 def glu(input: Tensor, dim: _Sizes = -1) -> Tensor:
     """The first half along a dim times the sigmoid of the second."""
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros',
+    align_corners: Any = None
+) -> Tensor:
+    """Images looked at in places given as coordinates from -1 to 1, the last dim first."""
 
 def gumbel_softmax(
     logits: Tensor, tau: _int = 1, hard: _bool = False, eps: _float = 1e-10, dim: _Sizes = -1
@@ -162,6 +218,12 @@ def instance_norm(
 ) -> Tensor:
     """Each channel of each example less its mean, over its standard deviation."""
 
+def interpolate(
+    input: Tensor, size: _Sizes | None = None, scale_factor: Any = None, mode: _str = 'nearest',
+    align_corners: Any = None, recompute_scale_factor: Any = None, antialias: _bool = False
+) -> Tensor:
+    """Sequences, images or volumes brought to another size, or made larger by a factor."""
+
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str =
     'mean', weight: Any = None
@@ -187,6 +249,39 @@ def local_response_norm(
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 / (1 + exp(-x))) for each element, without overflow."""
+
+def lp_pool1d(
+    input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+) -> Tensor:
+    """(sum(x**p))**(1/p) of the windows of sequences."""
+
+def lp_pool2d(
+    input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+) -> Tensor:
+    """(sum(x**p))**(1/p) of the windows of images."""
+
+def lp_pool3d(
+    input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+) -> Tensor:
+    """(sum(x**p))**(1/p) of the windows of volumes."""
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0,
+    output_size: Any = None
+) -> Tensor:
+    """Zeros with the elements at the places that `max_pool1d` gave with `return_indices`."""
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0,
+    output_size: Any = None
+) -> Tensor:
+    """Zeros with the elements at the places that `max_pool2d` gave with `return_indices`."""
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0,
+    output_size: Any = None
+) -> Tensor:
+    """Zeros with the elements at the places that `max_pool3d` gave with `return_indices`."""
 
 def mish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """x * tanh(softplus(x)) for each element."""
@@ -228,8 +323,13 @@ def normalize(
 ) -> Tensor:
     """The vectors along a dim over their norms of type `p`, which are at least `eps`."""
 
-def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
-    """Vectors of zeros with a 1 at each index, as int64."""
+def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
+    """int64 vectors of zeros with a one at the class that each element names."""
+
+def pad(
+    input: Tensor, pad: Any, mode: _str = 'constant', value: _Number | Tensor | None = None
+) -> Tensor:
+    """`input` with margins: pairs of sizes before and after, for the last dim first."""
 
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Each element between 0 and 6: `hardtanh`."""
@@ -279,3 +379,8 @@ def triplet_margin_with_distance_loss(
     _float = 1.0, swap: _bool = False, reduction: _str = 'mean'
 ) -> Tensor:
     """`triplet_margin_loss` with any distance, by default `pairwise_distance`."""
+
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: _int = 1, padding: _int = 0, stride: _int = 1
+) -> Tensor:
+    """The windows of images as columns: `nn.functional.unfold`."""

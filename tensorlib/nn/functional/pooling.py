@@ -359,8 +359,8 @@ def column_sizes(name, spatial, kernel_size, dilation, padding, stride):
                tuple(s - kernel + 1 for s in x.shape[2:])),
            samples=given(((1, 2, 3, 2), 2)),
            errors=refusals((RuntimeError, (2, 3), 2), (RuntimeError, (1, 1, 3, 3), 4)))
-def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
-    """The windows of images as columns.
+def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of images as columns: `nn.functional.unfold`.
 
     Shapes: (B, C, H, W) -> (B, C * elements of a window, windows); without B, too.
     Raises: RuntimeError for sizes that do not fit, TypeError.
@@ -377,8 +377,8 @@ def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
            samples=given(((1, 4, 2), (3, 2), (2, 2))),
            errors=refusals((RuntimeError, (1, 4, 3), (3, 2), (2, 2)),
                            (RuntimeError, (1, 3, 2), (3, 2), (2, 2))))
-def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Images that are the sums of windows given as columns: the adjoint of `unfold`.
+def col2im(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The sums of windows given as columns, `nn.functional.fold`: the adjoint of `unfold`.
 
     Shapes: (B, C * elements of a window, windows) -> (B, C, *output_size); without B, too.
     Raises: RuntimeError for sizes that do not fit, TypeError.

@@ -169,7 +169,8 @@ def coordinates(size, align_corners):
                "bij,hwj->bhwi", t, np.stack([*np.meshgrid(*(
                    np.linspace(-1, 1, n) for n in size[:1:-1])), np.ones(size[2:])], -1)),
            samples=given(((1, 2, 3), (1, 1, 2, 3), True)),
-           errors=refusals((ValueError, (1, 2, 2), (1, 1, 2, 2)), (RuntimeError, (1, 2, 3), (1, 2))))
+           errors=refusals((ValueError, (1, 2, 2), (1, 1, 2, 2)),
+                           (RuntimeError, (1, 2, 3), (1, 2))))
 def affine_grid(theta: Tensor, size, align_corners=False):
     """The places that affine maps give to the elements of images, for `grid_sample`.
 

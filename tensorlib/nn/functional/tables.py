@@ -1,53 +1,13 @@
-"""Indices as vectors: one-hot, and sums of rows of a table."""
+"""Sums, means and maxima of rows of a table."""
 
 from operator import index as as_int
 
 import numpy as np
 
 from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
-from tensorlib._core.arrays.operands import stands_in
-from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
 from tensorlib.ops.declare import composite
-
-
-@composite(public=False, method=False, differentiable=False, takes="integer", dtypes=["int64"],
-           reference=lambda i, n: (i[..., None] == np.arange(n)).astype(np.int64),
-           samples=lambda rng: (((np.array(i), n), {}) for i, n in (([0, 2, 1], 3), ([[1], [0]], 4),
-                                                                   (2, 3))),
-           errors=lambda: (((np.array(i), *n), {}, RuntimeError)
-                           for i, n in (([3], (3,)), ([-1], (3,)), ([0.5], (3,)), ([], (-1,)))))
-def one_hot(input: Tensor, num_classes: int = -1):
-    """Vectors of zeros with a 1 at each index, as int64.
-
-    num_classes: by default one more than the largest index.
-    Shapes: (*) -> (*, num_classes).
-    Raises: RuntimeError for an index below 0 or not below `num_classes`, and for another dtype
-    than int64.
-
-    >>> tensorlib.nn.functional.one_hot(tensorlib.tensor([1, 0]), 3)
-    tensor([[0, 1, 0],
-            [1, 0, 0]])
-    """
-    num_classes = as_int(num_classes)
-    if input.dtype.name != "int64":
-        raise RuntimeError(f"one_hot: is only applicable to index tensors of int64, got "
-                           f"{input.dtype}")
-    if num_classes < -1 or num_classes == 0 and input.numel():
-        raise RuntimeError(f"one_hot: num_classes should be positive, got {num_classes}")
-    if not input.numel():
-        if num_classes <= 0:
-            raise RuntimeError("one_hot: can not infer total number of classes from empty tensor")
-    elif num_classes == -1 or not stands_in(input):
-        least, most = int(input.amin()), int(input.amax())
-        if least < 0:
-            raise RuntimeError("one_hot: class values must be non-negative")
-        num_classes = most + 1 if num_classes == -1 else num_classes
-        if most >= num_classes:
-            raise RuntimeError("one_hot: class values must be smaller than num_classes")
-    check_room("one_hot", num_classes, 8)
-    return (input.unsqueeze(-1) == arange(num_classes)).long()
 
 
 def bags(i, w, offsets=None, mode="mean", **options):
