@@ -199,11 +199,11 @@ def gathered(package):
 
     Those that `tensorlib` itself does not have become the package's own: for pickles and stubs.
     """
-    names = []
+    names, published = [], {id(function) for function in FUNCTIONS.values()}
     for name, value in vars(sys.modules[package]).items():
         if getattr(value, "__module__", None) == "tensorlib" and name[0] != "_":
             names.append(name)
-            if FUNCTIONS.get(value.__name__) is not value:
+            if id(value) not in published:
                 value.__module__, value.__qualname__ = package, name
     return sorted(names)
 

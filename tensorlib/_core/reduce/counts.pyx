@@ -66,7 +66,10 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     cdef Py_ssize_t size
     cdef int era, dtype
     cdef const int64_t* places
+    cdef int64_t* counted
+    cdef Py_ssize_t n
     x = packed(cast(input, INT64))
+    n = x.numel_
     places = <const int64_t*>x.data_pointer
     bounds(places, x.numel_, &low, &high)
     if low < 0:
@@ -77,9 +80,10 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     if weights is None:
         out = new_tensor(INT64, 1, &size)
         zero(out)
+        counted = <int64_t*>out.data_pointer
         era = work_begins()
         with nogil:
-            count(places, <int64_t*>out.data_pointer, x.numel_, size)
+            count(places, counted, n, size)
         work_ends(era)
         return out
     dtype = FLOAT32 if (<Tensor?>weights).type == FLOAT32 else FLOAT64

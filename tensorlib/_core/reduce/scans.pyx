@@ -10,7 +10,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, compute_dtype,
 )
-from tensorlib._core.base.shape cimport wrap_dim
+from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -203,9 +203,15 @@ cdef void all_extremes(const ordered* x, int64_t* y, Sizes size, bint largest) n
 
 # ---- of tensors ----------------------------------------------------------------------------------
 
+cdef int place_of(str name, object dim, Tensor x) except -1:
+    """The place of a dim, which is converted before the tensor is looked at."""
+    dim = settled(dim)
+    return wrap_dim(name, dim, x.ndim_)
+
+
 def cumprod(Tensor input, dim):
     """The products of each element and those before it along `dim`; the dtype is int64 or float."""
-    cdef int along = wrap_dim("cumprod", dim, input.ndim_), era
+    cdef int along = place_of("cumprod", dim, input), era
     cdef int dtype = INT64 if input.type <= INT64 else compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
@@ -226,7 +232,7 @@ def cumprod(Tensor input, dim):
 
 def logcumsumexp(Tensor input, dim):
     """The logarithms of running sums of exponentials along `dim`, of a floating tensor."""
-    cdef int along = wrap_dim("logcumsumexp", dim, input.ndim_), era
+    cdef int along = place_of("logcumsumexp", dim, input), era
     cdef int dtype = compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
@@ -250,7 +256,7 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
 
     Raises: RuntimeError unless both are floating and of one shape.
     """
-    cdef int along = wrap_dim("recurrence", dim, input.ndim_), era
+    cdef int along = place_of("recurrence", dim, input), era
     cdef int dtype = compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, a, out
@@ -276,7 +282,7 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
 def extreme_so_far(Tensor input, dim, bint largest):
     """The last places of the extremes of each element and those before it along `dim`, as int64."""
     cdef str name = "cummax" if largest else "cummin"
-    cdef int along = wrap_dim(name, dim, input.ndim_), dtype = input.type, era
+    cdef int along = place_of(name, dim, input), dtype = input.type, era
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, out = new_tensor(INT64, input.ndim_, input.dims)
     cdef int64_t* to = <int64_t*>out.data_pointer
