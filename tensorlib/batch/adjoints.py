@@ -50,7 +50,9 @@ def spread_back(op, level, tensors, attributes):
 @rule("slices_taken")
 def slices_taken(op, level, tensors, attributes):
     """The slices of each example at positions that they share."""
-    return op.function(tensors[0].value, attributes["dim"] + 1, attributes["index"])
+    value = tensors[0].value
+    value = value if value.ndim > 1 else value.unsqueeze(1)        # of examples without dims
+    return op.function(value, attributes["dim"] + 1, attributes["index"])
 
 
 @rule("scattered")
