@@ -53,6 +53,25 @@ REASONS = [
      r"gather|stats|update).*|profiler_.*|sym_.*|unify_type_list|prepare_multiprocessing.*|fork|"
      r"from_file|compiled_with_.*|classproperty|.*_(parse|import)_.*|(import|parse|merge)_.*|"
      r"typename|get_file_path|layer|is_storage|thread_safe_generator|is_distributed|.*interop.*"),
+    ("Under another name", "What `torch` has twice, once with other arguments, is in "
+     "`nn.functional` alone, and `cond` in `linalg`; `range` is deprecated for `arange`, `lstsq` "
+     "and `solve` of old for those of `linalg`.",
+     r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|cond|range|lstsq|"
+     r"solve|upsample_(nearest|bilinear)|index|is_inference|is_maia|(celu|selu|rrelu|threshold|"
+     r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|pdist|multi_head_attention_forward"),
+    ("Files", "`numpy.savez` and `pickle` save tensors (docs/recipes.md).", r"load|save"),
+    ("Settings", "There is one device and one way to compute each result, which is the same for "
+     "any number of threads: nothing is to be set.",
+     r".*deterministic.*|(get|set)_default_device|set_default_tensor_type|set_flush_denormal|"
+     r".*float32_matmul_precision|.*warn_always.*"),
+    ("Changing the memory of a tensor", "A tensor's storage keeps its size: views and the graph "
+     "rely on it. `x.data = y` shows other elements, `new_empty` makes a new tensor.",
+     r"resize_(as_)?|resize_as|set_|share_memory_|(new_)?empty_strided|as_strided_|map2_"),
+    ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "
+     "`ops.primitive`.",
+     r"airy_ai|(modified_|scaled_modified_|spherical_)?bessel_[jyki][01]|\w+_polynomial_\w+|"
+     r"fractional_max_pool\dd|linear_cross_entropy|lobpcg|histogramdd|segment_reduce|svd_lowrank|"
+     r"pca_lowrank"),
     ("Internal functions", "PyTorch does not document them: they are the parts that its own "
      "functions are made of.",
      r".*_copy|alias_copy|unsafe_.*|native_.*|_.*|.*_backward.*|conv(olution|_tbc)|constant_pad_nd"
