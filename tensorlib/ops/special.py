@@ -465,6 +465,6 @@ def xlog1py_deriv_other(input, other):
 
 for _function in (polygamma_method, mvlgamma, igamma, igammac):
     publish_in_place(_function.__name__, _function, kept=True)
-    del _function.inplace           # which goes into floats alone, where samples begin with integers
+    del _function.inplace           # that takes floats alone, and samples begin with integers
 
 declared(__name__)
