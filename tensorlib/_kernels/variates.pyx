@@ -86,6 +86,8 @@ cdef inline double gamma_parts(double a, Stream* stream, double* boost) noexcept
             continue
         v = v * v * v
         u = uniform(stream)
+        if u < 1.0 - 0.0331 * (x * x) * (x * x):         # most end here, without a logarithm
+            return d * v
         if log(u) < 0.5 * x * x + d - d * v + d * log(v):
             return d * v
     return d

@@ -2,9 +2,9 @@
 
 Source: Abramowitz & Stegun, Handbook of Mathematical Functions (1964), 6.5 and 26.4, for the series
 and the continued fraction; Temme, "The asymptotic expansion of the incomplete gamma functions",
-SIAM Journal on Mathematical Analysis 10(4), 1979; Fisher and Cornish, "The Percentile Points of Distributions Having Known
-Cumulants", Technometrics 2(2), 1960, for the quantiles of large shapes; Figurnov, Mohamed and Mnih,
-"Implicit Reparameterization Gradients", NeurIPS 2018.
+SIAM Journal on Mathematical Analysis 10(4), 1979; Fisher and Cornish, "The Percentile Points of
+Distributions Having Known Cumulants", Technometrics 2(2), 1960, for the quantiles of large shapes;
+Figurnov, Mohamed and Mnih, "Implicit Reparameterization Gradients", NeurIPS 2018.
 """
 
 from tensorlib._kernels.vecmath cimport infinity, magnitude, nan, poly4, poly5, sqrt
