@@ -3,8 +3,8 @@
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, overload
-from numpy import dtype as _numpy_dtype, ndarray
-from tensorlib._core.create.creation import Format
+from numpy import dtype as _numpy_dtype, generic as _scalar, ndarray
+from tensorlib._core.base.formats import Format
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator as Generator
 from tensorlib._core.base.shape import Size as Size
@@ -13,6 +13,7 @@ from tensorlib._core.base.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
+_Operand: TypeAlias = Tensor | _float | _bool | ndarray[Any, Any] | _scalar
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
@@ -32,13 +33,13 @@ from tensorlib._core.base.dtypes import can_cast as can_cast
 from tensorlib._core.base.dtypes import dtype as dtype
 from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.base.dtypes import promote_types as promote_types
+from tensorlib._core.base.formats import contiguous_format as contiguous_format
+from tensorlib._core.base.formats import preserve_format as preserve_format
+from tensorlib._core.base.formats import strided as strided
 from tensorlib._core.base.limits import finfo as finfo
 from tensorlib._core.base.limits import iinfo as iinfo
 from tensorlib._core.base.pool import get_num_threads as get_num_threads
 from tensorlib._core.base.pool import set_num_threads as set_num_threads
-from tensorlib._core.create.creation import contiguous_format as contiguous_format
-from tensorlib._core.create.creation import preserve_format as preserve_format
-from tensorlib._core.create.creation import strided as strided
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
@@ -91,6 +92,12 @@ def add(
 ) -> Tensor:
     """Sum of the elements of both, with broadcasting."""
 
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
+    Tensor | None = None
+) -> Tensor:
+    """beta * input + alpha * (the sum of the products in the batch), with `input` expanded."""
+
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor |
     None = None
@@ -119,6 +126,12 @@ def addmv_(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1
 ) -> Tensor:
     """In-place form of `addmv`."""
+
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+    | None = None
+) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2), with `input` expanded; ignored if beta is 0."""
 
 def adjoint(input: Tensor) -> Tensor:
     """The matrices of the last two dims transposed, and conjugate where they are complex."""
@@ -249,7 +262,7 @@ def baddbmm(
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
 
 def bartlett_window(
-    window_length: Any, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
+    window_length: _int, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
     None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
     False
 ) -> Tensor:
@@ -291,7 +304,7 @@ def bitwise_xor(
     """Bitwise "exclusive or" of integers or bools."""
 
 def blackman_window(
-    window_length: Any, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
+    window_length: _int, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
     None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
     False
 ) -> Tensor:
@@ -405,7 +418,7 @@ def deg2rad_(input: Tensor) -> Tensor:
 def detach(input: Tensor) -> Tensor:
     """A view of the same elements, outside the graph."""
 
-def detach_(self) -> Tensor:
+def detach_(input: Tensor) -> Tensor:
     """This tensor, cut from its graph."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -502,7 +515,10 @@ def eye(
 ) -> Tensor:
     """The identity matrix of n rows and m columns (n unless given)."""
 
-def fill_(self, value: _Number | Tensor) -> Tensor:
+def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
+    """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
+
+def fill_(input: Tensor, value: _Number | Tensor) -> Tensor:
     """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -597,14 +613,14 @@ def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
 def hamming_window(
-    window_length: Any, periodic: _bool = True, alpha: _Number = 0.54, beta: _Number = 0.46, *,
+    window_length: _int, periodic: _bool = True, alpha: _Number = 0.54, beta: _Number = 0.46, *,
     dtype: _DType | None = None, layout: Format | None = None, device: _Device | None = None,
     pin_memory: _bool = False, requires_grad: _bool = False
 ) -> Tensor:
     """Hamming's window, which does not reach 0 at its ends: alpha + beta cos(pi x)."""
 
 def hann_window(
-    window_length: Any, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
+    window_length: _int, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
     None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
     False
 ) -> Tensor:
@@ -683,7 +699,7 @@ def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is NaN, as bool."""
 
 def kaiser_window(
-    window_length: Any, periodic: _bool = True, beta: _Number = 12.0, *, dtype: _DType | None =
+    window_length: _int, periodic: _bool = True, beta: _Number = 12.0, *, dtype: _DType | None =
     None, layout: Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
     requires_grad: _bool = False
 ) -> Tensor:
@@ -1054,7 +1070,7 @@ def resolve_conj(input: Tensor) -> Tensor:
 def resolve_neg(input: Tensor) -> Tensor:
     """`input` itself, of which no negation waits."""
 
-def result_type(tensor1: Any, tensor2: Any) -> Tensor:
+def result_type(tensor1: _Operand, tensor2: _Operand) -> _dtype:
     """The dtype of a sum of both, which are tensors or numbers."""
 
 def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
@@ -1317,7 +1333,7 @@ def where(
     None
 ) -> Tensor: ...
 
-def zero_(self) -> Tensor:
+def zero_(input: Tensor) -> Tensor:
     """This tensor, after all its elements became zero."""
 
 def zeros(

@@ -1,6 +1,6 @@
 """In-place methods that PyTorch has as functions, too: `tensorlib.relu_(x)` is `x.relu_()`."""
 
-from inspect import signature
+from inspect import Signature, signature
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, alias, publish
@@ -11,7 +11,8 @@ def function_of(name):
     """The function that calls the method of this name: an example of a batch has one of its own."""
     def function(input: Tensor, *args, **kwargs):
         return getattr(input, name)(*args, **kwargs)
-    function.__signature__ = signature(getattr(Tensor, name))
+    first, *others = signature(getattr(Tensor, name)).parameters.values()
+    function.__signature__ = Signature([first.replace(name="input", annotation=Tensor), *others])
     return function
 
 

@@ -57,6 +57,10 @@ FAMILIES = {
     "tensorlib.ops.variates": Names(
         both="poisson", functions="binomial",
         methods="exponential_ cauchy_ log_normal_ geometric_"),
+    "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
+    "tensorlib.ops.older": Names(
+        functions="fill",
+        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory"),
     "tensorlib.ops.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
                   "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
