@@ -21,7 +21,7 @@ Computation and Simulation 46, 1993).
 from libc.math cimport floor
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from tensorlib._kernels.vecmath cimport magnitude, sqrt
+from tensorlib._kernels.vecmath cimport infinity, magnitude, nan, sqrt
 from tensorlib._kernels.vecmath_exp cimport exp
 from tensorlib._kernels.vecmath_gamma cimport lgamma_positive
 from tensorlib._kernels.vecmath_log cimport log, log1p
@@ -72,6 +72,8 @@ cdef inline double gamma_parts(double a, Stream* stream, double* boost) noexcept
     cdef double d, c, x, v, u
     cdef int i
     boost[0] = 0.0
+    if not 0 < a < infinity(a):
+        return a if a >= 0 else nan(a)
     if a < 1.0:                              # gamma(a) = gamma(a + 1) * u**(1 / a)
         boost[0] = log(uniform(stream)) / a
         a = a + 1.0
@@ -84,6 +86,8 @@ cdef inline double gamma_parts(double a, Stream* stream, double* boost) noexcept
             continue
         v = v * v * v
         u = uniform(stream)
+        if u < 1.0 - 0.0331 * (x * x) * (x * x):         # most end here, without a logarithm
+            return d * v
         if log(u) < 0.5 * x * x + d - d * v + d * log(v):
             return d * v
     return d
@@ -102,8 +106,8 @@ cdef inline double log_gamma_number(double a, Stream* stream) noexcept nogil:
 cdef inline double poisson_number(double rate, Stream* stream) noexcept nogil:
     cdef double u, v, b, a, invalpha, vr, us, k, chance, logarithm
     cdef int i
-    if not rate > 0:
-        return 0.0 if rate == 0 else rate
+    if not 0 < rate < infinity(rate):
+        return rate
     if rate < 12.0:                          # the first number at which the sum of chances is u
         u, k, chance = uniform(stream), 0.0, exp(-rate)
         while u > chance and k < 1000.0:
@@ -164,8 +168,8 @@ cdef inline double many_successes(double n, double p, Stream* stream) noexcept n
 
 cdef inline double binomial_number(double n, double p, Stream* stream) noexcept nogil:
     cdef double less = 1.0 - p if p > 0.5 else p, k
-    if not (n >= 0 and p >= 0 and p <= 1.0):
-        return n * p                         # NaN
+    if not (0 <= n < infinity(n) and 0 <= p <= 1.0):
+        return nan(n)
     k = few_successes(n, less, stream) if n * less < 10.0 else many_successes(n, less, stream)
     return n - k if p > 0.5 else k
 

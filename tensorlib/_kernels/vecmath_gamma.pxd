@@ -147,7 +147,7 @@ cdef inline double zeta(double s, double q) noexcept nogil:
     if s == 1.0 or (q <= 0 and q == floor(q)):
         return infinity(s)
     while a < 10.0:
-        if a < -1e6:                         # a sum of too many terms
+        if a < -1e5:                         # a sum of too many terms
             return nan(s)
         total += libm_pow(a, -s)
         a += 1.0

@@ -1,12 +1,14 @@
 """Incomplete gamma functions, and how a gamma number moves with its shape, in double.
 
 Source: Abramowitz & Stegun, Handbook of Mathematical Functions (1964), 6.5 and 26.4, for the series
-and the continued fraction; Fisher and Cornish, "The Percentile Points of Distributions Having Known
-Cumulants", Technometrics 2(2), 1960, for the quantiles of large shapes; Figurnov, Mohamed and Mnih,
-"Implicit Reparameterization Gradients", NeurIPS 2018.
+and the continued fraction; Temme, "The asymptotic expansion of the incomplete gamma functions",
+SIAM Journal on Mathematical Analysis 10(4), 1979; Fisher and Cornish, "The Percentile Points of
+Distributions Having Known Cumulants", Technometrics 2(2), 1960, for the quantiles of large shapes;
+Figurnov, Mohamed and Mnih, "Implicit Reparameterization Gradients", NeurIPS 2018.
 """
 
-from tensorlib._kernels.vecmath cimport infinity, magnitude, nan, sqrt
+from tensorlib._kernels.vecmath cimport infinity, magnitude, nan, poly4, poly5, sqrt
+from tensorlib._kernels.vecmath_erf cimport erfc
 from tensorlib._kernels.vecmath_exp cimport exp
 from tensorlib._kernels.vecmath_gamma cimport digamma_positive, lgamma_positive, stirling
 from tensorlib._kernels.vecmath_log cimport log, log1p
@@ -73,6 +75,18 @@ cdef inline double upper_fraction(double a, double x, double* slope) noexcept no
     return h
 
 
+cdef inline double near_shape(double a, double x) noexcept nogil:
+    """the smaller part for a > 1e5 and x near a, by Temme's uniform expansion; error 1e-14"""
+    cdef double y = -log1p_less((x - a) / a), eta = sqrt(2.0 * y), s
+    eta = -eta if x < a else eta
+    s = poly5(eta, 0.00035273368606701936, 0.0011574074074074073, -0.014814814814814815,
+              0.08333333333333333, -0.3333333333333333)
+    s += poly4(eta, -0.0009902263374485596, 0.0026455026455026454, -0.003472222222222222,
+               -0.001851851851851852) / a
+    s = s * exp(-a * y) * 0.3989422804014327 / sqrt(a)
+    return 0.5 * erfc(sqrt(a * y)) + (-s if x < a else s)
+
+
 cdef inline double gamma_part(double a, double x, bint upper) noexcept nogil:
     """the regularized incomplete gamma function, the lower one or the upper one"""
     cdef double part, slope
@@ -84,7 +98,10 @@ cdef inline double gamma_part(double a, double x, bint upper) noexcept nogil:
     if x == 0 or a == 0 or x == infinity(x):
         return 1.0 if upper == (x == 0) else 0.0
     is_upper = x >= a + 1.0
-    if is_upper:
+    if a > 1e5 and magnitude(x - a) < 0.05 * a:
+        is_upper = x >= a
+        part = near_shape(a, x)
+    elif is_upper:
         part = gamma_density(a, x) * a * upper_fraction(a, x, &slope)
     else:
         part = gamma_density(a, x) * lower_series(a, x)

@@ -169,14 +169,12 @@ cdef inline floating atanh(floating x) noexcept nogil:
 
 # ---- logarithms of chances -----------------------------------------------------------------------
 
-cdef inline double logit_double(double x) noexcept nogil:
-    """log(x / (1 - x)), which is log1p((2 * x - 1) / (1 - x)): exact where it is small"""
-    cdef double rest = 1.0 - x
-    return log(x / rest) if x < 0.25 else log1p((x + x - 1.0) / rest)
-
-
 cdef inline floating logit(floating x) noexcept nogil:
-    return <floating>logit_double(x)
+    """log(x / (1 - x)), as the log1p of what the quotient, or its inverse, is beyond 1"""
+    cdef floating zero = 0, one = 1, half = 0.5
+    cdef floating less = x + zero if x < half else one - x       # 0 for -0
+    cdef floating y = log1p(magnitude(one - (x + x)) / less)
+    return -y if x < half else y
 
 
 cdef inline floating entr(floating x) noexcept nogil:

@@ -107,7 +107,8 @@ cdef inline double ndtri_near(double p) noexcept nogil:
     """ndtri(p) for p >= 1e-16; NaN outside [0, 1]"""
     cdef double y = 1.4142135623730951 * erfinv_of(p + p - 1.0, -log(4.0 * p * (1.0 - p)))
     y = infinity(p) if p == 1.0 else y
-    return nan(p) if p < 0 or p > 1.0 else y
+    y = nan(p) if p < 0 else y               # apart: an `or` would be a branch
+    return nan(p) if p > 1.0 else y
 
 
 cdef inline double ndtri(double p) noexcept nogil:

@@ -12,6 +12,7 @@ from tensorlib.distributions.arguments import (
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
 
 nan = math.nan
+SEARCHED = 1 << 22      # from so many comparisons on, classes are searched for
 
 
 class WithChance:
@@ -312,11 +313,20 @@ class Categorical(Distribution):
         return self.probs.new_full(self._batch_shape, nan)
 
     def sample(self, sample_shape=()):
-        sample_shape = tl.Size(sample_shape)
+        shape = self._extended_shape(sample_shape)
         with tl.no_grad():
-            chances = self.probs.detach().reshape(-1, self._num_events)
-            drawn = tl.multinomial(chances, max(sample_shape.numel(), 1), True)
-        return drawn.mT[:sample_shape.numel()].reshape(self._extended_shape(sample_shape))
+            edges = self.probs.detach().double().cumsum(-1)
+            if shape.numel() * self._num_events > SEARCHED:
+                return self._searched(tl.Size(sample_shape))
+            total = edges[..., -1:]
+            marks = tl.rand((*shape, 1), dtype=tl.float64).clamp(max=1 - 2.0**-52) * total
+            return (edges <= marks).sum(-1)
+
+    def _searched(self, sample_shape):
+        """As `sample`, of many classes."""
+        chances = self.probs.detach().reshape(-1, self._num_events)
+        drawn = tl.multinomial(chances, sample_shape.numel(), True)
+        return drawn.mT.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
         self._validate_sample(value)

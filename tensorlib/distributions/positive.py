@@ -217,6 +217,9 @@ class Dirichlet(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, concentration, validate_args=None):
+        if not isinstance(concentration, tl.Tensor):
+            raise TypeError("Dirichlet: concentration must be a Tensor, not "
+                            f"{type(concentration).__name__}")
         if concentration.ndim < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration

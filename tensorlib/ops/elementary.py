@@ -293,7 +293,7 @@ logit_within.inplace = lambda input, eps: input.copy_(logit_within(input, eps))
 
 
 @elementwise(reference=lambda x: np.log(x / (1 - x)), samples=reals(0.1, 0.9),
-             edges=(0.0, 0.5, 0.25, 1.0, -0.5, 2.0, nan, inf), to_float=True, convert=clamped)
+             edges=(0.0, -0.0, 0.5, 0.25, 1.0, -0.5, 2.0, nan), to_float=True, convert=clamped)
 def logit(input):
     """log(input / (1 - input)) for each element; NaN outside [0, 1].
 

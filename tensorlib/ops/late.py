@@ -101,8 +101,7 @@ FAMILIES = {
         functions="binomial",
         methods="exponential_ cauchy_ log_normal_ geometric_"),
     "tensorlib.ops.counting": Names(both="bincount histc histogram"),
-    "tensorlib.ops.integrals": Names(
-        functions="trapezoid trapz cumulative_trapezoid gradient"),
+    "tensorlib.ops.integrals": Names(functions="trapezoid trapz cumulative_trapezoid gradient"),
     "tensorlib.ops.padding": Names(),
     "tensorlib.ops.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "

@@ -200,6 +200,9 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     return result if out is None else store_out("multinomial", (), result, out)
 
 
+COMPARED = 1 << 20      # as many edges and marks are compared one with another, else searched
+
+
 def _places(chances, num_samples, replacement, generator):
     """An array of the indices that `multinomial` draws for each row."""
     rows, n = chances.shape
@@ -211,10 +214,14 @@ def _places(chances, num_samples, replacement, generator):
     if num_samples <= 0 or num_samples > n and not replacement:
         raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
                            f"{'with' if replacement else 'without'} replacement")
-    if replacement:
-        edges, uniform = np.cumsum(weights, 1), _uniform((rows, num_samples), generator)
-        return np.stack([np.searchsorted(edge, edge[-1] * row, side="right")
-                         for edge, row in zip(edges, uniform)])
+    if replacement or num_samples == 1:
+        edges = np.cumsum(weights, 1)
+        marks = np.minimum(_uniform((rows, num_samples), generator) * edges[:, -1:],
+                           np.nextafter(edges[:, -1:], 0))
+        if rows * num_samples * n <= COMPARED:
+            return (edges[:, None] <= marks[:, :, None]).sum(2)
+        return np.stack([np.searchsorted(edge, row, side="right")
+                         for edge, row in zip(edges, marks)])
     # the first to arrive of n clocks that ring at these rates
     with np.errstate(divide="ignore"):
         arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights

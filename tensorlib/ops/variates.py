@@ -85,7 +85,7 @@ def trials(rng):
            reference=lambda n, p: (np.zeros_like(n * p), n + 0 * p),
            errors=refused_calls((RuntimeError, np.array([-1.0]), np.array([0.5])),
                                 (RuntimeError, np.array([1.0]), np.array([1.5]))))
-def binomial(count, prob: Tensor, generator=None):
+def binomial(count: Tensor, prob: Tensor, generator=None):
     """How many of `count` trials succeed, each with the chance `prob`, with broadcasting.
 
     Raises: RuntimeError for counts below 0, chances outside [0, 1], integers and two dtypes.

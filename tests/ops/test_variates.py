@@ -9,6 +9,7 @@ import tensorlib as tl
 from tensorlib._core.create.variates import drawn
 
 N = 20_000
+inf, nan = math.inf, math.nan
 
 
 @pytest.fixture(autouse=True)
@@ -113,8 +114,11 @@ def test_huge_and_odd_parameters_end():
     counts = tl.tensor([0.0, 1e18, 1e300], dtype=tl.float64)
     found = tl.binomial(counts, tl.tensor(0.25, dtype=tl.float64))
     assert found[0] == 0 and abs(found[1] / 2.5e17 - 1) < 1e-6
-    drawn("gamma", tl.tensor([0.0, 1e-300, 1e300, float("inf"), float("nan"), -1.0],
-                             dtype=tl.float64))
+    odd = tl.tensor([0.0, 1e-300, 1e300, inf, nan, -1.0, -0.0], dtype=tl.float64).repeat(1000)
+    for kind in ("gamma", "log_gamma", "poisson"):
+        drawn(kind, odd)
+    drawn("binomial", odd, tl.full((7000,), 0.5, dtype=tl.float64))
+    drawn("binomial", tl.full((7000,), 100.0, dtype=tl.float64), odd)
 
 
 def test_old_elements_have_no_gradient():
