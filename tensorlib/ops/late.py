@@ -55,6 +55,7 @@ FAMILIES = {
     "tensorlib.ops.integrals": Names(
         both="cov corrcoef", functions="trapezoid trapz cumulative_trapezoid gradient"),
     "tensorlib.ops.padding": Names(),
+    "tensorlib.ops.strides": Names(both="as_strided as_strided_scatter"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
 }
