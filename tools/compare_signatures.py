@@ -27,7 +27,10 @@ REASONS = {
     "out_dtype": "PyTorch has it for CUDA alone",
     "from": "a keyword of Python's; it is called from_ here",
     "tensor_indices_or_sections": "indices_or_sections takes tensors",
-    ("copy_", "other"): "TorchScript's own", ("expand", "implicit"): UNDOCUMENTED,
+    ("copy_", "other"): "TorchScript's own", ("sort", "reverse"): "TorchScript's own",
+    ("isin", "element"): "elements takes numbers",
+    ("isin", "test_element"): "test_elements takes numbers",
+    ("expand", "implicit"): UNDOCUMENTED,
     ("to", "layout"): UNDOCUMENTED, ("to", "pin_memory"): UNDOCUMENTED,
     ("view", "dtype"): "elements are not looked at as those of another dtype",
 }

@@ -51,7 +51,8 @@ def spread_back(op, level, tensors, attributes):
 @rule("slices_taken")
 def slices_taken(op, level, tensors, attributes):
     """The slices of each example at positions that they share."""
-    return op.function(tensors[0].value, attributes["dim"] + 1, attributes["index"])
+    x, = tensors
+    return op.function(aligned(x, max(x.ndim, 1)), attributes["dim"] + 1, attributes["index"])
 
 
 @rule("scattered")
