@@ -13,7 +13,7 @@ from tensorlib._core.base.shape import broadcast_shapes as broadcast_two
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.layout import windows
-from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite, op, publish
 from tensorlib.ops.joining import cat, stack
 from tensorlib.ops.late import declared
@@ -152,31 +152,6 @@ def slice_scatter(input: Tensor, src: Tensor, dim=0, start=None, end=None, step=
         raise RuntimeError(f"slice_scatter: slice step must be positive, got {step}")
     key = (WHOLE,) * dim + (slice(start, end, step),)
     return replaced("slice_scatter", input, lambda x: x[key], src)
-
-
-def fill_diagonal_(self, fill_value, wrap=False):
-    """This tensor, after its main diagonal was filled with a number.
-
-    wrap: in a matrix of more rows than columns the diagonal begins again, after an empty row.
-    Raises: RuntimeError for less than 2 dims, or more of different sizes.
-    """
-    if self.ndim < 2 or self.ndim > 2 and len(set(self.shape)) > 1:
-        raise RuntimeError("fill_diagonal_: expects a matrix, or more dims of one size, got "
-                           f"{list(self.shape)}")
-    rows, columns = self.shape[0], self.shape[-1]
-    places = arange(min(rows, columns))
-    if wrap and self.ndim == 2:
-        places = [i for i in range(rows) if i % (columns + 1) < columns]
-        mask = arange(columns) == (FUNCTIONS["tensor"](places) % (columns + 1)).unsqueeze(1)
-        whole = self.new_zeros(self.shape, dtype=mask.dtype)
-        whole[places] = mask
-        return self.masked_fill_(whole, fill_value)
-    mask = self.new_zeros(self.shape, dtype=FUNCTIONS["ones"](()).bool().dtype)
-    mask[(places,) * self.ndim] = True
-    return self.masked_fill_(mask, fill_value)
-
-
-publish("fill_diagonal_", fill_diagonal_, fill_diagonal_.__doc__, public=False)
 
 
 # ---- views and copies of parts -------------------------------------------------------------------
@@ -424,26 +399,6 @@ def vander(x: Tensor, N=None, increasing=False):
 def split_with_sizes(input: Tensor, split_sizes, dim=0):
     """`split` into parts of these sizes. Raises: as `split`."""
     return input.split(list(split_sizes), dim)
-
-
-def _adjoint(self):
-    """The matrix transposed, as a view. Raises: RuntimeError above 2 dims."""
-    if self.ndim not in (0, 2):
-        raise RuntimeError(f"H: expects a matrix, got {self.ndim} dims")
-    return self.t()
-
-
-attach("H", property(_adjoint, doc=_adjoint.__doc__))
-
-
-@composite(reference=lambda x: np.swapaxes(x, -1, -2), samples=given(((2, 3),), ((2, 1, 3),)),
-           errors=refusals((RuntimeError, (2,))))
-def adjoint(input: Tensor):
-    """The matrices in the last two dims transposed, as a view.
-
-    Shapes: (*, N, M) -> (*, M, N). Raises: RuntimeError below 2 dims.
-    """
-    return input.mT
 
 
 @composite(tensors=("indices",), method=False, differentiable=False,

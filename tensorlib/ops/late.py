@@ -48,9 +48,9 @@ FAMILIES = {
         methods="index_put_ put_ masked_scatter_ scatter_reduce_ index_reduce_"),
     "tensorlib.ops.arranging": Names(
         both="diag_embed diagflat diagonal_scatter select_scatter slice_scatter narrow_copy rot90 "
-             "split_with_sizes adjoint",
+             "split_with_sizes",
         functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
-        methods="fill_diagonal_ unfold H"),
+        methods="unfold"),
     "tensorlib.ops.counting": Names(both="bincount histc histogram"),
     "tensorlib.ops.integrals": Names(
         both="cov corrcoef", functions="trapezoid trapz cumulative_trapezoid gradient"),
@@ -58,6 +58,22 @@ FAMILIES = {
     "tensorlib.ops.strides": Names(both="as_strided as_strided_scatter"),
     "tensorlib.ops.searching": Names(both="unique unique_consecutive",
                                      functions="searchsorted bucketize isin"),
+    "tensorlib.ops.facts": Names(
+        both="is_nonzero is_same_size is_signed is_conj is_neg get_device conj conj_physical "
+             "resolve_conj resolve_neg angle adjoint",
+        functions="result_type real", methods="conj_physical_"),
+    "tensorlib.ops.windows": Names(
+        functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
+    "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
+    "tensorlib.ops.older": Names(
+        functions="fill",
+        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory"),
+    "tensorlib.ops.inplace": Names(
+        functions="abs_ acos_ addmv_ arccos_ arcsin_ arctan_ asin_ atan_ ceil_ clamp_ clamp_max_ "
+                  "clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ "
+                  "exp_ expm1_ fill_ fix_ floor_ log10_ log1p_ log2_ log_ nan_to_num_ neg_ "
+                  "negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+                  "square_ tan_ tanh_ trunc_ zero_"),
 }
 
 
