@@ -342,3 +342,30 @@ def test_margins_and_classes():
     classes = {str(count): lambda x, lib, count=count: functions[lib].one_hot(x, count)
                for count in (-1, 5, 1, 0)}
     agree(classes, [[1, 0, 2], [[1], [0]], 1, [-1], [1.0], ([1], "int32"), np.zeros(0, np.int64)])
+
+
+def test_strided_views():
+    cases = {
+        "windows": lambda x, lib: x.as_strided((2, 3), (1, 2)),
+        "from an offset": lambda x, lib: lib.as_strided(x, (2, 2), (3, 1), 1),
+        "of a row": lambda x, lib: x[1].as_strided((2,), (1,)),
+        "out of the storage": lambda x, lib: x.as_strided((9, 9), (9, 9)),
+        "of no elements": lambda x, lib: x.as_strided((0, 2), (100, 1), 3),
+        "without strides": lambda x, lib: x.as_strided((2,), ()),
+        "before": lambda x, lib: x.as_strided((2,), (1,), -1),
+        "backwards": lambda x, lib: x.as_strided((2,), (-1,)),
+        "scatter": lambda x, lib: lib.as_strided_scatter(x, x[:2, :2] * 3, (2, 2), (3, 1), 1),
+    }
+    agree(cases, [ROWS, (ROWS, "float16")])
+    grads = []
+    for lib in (torch, tl):
+        x = lib.arange(12, dtype=lib.float64).reshape(3, 4).requires_grad_()
+        y = x.t() * 1
+        z = y.as_strided((3, 3), (2, 1)) * lib.arange(9.0).reshape(3, 3)
+        w = x[1:].as_strided((2, 2), (4, 1), 4) * lib.arange(4.0).reshape(2, 2)
+        grads.append(lib.autograd.grad(z.sum() + w.sum(), [x])[0].tolist())
+    assert grads[0] == grads[1]
+    x, y = torch.zeros(6), tl.zeros(6)
+    for z in (x, y):
+        z.as_strided((2, 2), (3, 1), 1).add_(1)
+    assert x.tolist() == y.tolist()

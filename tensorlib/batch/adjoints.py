@@ -3,6 +3,7 @@
 from tensorlib._core.index.batch_keys import lifted, ndim_picked
 from tensorlib.batch.rules import check_dims
 from tensorlib.batch.values import aligned, is_at, rule, batch_of
+from tensorlib.ops.declare import FUNCTIONS
 
 
 @rule("softmax_backward", "log_softmax_backward")
@@ -50,9 +51,8 @@ def spread_back(op, level, tensors, attributes):
 @rule("slices_taken")
 def slices_taken(op, level, tensors, attributes):
     """The slices of each example at positions that they share."""
-    value = tensors[0].value
-    value = value if value.ndim > 1 else value.unsqueeze(1)        # of examples without dims
-    return op.function(value, attributes["dim"] + 1, attributes["index"])
+    x, = tensors
+    return op.function(aligned(x, max(x.ndim, 1)), attributes["dim"] + 1, attributes["index"])
 
 
 @rule("scattered")
@@ -98,6 +98,13 @@ def viewed(op, level, tensors, attributes):
     """A view of each example; the bases lie one after the other."""
     x, = tensors
     return op.function(x.value, lifted_place(level, x.shape, attributes["place"]))
+
+
+@rule("strided_view")
+def shown(op, level, tensors, attributes):
+    """What each example shows, as if it lay alone and row by row."""
+    sizes, strides, offset, _ = attributes["place"]
+    return FUNCTIONS["as_strided"](tensors[0], sizes, strides, offset).value
 
 
 @rule("spread_view")

@@ -103,6 +103,7 @@ FAMILIES = {
     "tensorlib.ops.counting": Names(both="bincount histc histogram"),
     "tensorlib.ops.integrals": Names(functions="trapezoid trapz cumulative_trapezoid gradient"),
     "tensorlib.ops.padding": Names(),
+    "tensorlib.ops.strides": Names(both="as_strided as_strided_scatter"),
     "tensorlib.ops.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
                   "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "

@@ -15,6 +15,7 @@ from tensorlib._core.reduce.order import order_keys
 from tensorlib.ops.outside import within_memory
 
 LONG_ROW = 4096        # elements from which on most are left out before the largest are sorted
+SHORT_ROW = 64         # elements up to which sorting all costs no more than choosing some
 GROUP = 32             # elements of which only the largest is looked at first
 
 
@@ -94,6 +95,8 @@ def top_places(x, k, largest):
     if n >= LONG_ROW and n >= 4 * GROUP * k and 0 < k and rows * LONG_ROW <= 4 * x.numel():
         found = [few_candidates(row, k, largest) for row in numbers(x).reshape(-1, n)]
         return np.stack(found).reshape(*x.shape[:-1], k)
+    if n <= SHORT_ROW:
+        return np.ascontiguousarray(sorted_places(x, largest)[..., :k])
     keys, bits = order_keys(x, largest)
     array = keys.numpy()
     if not bits:

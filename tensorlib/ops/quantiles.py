@@ -17,7 +17,7 @@ from tensorlib.ops.extremes import along_jvp, along_vjp
 from tensorlib.ops.indexing import gather
 from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import (
-    along_last, kth_places, numbers, refuse_bools, refuse_no_place, sorted_places,
+    SHORT_ROW, along_last, kth_places, numbers, refuse_bools, refuse_no_place, sorted_places,
 )
 from tensorlib.ops.outside import within_memory
 from tensorlib.ops.samples import given, refusals
@@ -54,12 +54,17 @@ def middle(input: Tensor, skip_nan):
     refuse_bools(name, input)
     if array.size == 0 and not floating:
         raise RuntimeError(f"{name}: no elements")
-    unknown = np.count_nonzero(np.isnan(array)) if floating and array.size else 0
+    if 0 < array.size <= SHORT_ROW:
+        array = np.sort(array)
+        unknown = 0 if array[-1] == array[-1] else np.count_nonzero(array != array)
+    else:
+        unknown = np.count_nonzero(np.isnan(array)) if floating else 0
     if array.size == unknown or unknown and not skip_nan:
         return asarray(np.float64("nan"), dtype=input.dtype)
     place = (array.size - unknown - 1) // 2
-    return asarray(within_memory(name, lambda: np.partition(array, place))[place],
-                   dtype=input.dtype)
+    if array.size > SHORT_ROW:
+        array = within_memory(name, lambda: np.partition(array, place))
+    return asarray(array[place], dtype=input.dtype)
 
 
 def ties_with(input, out):
