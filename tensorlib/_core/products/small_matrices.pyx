@@ -27,11 +27,12 @@ ctypedef void (*run_fn)(const void* a, const void* b, void* x, void* y, void* z,
                         Py_ssize_t n, Py_ssize_t k) noexcept nogil
 
 cdef enum Function:
-    CHOLESKY, SOLVE, INVERSE, DETERMINANT, EIGEN, SINGULAR, FUNCTIONS
+    CHOLESKY, SOLVE, INVERSE, DETERMINANT, EIGEN, SINGULAR, LU, QR, FUNCTIONS
 
 cdef run_fn functions[FUNCTIONS][N_DTYPES]
 cdef dict NUMBERS = {"cholesky": CHOLESKY, "solve": SOLVE, "inverse": INVERSE,
-                     "determinant": DETERMINANT, "eigen": EIGEN, "singular": SINGULAR}
+                     "determinant": DETERMINANT, "eigen": EIGEN, "singular": SINGULAR, "lu": LU,
+                     "qr": QR}
 
 ctypedef struct Work:
     run_fn run
@@ -150,6 +151,27 @@ def determinant(Tensor a not None):
     cdef Tensor x = like(a, 2)
     run(DETERMINANT, packed(a), None, x, None, None)
     return x
+
+
+def lu(Tensor a not None):
+    """L and U in one matrix, and the rows exchanged, from 0, in the dtype of `a`.
+
+    None for larger matrices.
+    """
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0), y = like(a, 1)
+    run(LU, packed(a), None, x, y, None)
+    return x, y
+
+
+def qr(Tensor a not None):
+    """Q and R. None for larger matrices."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0), y = like(a, 0)
+    run(QR, packed(a), None, x, y, None)
+    return x, y
 
 
 def eigen(Tensor a not None, bint vectors):
