@@ -191,7 +191,7 @@ static void NAME(lu)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
     }
 }
 
-/* ---- QR: x := Q and y := R, by reflections with LAPACK's signs -------------------------------- */
+/* ---- QR: x := Q and y := R, by reflections with LAPACK's signs ------------------------------ */
 
 static void NAME(qr)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
                      Py_ssize_t count, Py_ssize_t n, Py_ssize_t k) {
@@ -245,7 +245,7 @@ static void NAME(qr)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
     }
 }
 
-/* ---- determinants ----------------------------------------------------------------------------- */
+/* ---- determinants ---------------------------------------------------------------------------- */
 
 /* x := the determinant of a */
 static void NAME(determinant)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,

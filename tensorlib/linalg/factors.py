@@ -53,14 +53,11 @@ def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented")
     found = small_matrices.lu(A)
     if found is None:
-        lu, pivots, info = lapack.lu_factor(A.numpy(force=True))
-    else:
-        lu, rows = (x.numpy() for x in found)
-        pivots, info = (rows + 1).astype(np.int32), lapack.zeros_on_diagonal(lu)
+        found = tensors(*lapack.lu_factor(A.numpy(force=True)))
     if check_errors:
-        require_no_failure("linalg.lu_factor", info, "U[{0},{0}] is zero, and using it for solving "
-                           "would divide by zero")
-    return LUFactorEx(*tensors(lu, pivots, info))
+        require_no_failure("linalg.lu_factor", found[2].numpy(), "U[{0},{0}] is zero, and using it "
+                           "for solving would divide by zero")
+    return LUFactorEx(*found)
 
 
 def parts(LU):

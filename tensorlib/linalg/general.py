@@ -14,7 +14,8 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import is_vector, solve_matrices, systems, tensors
 from tensorlib.linalg.norms import linalg_matrix_rank
 from tensorlib.linalg.spectra import (
-    divided, gaps, linalg_pinv, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+    divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+    qr_tall,
 )
 from tensorlib.ops.declare import composite, op
 
@@ -115,7 +116,19 @@ LONG = systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((2, 3, 2), (2, 3, 1)))
 def least_squares(A: Tensor, B: Tensor, rcond=None):
     """The X of least size that makes A @ X - B smallest, for matrices of one batch shape, and the
     rank of A."""
-    return tensors(*lapack.lstsq(A.numpy(force=True), B.numpy(force=True), rcond))
+    A, B = A.detach(), B.detach()
+    m, n = A.shape[-2:]
+    if rcond is None:
+        rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
+    q, r = qr_tall(A.mT if m < n else A)               # so that the other one is small
+    u, values, vh = linalg_svd(r, False)
+    kept = values > rcond * values[..., :1]
+    inverse = (1 / values.where(kept, 1)).where(kept, 0).unsqueeze(-1)
+    if m < n:
+        solution = q @ (u @ (inverse * (vh @ B)))
+    else:
+        solution = vh.mT @ (inverse * (u.mT @ (q.mT @ B)))
+    return solution, kept.sum(-1)
 
 
 @least_squares.vjp("A")

@@ -125,13 +125,6 @@ def lu_factor(a):
             info.astype(np.int32).reshape(batch))
 
 
-def zeros_on_diagonal(a):
-    """The place, from 1, of the first zero on the diagonal of each matrix, 0 where there is none.
-    """
-    zero = np.diagonal(a, axis1=-2, axis2=-1) == 0
-    return np.where(zero.any(-1), zero.argmax(-1) + 1, 0).astype(np.int32)
-
-
 def lu_of(a):
     """a := its L and U, column by column; the pivots and info. For libraries without LAPACK's."""
     pivots, info = [], 0
@@ -272,15 +265,10 @@ def svd_of(name, a, full):
     return u, values, vh
 
 
-def svdvals_of(a):
-    """The singular values of arrays, by LAPACK."""
-    return call(loops.svd, a)
-
-
 def svdvals(name, x):
     """The singular values in descending order."""
     found = small.singular(x, False)
-    values = svdvals_of(x.numpy(force=True)) if found is None else found[1].numpy()
+    values = call(loops.svd, x.numpy(force=True)) if found is None else found[1].numpy()
     require_convergence(name, values)
     return values
 
@@ -372,16 +360,3 @@ def eigvals(name, a):
     require_convergence(name, values)
     require_real(name, values)
     return np.ascontiguousarray(values.real.astype(a.dtype))
-
-
-def lstsq(a, b, rcond):
-    """The least x that makes the squares of a @ x - b smallest, and the ranks."""
-    m, n = a.shape[-2:]
-    if rcond is None:
-        rcond = np.finfo(a.dtype).eps * max(m, n)
-    if 0 in (m, n, b.shape[-1]):
-        values = svdvals_of(a)
-        rank = (values > rcond * values.max(-1, keepdims=True, initial=0)).sum(-1)
-        return np.zeros(a.shape[:-2] + (n, b.shape[-1]), a.dtype), rank
-    x, _, rank, _ = call(loops.lstsq, a, b, np.asarray(rcond, a.dtype))
-    return x, np.asarray(rank, np.int64)
