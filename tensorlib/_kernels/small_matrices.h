@@ -89,8 +89,10 @@ static void NAME(cholesky)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL*
 
 /* ---- LU with rows exchanged, the k columns of `right` with them ------------------------------ */
 
-/* -1 in the lanes of singular matrices; sign of the exchanges in *sign, which may be NULL */
-static inline MASK NAME(eliminate)(VEC* a, VEC* right, Py_ssize_t n, Py_ssize_t k, VEC* sign) {
+/* -1 in the lanes of singular matrices. `sign`, `pivots` and L below the diagonal, all with
+   `pivots`, may be NULL: the sign of the exchanges, and the rows exchanged, from 0. */
+static inline MASK NAME(eliminate)(VEC* a, VEC* right, Py_ssize_t n, Py_ssize_t k, VEC* sign,
+                                   VEC* pivots) {
     MASK singular = {0};
     for (int j = 0; j < n; j++) {
         VEC best = NAME(size)(a[j * n + j]), row = NAME(all)((REAL)j);
@@ -105,7 +107,7 @@ static inline MASK NAME(eliminate)(VEC* a, VEC* right, Py_ssize_t n, Py_ssize_t 
             if (i == j) continue;
             REAL* here = (REAL*)(a + j * n) + l;
             REAL* there = (REAL*)(a + i * n) + l;
-            for (int c = j; c < n; c++) {
+            for (int c = pivots ? 0 : j; c < n; c++) {
                 REAL kept = here[c * LANES];
                 here[c * LANES] = there[c * LANES];
                 there[c * LANES] = kept;
@@ -119,12 +121,14 @@ static inline MASK NAME(eliminate)(VEC* a, VEC* right, Py_ssize_t n, Py_ssize_t 
             }
             if (sign) (*sign)[l] = -(*sign)[l];
         }
+        if (pivots) pivots[j] = row;
         VEC pivot = a[j * n + j];
         MASK zero = pivot == 0;
         singular |= zero;
         pivot = NAME(pick)(zero, NAME(all)(1), pivot);
         for (int i = j + 1; i < n; i++) {
             VEC f = a[i * n + j] / pivot;
+            if (pivots) a[i * n + j] = f;
             for (int c = j + 1; c < n; c++) a[i * n + c] -= f * a[j * n + c];
             for (int c = 0; c < k; c++) right[i * k + c] -= f * right[j * k + c];
         }
@@ -153,7 +157,7 @@ static void NAME(solve)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
         Py_ssize_t lanes = count - first < LANES ? count - first : LANES;
         NAME(load)(a + first * n * n, u, n * n, lanes);
         NAME(load)(b + first * n * k, right, n * k, lanes);
-        MASK singular = NAME(eliminate)(u, right, n, k, NULL);
+        MASK singular = NAME(eliminate)(u, right, n, k, NULL, NULL);
         NAME(substitute)(u, right, n, k, singular);
         NAME(store)(right, x + first * n * k, n * k, lanes);
     }
@@ -168,11 +172,80 @@ static void NAME(inverse)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* 
         NAME(load)(a + first * n * n, u, n * n, lanes);
         for (int i = 0; i < n * n; i++) right[i] = (VEC){0};
         for (int i = 0; i < n; i++) right[i * n + i] = NAME(all)(1);
-        MASK singular = NAME(eliminate)(u, right, n, n, NULL);
+        MASK singular = NAME(eliminate)(u, right, n, n, NULL, NULL);
         NAME(substitute)(u, right, n, n, singular);
         NAME(store)(right, x + first * n * n, n * n, lanes);
     }
 }
+
+/* x := L and U in one matrix, y := the rows exchanged, from 0, as numbers of their type */
+static void NAME(lu)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
+                     Py_ssize_t count, Py_ssize_t n, Py_ssize_t k) {
+    VEC u[MOST * MOST], rows[MOST];
+    for (Py_ssize_t first = 0; first < count; first += LANES) {
+        Py_ssize_t lanes = count - first < LANES ? count - first : LANES;
+        NAME(load)(a + first * n * n, u, n * n, lanes);
+        NAME(eliminate)(u, u, n, 0, NULL, rows);
+        NAME(store)(u, x + first * n * n, n * n, lanes);
+        NAME(store)(rows, y + first * n, n, lanes);
+    }
+}
+
+/* ---- QR: x := Q and y := R, by reflections with LAPACK's signs ------------------------------ */
+
+static void NAME(qr)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
+                     Py_ssize_t count, Py_ssize_t n, Py_ssize_t k) {
+    VEC r[MOST * MOST], q[MOST * MOST], tau[MOST];
+    for (Py_ssize_t first = 0; first < count; first += LANES) {
+        Py_ssize_t lanes = count - first < LANES ? count - first : LANES;
+        NAME(load)(a + first * n * n, r, n * n, lanes);
+        for (int j = 0; j < n; j++) {
+            VEC largest = {0}, head = r[j * n + j], total = {0};
+            for (int i = j + 1; i < n; i++) {
+                VEC size = NAME(size)(r[i * n + j]);
+                largest = NAME(pick)(size > largest, size, largest) + 0 * size;
+            }
+            VEC size = NAME(size)(head);
+            VEC scale = NAME(pick)(size > largest, size, largest);
+            scale = NAME(pick)(scale > 0, scale, NAME(all)(1));
+            for (int i = j; i < n; i++) {
+                VEC part = r[i * n + j] / scale;
+                total += part * part;
+            }
+            VEC beta = scale * NAME(root)(total);
+            beta = NAME(pick)(head < 0, beta, -beta);
+            MASK idle = largest == 0;             /* nothing below: left as it is */
+            VEC one = NAME(all)(1);
+            tau[j] = NAME(pick)(idle, (VEC){0}, (beta - head) / NAME(pick)(idle, one, beta));
+            VEC divisor = NAME(pick)(idle, one, head - beta);
+            for (int i = j + 1; i < n; i++) r[i * n + j] /= divisor;
+            r[j * n + j] = NAME(pick)(idle, head, beta);
+            for (int c = j + 1; c < n; c++) {
+                VEC dot = r[j * n + c];
+                for (int i = j + 1; i < n; i++) dot += r[i * n + j] * r[i * n + c];
+                dot *= tau[j];
+                r[j * n + c] -= dot;
+                for (int i = j + 1; i < n; i++) r[i * n + c] -= dot * r[i * n + j];
+            }
+        }
+        for (int i = 0; i < n; i++)
+            for (int c = 0; c < n; c++) q[i * n + c] = NAME(all)(i == c);
+        for (int j = n - 1; j >= 0; j--)
+            for (int c = j; c < n; c++) {
+                VEC dot = q[j * n + c];
+                for (int i = j + 1; i < n; i++) dot += r[i * n + j] * q[i * n + c];
+                dot *= tau[j];
+                q[j * n + c] -= dot;
+                for (int i = j + 1; i < n; i++) q[i * n + c] -= dot * r[i * n + j];
+            }
+        for (int i = 1; i < n; i++)
+            for (int c = 0; c < i; c++) r[i * n + c] = (VEC){0};
+        NAME(store)(q, x + first * n * n, n * n, lanes);
+        NAME(store)(r, y + first * n * n, n * n, lanes);
+    }
+}
+
+/* ---- determinants ---------------------------------------------------------------------------- */
 
 /* x := the determinant of a */
 static void NAME(determinant)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
@@ -182,7 +255,7 @@ static void NAME(determinant)(const REAL* a, const REAL* b, REAL* x, REAL* y, RE
         Py_ssize_t lanes = count - first < LANES ? count - first : LANES;
         NAME(load)(a + first * n * n, u, n * n, lanes);
         VEC product = NAME(all)(1);
-        NAME(eliminate)(u, u, n, 0, &product);
+        NAME(eliminate)(u, u, n, 0, &product, NULL);
         for (int j = 0; j < n; j++) product *= u[j * n + j];
         NAME(store)(&product, x + first, 1, lanes);
     }

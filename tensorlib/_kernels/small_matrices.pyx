@@ -29,12 +29,16 @@ cdef extern from *:
     void small_inverse_float()
     void small_determinant_float()
     void small_eigen_float()
+    void small_lu_float()
+    void small_qr_float()
     void small_singular_float()
     void small_cholesky_double()
     void small_solve_double()
     void small_inverse_double()
     void small_determinant_double()
     void small_eigen_double()
+    void small_lu_double()
+    void small_qr_double()
     void small_singular_double()
 
 
@@ -46,10 +50,14 @@ def table():
         ("inverse", "float32", <size_t>&small_inverse_float),
         ("determinant", "float32", <size_t>&small_determinant_float),
         ("eigen", "float32", <size_t>&small_eigen_float),
+        ("lu", "float32", <size_t>&small_lu_float),
+        ("qr", "float32", <size_t>&small_qr_float),
         ("singular", "float32", <size_t>&small_singular_float),
         ("cholesky", "float64", <size_t>&small_cholesky_double),
         ("solve", "float64", <size_t>&small_solve_double),
         ("inverse", "float64", <size_t>&small_inverse_double),
         ("determinant", "float64", <size_t>&small_determinant_double),
         ("eigen", "float64", <size_t>&small_eigen_double),
+        ("lu", "float64", <size_t>&small_lu_double),
+        ("qr", "float64", <size_t>&small_qr_double),
         ("singular", "float64", <size_t>&small_singular_double))]

@@ -5,6 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -50,11 +51,13 @@ def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
     require_matrices("linalg.lu_factor", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented")
-    lu, pivots, info = lapack.lu_factor(A.numpy(force=True))
+    found = small_matrices.lu(A)
+    if found is None:
+        found = tensors(*lapack.lu_factor(A.numpy(force=True)))
     if check_errors:
-        require_no_failure("linalg.lu_factor", info, "U[{0},{0}] is zero, and using it for solving "
-                           "would divide by zero")
-    return LUFactorEx(*tensors(lu, pivots, info))
+        require_no_failure("linalg.lu_factor", found[2].numpy(), "U[{0},{0}] is zero, and using it "
+                           "for solving would divide by zero")
+    return LUFactorEx(*found)
 
 
 def parts(LU):

@@ -14,7 +14,8 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import is_vector, solve_matrices, systems, tensors
 from tensorlib.linalg.norms import linalg_matrix_rank
 from tensorlib.linalg.spectra import (
-    divided, gaps, linalg_pinv, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+    divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+    qr_tall,
 )
 from tensorlib.ops.declare import composite, op
 
@@ -104,34 +105,47 @@ def eigvals_jvp(d_A, A):
 
 def fitted(a, b):
     """The reference of `least_squares`."""
-    return np.linalg.pinv(regular(a)) @ b
+    return np.linalg.pinv(regular(a)) @ b, np.full(a.shape[:-2], min(a.shape[-2:]))
 
 
 LONG = systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((2, 3, 2), (2, 3, 1)))
 
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", samples=LONG, reference=fitted,
-    prepare=lambda a, b: (regular(a), b))
+@op(outputs=("solution", "rank"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+    samples=LONG, reference=fitted, prepare=lambda a, b: (regular(a), b))
 def least_squares(A: Tensor, B: Tensor, rcond=None):
-    """The X of least size that makes A @ X - B smallest, for matrices of one batch shape."""
-    return tensors(lapack.lstsq(A.numpy(force=True), B.numpy(force=True), rcond))[0]
+    """The X of least size that makes A @ X - B smallest, for matrices of one batch shape, and the
+    rank of A."""
+    A, B = A.detach(), B.detach()
+    m, n = A.shape[-2:]
+    if rcond is None:
+        rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
+    q, r = qr_tall(A.mT if m < n else A)               # so that the other one is small
+    u, values, vh = linalg_svd(r, False)
+    kept = values > rcond * values[..., :1]
+    inverse = (1 / values.where(kept, 1)).where(kept, 0).unsqueeze(-1)
+    if m < n:
+        solution = q @ (u @ (inverse * (vh @ B)))
+    else:
+        solution = vh.mT @ (inverse * (u.mT @ (q.mT @ B)))
+    return solution, kept.sum(-1)
 
 
 @least_squares.vjp("A")
 def least_squares_vjp_a(g, A, B, rcond):
     inverse = linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
-    return pinv_vjp(g @ B.mT, A, inverse)
+    return pinv_vjp(g[0] @ B.mT, A, inverse)
 
 
 @least_squares.vjp("B")
 def least_squares_vjp_b(g, A, rcond):
-    return linalg_pinv(A, 0.0 if rcond is not None else None, rcond).mT @ g
+    return linalg_pinv(A, 0.0 if rcond is not None else None, rcond).mT @ g[0]
 
 
 @least_squares.jvp
 def least_squares_jvp(d_A, d_B, A, B, rcond):
     inverse = linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
-    return pinv_jvp(d_A, A, inverse) @ B + inverse @ d_B
+    return pinv_jvp(d_A, A, inverse) @ B + inverse @ d_B, None
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -139,7 +153,7 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 def lstsq_reference(a, b, driver="gelsy"):
     """The reference of `linalg_lstsq`."""
-    x, k = fitted(a, b), min(a.shape[-2:])
+    (x, _), k = fitted(a, b), min(a.shape[-2:])
     residuals = ((regular(a) @ x - b) ** 2).sum(-2)
     values = np.linalg.svd(regular(a), compute_uv=False)
     none = np.zeros(0, a.dtype)
@@ -181,9 +195,10 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond=None, *, driver=None):
     sides = B.unsqueeze(-1) if vector else B
     batch = broadcast_shapes("linalg.lstsq", A.shape[:-2], sides.shape[:-2])
     a, sides = A.expand(batch + A.shape[-2:]), sides.expand(batch + sides.shape[-2:])
-    x = least_squares(a, sides, rcond)
+    x, rank = least_squares(a, sides, rcond)
     none = A.new_zeros((0,))
-    rank = linalg_matrix_rank(A, rtol=rcond)
+    if A.shape != a.shape:
+        rank = linalg_matrix_rank(A, rtol=rcond)
     residuals = none
     if driver != "gelsy" and A.shape[-2] > A.shape[-1] and (
             values_behind(rank) == A.shape[-1]).all():

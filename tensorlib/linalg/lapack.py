@@ -360,14 +360,3 @@ def eigvals(name, a):
     require_convergence(name, values)
     require_real(name, values)
     return np.ascontiguousarray(values.real.astype(a.dtype))
-
-
-def lstsq(a, b, rcond):
-    """The least x that makes the squares of a @ x - b smallest."""
-    m, n = a.shape[-2:]
-    if rcond is None:
-        rcond = np.finfo(a.dtype).eps * max(m, n)
-    if 0 in (m, n, b.shape[-1]):
-        return np.zeros(a.shape[:-2] + (n, b.shape[-1]), a.dtype)
-    x, *_ = call(loops.lstsq, a, b, np.asarray(rcond, a.dtype))
-    return np.ascontiguousarray(x)

@@ -290,6 +290,9 @@ def svd(input, some=True, compute_uv=True):
     reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
 def qr_tall(A: Tensor, complete=False):
     """The QR decomposition of matrices that are not wide: see `linalg_qr`."""
+    found = small_matrices.qr(A)
+    if found is not None:
+        return Orthogonal(*found)
     return Orthogonal(*tensors(*lapack.qr(A.numpy(force=True), complete)))
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import listed
-from tensorlib._core.layout import windows
+from tensorlib._core.layout import overlapping
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.late import declared
@@ -38,7 +38,7 @@ def strided_view(input: Tensor, place):
     strides of `input`.
     """
     sizes, strides, offset, _ = place
-    return windows.as_strided(input, sizes, strides, input.storage_offset() + offset)
+    return overlapping.as_strided(input, sizes, strides, input.storage_offset() + offset)
 
 
 @composite(tensors=("input",), reference=shown,

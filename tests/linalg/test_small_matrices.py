@@ -13,6 +13,7 @@ CALLS = {
     "determinant": small.determinant, "solve": lambda x: small.solve(x, x[..., :1] * 2),
     "eigen": lambda x: small.eigen(definite(x), True),
     "singular": lambda x: small.singular(x, True),
+    "lu": small.lu, "qr": small.qr,
     "values": lambda x: small.singular(x, False)[1],
 }
 
@@ -40,6 +41,12 @@ def test_equal_to_lapack(n, dtype):
     assert_close(small.determinant(x).numpy(), np.linalg.det(a), **close)
     assert_close(small.eigen(s, False)[0].numpy(), np.linalg.eigvalsh(b), **close)
     assert_close(small.singular(x, False)[1].numpy(), np.linalg.svd(a, compute_uv=False), **close)
+    lu, pivots, info = small.lu(x)
+    wanted, wanted_pivots, _ = lapack.lu_factor(a)
+    assert_close(lu.numpy(), wanted, **close)
+    assert (pivots.numpy() == wanted_pivots).all() and not info.any()
+    for found, wanted in zip(small.qr(x), np.linalg.qr(a)):
+        assert_close(found.numpy(), wanted, **close)
     u, values, vh = small.singular(x, True)
     assert_close((u * values.unsqueeze(-2)) @ vh, x, **close)
     if dtype == "float64":
@@ -86,6 +93,9 @@ def test_singular_matrices_have_orthogonal_vectors():
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e15, 1e30])
 def test_any_scale(scale):
+    (q, r), (wanted_q, wanted_r) = (small.qr(drawn(3, 6, 6) * by) for by in (scale, 1.0))
+    assert_close(q, wanted_q, rtol=1e-6, atol=1e-9)
+    assert_close(r / scale, wanted_r, rtol=1e-6, atol=1e-9)
     x = drawn(3, 6, 6, dtype="float32") * scale
     assert_close(tl.linalg.svdvals(x) / scale, tl.linalg.svdvals(drawn(3, 6, 6, dtype="float32")),
                  rtol=1e-4, atol=1e-5)

@@ -77,11 +77,12 @@ def has():
 
 cdef void* function(cnp.ndarray a, Function which) except NULL:
     """The function for the dtype of an array, which is checked to be a batch that it can read."""
-    if a.ndim != 3 or not a.flags.c_contiguous or not a.flags.writeable:
+    cdef int kind = cnp.PyArray_TYPE(a)
+    if cnp.PyArray_NDIM(a) != 3 or not cnp.PyArray_ISCARRAY(a):
         raise ValueError("lapack: expected a contiguous batch of matrices")
-    if a.dtype != numpy.float32 and a.dtype != numpy.float64:
+    if kind != cnp.NPY_FLOAT32 and kind != cnp.NPY_FLOAT64:
         raise ValueError(f"lapack: expected float32 or float64, got {a.dtype}")
-    cdef void* address = found[<int>(a.dtype == numpy.float64)][<int>which]
+    cdef void* address = found[1 if kind == cnp.NPY_FLOAT64 else 0][<int>which]
     if address == NULL:
         raise ValueError("lapack: NumPy's library has not the functions that are used")
     return address
@@ -120,7 +121,9 @@ def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit):
     cdef const void* alpha
     if <void*>run != function(b, TRSM) or a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
         raise ValueError("lapack: expected systems of one dtype and size")
-    alpha = <void*>&one_double if a.dtype == numpy.float64 else <void*>&one
+    alpha = <void*>&one
+    if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT64:
+        alpha = <void*>&one_double
     if n and k:                 # by columns these are transposes: x @ a = b with the other triangle
         with blas.one_blas_thread():
             for i in range(batch):

@@ -4,7 +4,9 @@ Whether a kernel does the work follows from the size and the dtype of a matrix a
 matrix gives the same bits by itself and in a batch.
 """
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES, dtype_id
+from libc.stdint cimport int32_t
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.storage cimport work_begins, work_ends
@@ -27,11 +29,12 @@ ctypedef void (*run_fn)(const void* a, const void* b, void* x, void* y, void* z,
                         Py_ssize_t n, Py_ssize_t k) noexcept nogil
 
 cdef enum Function:
-    CHOLESKY, SOLVE, INVERSE, DETERMINANT, EIGEN, SINGULAR, FUNCTIONS
+    CHOLESKY, SOLVE, INVERSE, DETERMINANT, EIGEN, SINGULAR, LU, QR, FUNCTIONS
 
 cdef run_fn functions[FUNCTIONS][N_DTYPES]
 cdef dict NUMBERS = {"cholesky": CHOLESKY, "solve": SOLVE, "inverse": INVERSE,
-                     "determinant": DETERMINANT, "eigen": EIGEN, "singular": SINGULAR}
+                     "determinant": DETERMINANT, "eigen": EIGEN, "singular": SINGULAR, "lu": LU,
+                     "qr": QR}
 
 ctypedef struct Work:
     run_fn run
@@ -150,6 +153,46 @@ def determinant(Tensor a not None):
     cdef Tensor x = like(a, 2)
     run(DETERMINANT, packed(a), None, x, None, None)
     return x
+
+
+def lu(Tensor a not None):
+    """L and U in one matrix, the rows exchanged, from 1, and the place of the first zero on the
+    diagonal of U, or 0. None for larger matrices."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0), y = like(a, 1)
+    cdef Tensor pivots = new_tensor(INT32, a.ndim_ - 1, a.dims)
+    cdef Tensor info = new_tensor(INT32, a.ndim_ - 2, a.dims)
+    run(LU, packed(a), None, x, y, None)
+    if a.type == FLOAT32:
+        read_lu(<const float*>x.data_pointer, <const float*>y.data_pointer,
+                <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer, info.numel_,
+                a.dims[a.ndim_ - 1])
+    else:
+        read_lu(<const double*>x.data_pointer, <const double*>y.data_pointer,
+                <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer, info.numel_,
+                a.dims[a.ndim_ - 1])
+    return x, pivots, info
+
+
+cdef inline void read_lu(const floating* x, const floating* rows, int32_t* pivots, int32_t* info,
+                         Py_ssize_t count, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for i in range(count):
+        info[i] = 0
+        for j in range(n - 1, -1, -1):
+            pivots[i * n + j] = <int32_t>rows[i * n + j] + 1
+            if x[(i * n + j) * n + j] == 0:
+                info[i] = <int32_t>(j + 1)
+
+
+def qr(Tensor a not None):
+    """Q and R. None for larger matrices."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0), y = like(a, 0)
+    run(QR, packed(a), None, x, y, None)
+    return x, y
 
 
 def eigen(Tensor a not None, bint vectors):
