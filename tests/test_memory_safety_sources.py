@@ -42,6 +42,8 @@ COUNTED = {
     "tiles/plan.pyx": "neighbouring dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",
+    "reduce/normalize.pyx": "some sizes of one tensor",
+    "products/windows.pyx": "some sizes of one tensor",
 }
 
 

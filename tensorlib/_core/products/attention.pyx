@@ -301,5 +301,6 @@ def attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor 
     zero(dv)
     w.y, w.logs, w.g = y.data_pointer, logs.data_pointer, g.data_pointer
     w.dq, w.dk, w.dv = dq.data_pointer, dk.data_pointer, dv.data_pointer
-    run(&w, backward_heads, w.heads)
+    if logs.numel_:
+        run(&w, backward_heads, w.heads)
     return dq, dk, dv
