@@ -19,9 +19,10 @@ with _without_collections():
 from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core.base import dtypes as _dtypes
-from tensorlib._core.create.creation import contiguous_format, preserve_format, strided
+from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import can_cast, dtype, get_default_dtype, promote_types
+from tensorlib._core.base.limits import finfo, iinfo
 from tensorlib._core.create.generator import Generator, default_generator
 from tensorlib._core.apply.elementwise import IntegerDivisionByZero, UnfitPower, UnsupportedDtype
 from tensorlib._core.base.storage import OutOfMemoryError

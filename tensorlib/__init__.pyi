@@ -3,8 +3,8 @@
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, overload
-from numpy import dtype as _numpy_dtype, ndarray
-from tensorlib._core.create.creation import Format
+from numpy import dtype as _numpy_dtype, generic as _scalar, ndarray
+from tensorlib._core.base.formats import Format
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator as Generator
 from tensorlib._core.base.shape import Size as Size
@@ -13,6 +13,7 @@ from tensorlib._core.base.device import device as _device
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
+_Operand: TypeAlias = Tensor | _float | _bool | ndarray[Any, Any] | _scalar
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
@@ -32,11 +33,13 @@ from tensorlib._core.base.dtypes import can_cast as can_cast
 from tensorlib._core.base.dtypes import dtype as dtype
 from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.base.dtypes import promote_types as promote_types
+from tensorlib._core.base.formats import contiguous_format as contiguous_format
+from tensorlib._core.base.formats import preserve_format as preserve_format
+from tensorlib._core.base.formats import strided as strided
+from tensorlib._core.base.limits import finfo as finfo
+from tensorlib._core.base.limits import iinfo as iinfo
 from tensorlib._core.base.pool import get_num_threads as get_num_threads
 from tensorlib._core.base.pool import set_num_threads as set_num_threads
-from tensorlib._core.create.creation import contiguous_format as contiguous_format
-from tensorlib._core.create.creation import preserve_format as preserve_format
-from tensorlib._core.create.creation import strided as strided
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
@@ -71,17 +74,29 @@ uint8: _dtype
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value of each element."""
 
+def abs_(input: Tensor) -> Tensor:
+    """In-place form of `abs`."""
+
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value of each element."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
 
+def acos_(input: Tensor) -> Tensor:
+    """In-place form of `acos`."""
+
 def add(
     input: Tensor | _Number, other: Tensor | _Number, *, alpha: _Number = 1, out: Tensor | None =
     None
 ) -> Tensor:
     """Sum of the elements of both, with broadcasting."""
+
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out:
+    Tensor | None = None
+) -> Tensor:
+    """beta * input + alpha * (the sum of the products in the batch), with `input` expanded."""
 
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor |
@@ -106,6 +121,20 @@ def addmv(
     None = None
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
+
+def addmv_(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1
+) -> Tensor:
+    """In-place form of `addmv`."""
+
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+    | None = None
+) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2), with `input` expanded; ignored if beta is 0."""
+
+def adjoint(input: Tensor) -> Tensor:
+    """The matrices of the last two dims transposed, and conjugate where they are complex."""
 
 def all(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -136,6 +165,9 @@ def aminmax(
 ) -> _MinMax:
     """`amin` and `amax` as a named tuple (min, max)."""
 
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle in the plane of complex numbers: 0 or, for negative numbers, pi; NaN for NaN."""
+
 def any(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
     None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -152,8 +184,14 @@ def arange(
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
 
+def arccos_(input: Tensor) -> Tensor:
+    """In-place form of `acos`."""
+
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
+
+def arcsin_(input: Tensor) -> Tensor:
+    """In-place form of `asin`."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arctangent of each element, in [-pi/2, pi/2]."""
@@ -162,6 +200,9 @@ def arctan2(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
 ) -> Tensor:
     """The angle of the point (x = other, y = input), in (-pi, pi]."""
+
+def arctan_(input: Tensor) -> Tensor:
+    """In-place form of `atan`."""
 
 def argmax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -192,11 +233,17 @@ def asarray(
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
 
+def asin_(input: Tensor) -> Tensor:
+    """In-place form of `asin`."""
+
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arctangent of each element, in [-pi/2, pi/2]."""
 
 def atan2(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (x = other, y = input), in (-pi, pi]."""
+
+def atan_(input: Tensor) -> Tensor:
+    """In-place form of `atan`."""
 
 def atleast_1d(*tensors: Sequence[Tensor]) -> Tensor:
     """Each tensor as it is, or with one dim if it has none; a tuple, or the only one."""
@@ -213,6 +260,13 @@ def baddbmm(
     Tensor | None = None
 ) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0."""
+
+def bartlett_window(
+    window_length: _int, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
+    None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
+    False
+) -> Tensor:
+    """Bartlett's window, a triangle: 1 - |x|."""
 
 def bernoulli(
     input: Tensor, p: _Number | Tensor | None = None, *, generator: Generator | None = None, out:
@@ -249,6 +303,13 @@ def bitwise_xor(
 ) -> Tensor:
     """Bitwise "exclusive or" of integers or bools."""
 
+def blackman_window(
+    window_length: _int, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
+    None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
+    False
+) -> Tensor:
+    """Blackman's window: 0.42 + 0.5 cos(pi x) + 0.08 cos(2 pi x)."""
+
 def bmm(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, pair by pair."""
 
@@ -264,6 +325,9 @@ def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number not below each element."""
 
+def ceil_(input: Tensor) -> Tensor:
+    """In-place form of `ceil`."""
+
 def chunk(input: Tensor, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller."""
 
@@ -273,17 +337,33 @@ def clamp(
 ) -> Tensor:
     """Each element brought into [min, max]; either bound may be absent."""
 
+def clamp_(
+    input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None
+) -> Tensor:
+    """In-place form of `clamp`."""
+
 def clamp_max(input: Tensor, max: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `max` where that is smaller."""
 
+def clamp_max_(input: Tensor, max: Tensor | _Number) -> Tensor:
+    """In-place form of `clamp_max`."""
+
 def clamp_min(input: Tensor, min: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `min` where that is larger."""
+
+def clamp_min_(input: Tensor, min: Tensor | _Number) -> Tensor:
+    """In-place form of `clamp_min`."""
 
 def clip(
     input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out:
     Tensor | None = None
 ) -> Tensor:
     """Each element brought into [min, max]; either bound may be absent."""
+
+def clip_(
+    input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None
+) -> Tensor:
+    """In-place form of `clamp`."""
 
 def clone(input: Tensor, *, memory_format: Format | None = None) -> Tensor:
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
@@ -297,14 +377,29 @@ def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = N
 def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
+def conj(input: Tensor) -> Tensor:
+    """The conjugate complex numbers: `input` itself, which is real."""
+
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The conjugate complex numbers: a copy of `input`, which is real."""
+
+def conj_physical_(input: Tensor) -> Tensor:
+    """In-place form of `conj_physical`."""
+
 def contiguous(input: Tensor, *, memory_format: Format = ...) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine of each element."""
 
+def cos_(input: Tensor) -> Tensor:
+    """In-place form of `cos`."""
+
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine of each element."""
+
+def cosh_(input: Tensor) -> Tensor:
+    """In-place form of `cosh`."""
 
 def count_nonzero(input: Tensor, dim: _Sizes | None = None) -> Tensor:
     """How many elements are not zero, as int64, over all or over `dim` (an int or several)."""
@@ -317,8 +412,14 @@ def cumsum(
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in degrees as radians."""
 
+def deg2rad_(input: Tensor) -> Tensor:
+    """In-place form of `deg2rad`."""
+
 def detach(input: Tensor) -> Tensor:
     """A view of the same elements, outside the graph."""
+
+def detach_(input: Tensor) -> Tensor:
+    """This tensor, cut from its graph."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a matrix."""
@@ -380,8 +481,14 @@ def equal(input: Tensor, other: Tensor) -> _bool:
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function of each element."""
 
+def erf_(input: Tensor) -> Tensor:
+    """In-place form of `erf`."""
+
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One minus the error function of each element, exact where that is small."""
+
+def erfc_(input: Tensor) -> Tensor:
+    """In-place form of `erfc`."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power of each element."""
@@ -389,8 +496,17 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power of each element."""
 
+def exp2_(input: Tensor) -> Tensor:
+    """In-place form of `exp2`."""
+
+def exp_(input: Tensor) -> Tensor:
+    """In-place form of `exp`."""
+
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power of each element, minus 1; exact for small elements."""
+
+def expm1_(input: Tensor) -> Tensor:
+    """In-place form of `expm1`."""
 
 def eye(
     n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: _DType | None = None,
@@ -399,8 +515,17 @@ def eye(
 ) -> Tensor:
     """The identity matrix of n rows and m columns (n unless given)."""
 
+def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
+    """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
+
+def fill_(input: Tensor, value: _Number | Tensor) -> Tensor:
+    """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
+
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element without its fraction."""
+
+def fix_(input: Tensor) -> Tensor:
+    """In-place form of `trunc`."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """`input` with the dims from `start_dim` to `end_dim` made one."""
@@ -416,6 +541,9 @@ def flipud(input: Tensor) -> Tensor:
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number not above each element."""
+
+def floor_(input: Tensor) -> Tensor:
+    """In-place form of `floor`."""
 
 def floor_divide(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -465,6 +593,9 @@ def ge(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
 
+def get_device(input: Tensor) -> Tensor:
+    """-1, as PyTorch says for the CPU."""
+
 def get_rng_state() -> Tensor:
     """The state of the default generator as a tensor of bytes."""
 
@@ -480,6 +611,20 @@ def greater_equal(
 
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
+
+def hamming_window(
+    window_length: _int, periodic: _bool = True, alpha: _Number = 0.54, beta: _Number = 0.46, *,
+    dtype: _DType | None = None, layout: Format | None = None, device: _Device | None = None,
+    pin_memory: _bool = False, requires_grad: _bool = False
+) -> Tensor:
+    """Hamming's window, which does not reach 0 at its ends: alpha + beta cos(pi x)."""
+
+def hann_window(
+    window_length: _int, periodic: _bool = True, *, dtype: _DType | None = None, layout: Format |
+    None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool =
+    False
+) -> Tensor:
+    """Hann's window, a cosine raised to lie between 0 and 1: 0.5 + 0.5 cos(pi x)."""
 
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
@@ -517,8 +662,23 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def is_complex(input: Tensor) -> _bool:
     """False: no dtype is complex."""
 
+def is_conj(input: Tensor) -> Tensor:
+    """False: there are no complex tensors, whose conjugation could wait."""
+
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating one."""
+
+def is_neg(input: Tensor) -> Tensor:
+    """False: no tensor's negation waits."""
+
+def is_nonzero(input: Tensor) -> Tensor:
+    """Whether the only element of `input` is not 0."""
+
+def is_same_size(input: Tensor, other: Tensor) -> Tensor:
+    """Whether both tensors have one shape."""
+
+def is_signed(input: Tensor) -> Tensor:
+    """Whether the dtype of `input` has negative numbers."""
 
 def is_tensor(obj: Any) -> _bool:
     """Whether `obj` is a Tensor."""
@@ -537,6 +697,13 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is NaN, as bool."""
+
+def kaiser_window(
+    window_length: _int, periodic: _bool = True, beta: _Number = 12.0, *, dtype: _DType | None =
+    None, layout: Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
+    requires_grad: _bool = False
+) -> Tensor:
+    """Kaiser's window, with I0 Bessel's function: I0(beta sqrt(1 - x^2)) / I0(beta)."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: `other` times each element of `input`, in their places."""
@@ -568,11 +735,23 @@ def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The base-10 logarithm of each element."""
 
+def log10_(input: Tensor) -> Tensor:
+    """In-place form of `log10`."""
+
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm of 1 + each element; exact for small elements."""
 
+def log1p_(input: Tensor) -> Tensor:
+    """In-place form of `log1p`."""
+
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The base-2 logarithm of each element."""
+
+def log2_(input: Tensor) -> Tensor:
+    """In-place form of `log2`."""
+
+def log_(input: Tensor) -> Tensor:
+    """In-place form of `log`."""
 
 def log_softmax(
     input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
@@ -707,6 +886,9 @@ def nan_to_num(
 ) -> Tensor:
     """`input` with numbers in the place of NaN and of infinities."""
 
+def nan_to_num_(input: Tensor, nan: _float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """In-place form of `nan_to_num`."""
+
 def nansum(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
     None, out: Tensor | None = None
@@ -722,8 +904,14 @@ def ne(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The negative of each element."""
 
+def neg_(input: Tensor) -> Tensor:
+    """In-place form of `neg`."""
+
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The negative of each element."""
+
+def negative_(input: Tensor) -> Tensor:
+    """In-place form of `neg`."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
@@ -791,6 +979,9 @@ def prod(
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in radians as degrees."""
 
+def rad2deg_(input: Tensor) -> Tensor:
+    """In-place form of `rad2deg`."""
+
 def rand(
     *sizes: _Sizes, size: _Sizes | None = None, generator: Generator | None = None, out: Tensor |
     None = None, dtype: _DType | None = None, layout: Format | None = None, device: _Device | None =
@@ -845,11 +1036,20 @@ def randperm(
 def ravel(input: Tensor) -> Tensor:
     """`input` as a vector: a view if possible, else a copy."""
 
+def real(input: Tensor) -> Tensor:
+    """The real part, which is `input` itself."""
+
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over each element."""
 
+def reciprocal_(input: Tensor) -> Tensor:
+    """In-place form of `reciprocal`."""
+
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of each element and 0."""
+
+def relu_(input: Tensor) -> Tensor:
+    """In-place form of `relu`."""
 
 def remainder(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -864,17 +1064,32 @@ def repeat_interleave(
 def reshape(input: Tensor, *shape: _Sizes) -> Tensor:
     """`input` under other sizes with the same elements: a view if possible, else a copy."""
 
+def resolve_conj(input: Tensor) -> Tensor:
+    """`input` itself, of which no conjugation waits."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """`input` itself, of which no negation waits."""
+
+def result_type(tensor1: _Operand, tensor2: _Operand) -> _dtype:
+    """The dtype of a sum of both, which are tensors or numbers."""
+
 def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
     """`input` shifted along dims, what leaves at one end coming in at the other."""
 
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest whole number to each element, halves to even; or to so many `decimals`."""
 
+def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
+    """In-place form of `round`."""
+
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along dim 0, vectors as rows."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
+
+def rsqrt_(input: Tensor) -> Tensor:
+    """In-place form of `rsqrt`."""
 
 def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
     """other - alpha * input, with broadcasting: `sub` with its tensors exchanged."""
@@ -909,14 +1124,23 @@ def set_rng_state(new_state: Tensor) -> None:
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)) for each element."""
 
+def sigmoid_(input: Tensor) -> Tensor:
+    """In-place form of `sigmoid`."""
+
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of each element; 0 for NaN."""
 
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine of each element."""
 
+def sin_(input: Tensor) -> Tensor:
+    """In-place form of `sin`."""
+
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine of each element."""
+
+def sinh_(input: Tensor) -> Tensor:
+    """In-place form of `sinh`."""
 
 def softmax(
     input: Tensor, dim: _Sizes, dtype: _DType | None = None, *, out: Tensor | None = None
@@ -933,8 +1157,14 @@ def split(
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root of each element; NaN for negative ones."""
 
+def sqrt_(input: Tensor) -> Tensor:
+    """In-place form of `sqrt`."""
+
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square of each element."""
+
+def square_(input: Tensor) -> Tensor:
+    """In-place form of `square`."""
 
 def squeeze(input: Tensor, dim: _Sizes | None = None) -> Tensor:
     """`input` without its dims of size 1, or without those of `dim` that have size 1, as a view."""
@@ -994,8 +1224,14 @@ def take_along_dim(
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent of each element."""
 
+def tan_(input: Tensor) -> Tensor:
+    """In-place form of `tan`."""
+
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent of each element."""
+
+def tanh_(input: Tensor) -> Tensor:
+    """In-place form of `tanh`."""
 
 def tensor(
     data: Any, *, dtype: _DType | None = None, device: _Device | None = None, requires_grad: _bool =
@@ -1049,6 +1285,9 @@ def true_divide(
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element without its fraction."""
 
+def trunc_(input: Tensor) -> Tensor:
+    """In-place form of `trunc`."""
+
 def unbind(input: Tensor, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` at each index of a dim, which goes away."""
 
@@ -1093,6 +1332,9 @@ def where(
     condition: Tensor, input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None =
     None
 ) -> Tensor: ...
+
+def zero_(input: Tensor) -> Tensor:
+    """This tensor, after all its elements became zero."""
 
 def zeros(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =

@@ -87,26 +87,34 @@ def families():
     modules; as FUNCTIONS is in the order of declaration, their neighbours say where they are.
     """
     names = re.findall(r"^    (\w+),$", inspect.getsource(ops).partition(")")[0], re.MULTILINE)
-    names = [f"tensorlib.ops.{name}" for name in names]
-    for family in FAMILIES:
-        inside = getattr(importlib.import_module(family), "__path__", ())
-        names += [family, *(f"{family}.{module.name}" for module in pkgutil.iter_modules(inside))]
-    modules = [importlib.import_module(name) for name in names]
-    sources = [inspect.getsource(module) for module in modules]
-    declared = r"^@.*\n(?:.*\n){{0,8}}?def {0}\(", r"(?<!\[)\"{0}\""
-    places = {name: next((i for text in declared for i, source in enumerate(sources)
-                          if re.search(text.format(name), source, re.MULTILINE)), None)
-              for name in FUNCTIONS}
+    modules = [importlib.import_module(f"tensorlib.ops.{name}") for name in names]
+    late = {name for both, functions, _ in FAMILIES.values()
+            for name in (both + " " + functions).split()}
+    ordered = [name for name in FUNCTIONS if name not in late]
+    places = {name: place_of(name, modules) for name in ordered}
     found, before = {module: [] for module in modules}, 0
-    ordered = list(FUNCTIONS)
     for i, name in enumerate(ordered):
         if places[name] is None:
             after = next(places[n] for n in ordered[i:] if places[n] is not None)
             places[name] = next(k for k in range(after, before - 1, -1)
-                                if re.search(rf"\b{name}\b", sources[k]))
+                                if re.search(rf"\b{name}\b", inspect.getsource(modules[k])))
         before = places[name]
         found[modules[before]].append(name)
+    for family, (both, functions, _) in FAMILIES.items():
+        inside = getattr(importlib.import_module(family), "__path__", ())
+        modules = [importlib.import_module(name) for name in (
+            family, *(f"{family}.{module.name}" for module in pkgutil.iter_modules(inside)))]
+        for name in (both + " " + functions).split():
+            found.setdefault(modules[place_of(name, modules) or 0], []).append(name)
     return found
+
+
+def place_of(name, modules):
+    """The place of the module that declares a function by a definition or by its name, or None."""
+    sources = [inspect.getsource(module) for module in modules]
+    declared = rf"^@.*\n(?:.*\n){{0,8}}?def {name}\(", rf"(?<!\[)\"{name}\""
+    return next((i for text in declared for i, source in enumerate(sources)
+                 if re.search(text, source, re.MULTILINE)), None)
 
 
 def functions(module, names, first):

@@ -34,7 +34,8 @@ MODULES = [
 # The names of the package itself that are no operations, by what they are about.
 SETTINGS = [
     ("Tensors and their types",
-     ["Tensor", "Size", "dtype", "device", "can_cast", "promote_types", "get_default_dtype"]),
+     ["Tensor", "Size", "dtype", "device", "finfo", "iinfo", "can_cast",
+      "promote_types", "get_default_dtype"]),
     ("Random numbers", ["Generator"]),
     ("Printing", ["set_printoptions", "get_printoptions", "printoptions"]),
     ("Threads and this installation", ["get_num_threads", "set_num_threads", "show_config"]),

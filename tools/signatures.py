@@ -17,7 +17,7 @@ IMPORTS = [
     ("typing", "NamedTuple", "NamedTuple"), ("typing", "TypeAlias", "TypeAlias"),
     ("typing", "overload", "overload"), ("numpy", "dtype", "_numpy_dtype"),
     ("numpy", "generic", "_scalar"), ("numpy", "ndarray", "ndarray"),
-    ("tensorlib._core.create.creation", "Format", "Format"),
+    ("tensorlib._core.base.formats", "Format", "Format"),
     ("tensorlib._core.base.dtypes", "dtype", "_dtype"),
     ("tensorlib._core.create.generator", "Generator", "Generator"),
     ("tensorlib._core.base.shape", "Size", "Size"),
@@ -56,7 +56,8 @@ PARAMETERS = {
     "src": "Tensor | _Number", "start": "_Number | Tensor", "std": "Tensor | _Number",
     "step": "_Number | Tensor", "steps": "_int", "tensor": "Tensor", "tensors": "Sequence[Tensor]",
     "to": "_DType", "type1": "_DType", "type2": "_DType", "unbiased": "_bool",
-    "value": "_Number | Tensor", "vec": "Tensor", "vec2": "Tensor",
+    "callable": "Callable[..., _Number | _bool]", "tensor1": "_Operand", "tensor2": "_Operand",
+    "window_length": "_int", "value": "_Number | Tensor", "vec": "Tensor", "vec2": "Tensor",
 }
 
 # Where the name says something else in one function.
@@ -75,6 +76,7 @@ RETURNS = {
     "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",
     "set_default_dtype": "None", "set_num_threads": "None", "get_num_threads": "_int",
     "get_default_dtype": "_dtype", "promote_types": "_dtype", "can_cast": "_bool",
+    "result_type": "_dtype", "type": "Tensor | _str", "ndimension": "_int", "is_pinned": "_bool",
     "is_grad_enabled": "_bool", "usable_processors": "_int", "empty_cache": "None",
     "reset_peak": "None", "set_cache_limit": "None", "stats": "dict[_str, _int]",
     "backward": "None", "data_ptr": "_int", "dim": "_int", "element_size": "_int",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tensorlib
 from tensorlib._core.base.dtypes import dtype
-from tensorlib._core.create.creation import Format
+from tensorlib._core.base.formats import Format
 from tensorlib._core.graph.held import RemovableHandle
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declare_all
@@ -35,7 +35,11 @@ PROPERTIES = {
     "device": "_device", "dtype": "_dtype", "grad": "Tensor | Any",
     "grad_fn": "Node | Any",
     "flags": "Any",
-    "is_cuda": "_bool", "is_leaf": "_bool", "itemsize": "_int", "nbytes": "_int", "ndim": "_int",
+    **dict.fromkeys(
+        "is_cpu is_cuda is_ipu is_meta is_mkldnn is_mps is_mtia is_nested is_quantized is_sparse "
+        "is_sparse_csr is_vulkan is_xla is_xpu".split(), "_bool"),
+    "real": "Tensor", "layout": "Format",
+    "is_leaf": "_bool", "itemsize": "_int", "nbytes": "_int", "ndim": "_int",
     "output_nr": "_int", "requires_grad": "_bool", "retains_grad": "_bool", "shape": "Size",
     "arguments": "tuple[_str, ...]", "attributes": "tuple[_str, ...]",
     "defaults": "tuple[Any, ...]", "differentiable": "_bool", "doc": "_str", "elementwise": "_bool",
@@ -77,17 +81,16 @@ NAMED_TUPLES = [
     "class _MinMax(NamedTuple):\n    min: Tensor\n    max: Tensor"]
 
 INITS = {
-    "Tensor": "self, data: Any = (), *, dtype: _DType | None = None, requires_grad: _bool = False",
+    "Tensor": "self, *data: Any, dtype: _DType | None = None, requires_grad: _bool = False",
     "device": "self, type: _device | _str = 'cpu', index: _int | None = None",
     "Generator": "self, device: _Device = 'cpu'",
-    "Format": "self, name: _str",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
 CALLS = {"Op": ["def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."],
          "RemovableHandle": ["def __enter__(self) -> RemovableHandle: ...",
                              "def __exit__(self, *error: object) -> None: ..."]}
-ATTRIBUTES = {"device": ["type: _str", "index: _int | None"], "Format": ["name: _str"]}
+ATTRIBUTES = {"device": ["type: _str", "index: _int | None"]}
 
 
 # ---- pieces --------------------------------------------------------------------------------------
@@ -183,7 +186,6 @@ def compiled_names():
             if callable(value) and isinstance(home, str) and home.startswith("tensorlib."):
                 if is_compiled(home):
                     found.setdefault(home, {})[value.__name__] = value
-    found.setdefault("tensorlib._core.create.creation", {})["Format"] = Format
     found["tensorlib._core.graph.held"] = {"RemovableHandle": RemovableHandle}
     return found
 
@@ -195,7 +197,7 @@ def compiled_stub(module, members):
     for name, value in vars(import_module(module)).items():
         if module == "tensorlib._core.graph.op" and name == "registry":
             parts.append("registry: dict[_str, Op]")
-        if isinstance(value, (Format, tensorlib.Generator)):
+        if isinstance(value, tensorlib.Generator):
             parts.append(f"{name}: {type(value).__name__}")
     if tensorlib.Tensor in members.values():
         parts += NAMED_TUPLES
@@ -244,7 +246,7 @@ def package_stub():
         elif isinstance(value, float):
             names.append(f"{name}: _float")
         elif isinstance(value, Format):
-            imports.append(f"from tensorlib._core.create.creation import {name} as {name}")
+            imports.append(f"from tensorlib._core.base.formats import {name} as {name}")
         elif isinstance(value, tensorlib.Generator):
             imports.append(f"from tensorlib._core.create.generator import {name} as {name}")
         elif callable(value) and home.startswith("tensorlib."):

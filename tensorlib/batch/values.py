@@ -9,6 +9,7 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 import threading
 from functools import partial
 from itertools import repeat
+from operator import attrgetter
 from typing import NamedTuple
 
 from tensorlib._core.create import generator
@@ -170,6 +171,7 @@ class Batched:
     itemsize = property(lambda self: self.value.itemsize)
     requires_grad = property(lambda self: self.value.requires_grad)
 
+    real = property(lambda self: self)
     is_leaf = property(lambda self: self.behind().is_leaf)
     grad_fn = property(lambda self: self.behind().grad_fn)
 
@@ -415,8 +417,11 @@ def _operator(function, reflected):
 def _attach_methods():
     """Every published method of Tensor, since those are functions of operations."""
     for name, method in vars(Tensor).items():
-        if name in ("T", "mT", "mH"):
+        if name in ("T", "H", "mT", "mH"):
             setattr(Batched, name, property(method.fget))
+        elif name == "layout" or (
+                name.startswith("is_") and type(method) is property and name not in vars(Batched)):
+            setattr(Batched, name, property(attrgetter(f"value.{name}")))
         elif getattr(method, "__module__", None) != "tensorlib" or hasattr(Batched, name):
             continue
         elif not name.endswith("_"):

@@ -2,7 +2,7 @@
 
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.create.creation import contiguous_format, preserve_format
+from tensorlib._core.base.formats import contiguous_format, preserve_format
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op, publish

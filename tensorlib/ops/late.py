@@ -39,6 +39,22 @@ FAMILIES = {
     "tensorlib.ops.derived": Names(
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
         functions="tensordot", methods="deg2rad_ rad2deg_ nan_to_num_"),
+    "tensorlib.ops.facts": Names(
+        both="is_nonzero is_same_size is_signed is_conj is_neg get_device conj conj_physical "
+             "resolve_conj resolve_neg angle adjoint",
+        functions="result_type real", methods="conj_physical_"),
+    "tensorlib.ops.windows": Names(
+        functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
+    "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
+    "tensorlib.ops.older": Names(
+        functions="fill",
+        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory"),
+    "tensorlib.ops.inplace": Names(
+        functions="abs_ acos_ addmv_ arccos_ arcsin_ arctan_ asin_ atan_ ceil_ clamp_ clamp_max_ "
+                  "clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ "
+                  "exp_ expm1_ fill_ fix_ floor_ log10_ log1p_ log2_ log_ nan_to_num_ neg_ "
+                  "negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinh_ sqrt_ "
+                  "square_ tan_ tanh_ trunc_ zero_"),
     "tensorlib.nn.functional": Names(
         both="celu hardshrink prelu selu threshold", functions="layer_norm rms_norm "
         "binary_cross_entropy_with_logits kl_div poisson_nll_loss alpha_dropout bilinear dropout "

@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import listed, wrap
-from tensorlib._core.create.creation import contiguous_format
+from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -167,6 +167,22 @@ def _last_two(self):
 
 attach("mT", property(_last_two, doc=_last_two.__doc__))
 attach("mH", property(_last_two, doc=_last_two.__doc__))
+
+
+def _of_a_matrix(self):
+    """The matrix transposed, and conjugate where it is complex.
+
+    Shapes: (N, M) -> (M, N), () -> (). Raises: RuntimeError for other numbers of dims.
+    """
+    if self.ndim not in (0, 2):
+        raise RuntimeError(f"H: expects a matrix, got a tensor of {self.ndim} dims; "
+                           "x.mH is for batches of them")
+    return t(self)
+
+
+attach("H", property(_of_a_matrix, doc=_of_a_matrix.__doc__))
+
+
 def _reversed(self):
     """The tensor with its dims in reverse order, as a view."""
     return t(self) if self.ndim == 2 else permute(self, range(self.ndim - 1, -1, -1))

@@ -12,11 +12,12 @@ import pytest
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer, narrow, widen
 from tensorlib._core.arrays.convert import as_tensor, asarray, tensor
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype, set_default_dtype
+from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.numbers import OutOfRangeError
 from tensorlib._core.index import keys
 from tensorlib._core.tensor.tensor import Tensor
 
-
+float32 = BY_NAME["float32"]
 NAMES = list(BY_NAME)
 NUMPY_NAMES = [name for name in NAMES if name != "bfloat16"]
 LAYOUTS = {
@@ -483,3 +484,29 @@ def test_subclasses_keep_their_type_and_attributes():
 
 class Named(Tensor):
     pass
+
+
+def test_the_class_takes_sizes_or_data():
+    assert Tensor(2, 3).shape == Tensor(Size([2, 3])).shape == (2, 3)
+    assert Tensor(3).shape == (3,) and Tensor().shape == (0,) and Tensor(2, 3).dtype == float32
+    for data in ([1, 2], (1, 2), np.array([1, 2]), tensor([1, 2]), np.array([1.0, 2.0])):
+        assert Tensor(data).dtype == float32 and Tensor(data).tolist() == [1.0, 2.0]
+    assert Tensor([1, 2], dtype=BY_NAME["int64"]).tolist() == [1, 2]
+    assert Tensor(np.array(2.5)).item() == Tensor(tensor(2.5)).item() == 2.5
+    assert Tensor([1.0], requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("make, error, message", [
+    (lambda: Tensor(2.5), TypeError, "Tensor: takes sizes, or a sequence, .* got 2.5"),
+    (lambda: Tensor(True), TypeError, "Tensor: takes sizes"),
+    (lambda: Tensor(np.float32(1)), TypeError, "Tensor: takes sizes"),
+    (lambda: Tensor("ab"), TypeError, "expected numbers, got str"),
+    (lambda: Tensor(-1), RuntimeError, "sizes must be 0 or more"),
+    (lambda: Tensor(2, 2.5), TypeError, "Tensor: "),
+    (lambda: Tensor([1], [2]), TypeError, "Tensor: "),
+    (lambda: Tensor(2**62, 4), RuntimeError, ""),
+    (lambda: Tensor([1.0], dtyp=float32), TypeError, r"Tensor\(\) .* 'dtyp'; did you mean 'dtype'"),
+])
+def test_what_the_class_refuses(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

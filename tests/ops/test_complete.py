@@ -25,6 +25,7 @@ EXEMPT = {
     "get_rng_state": "asks the default generator",
     "set_rng_state": "sets the default generator",
     "set_default_dtype": "sets what new tensors have",
+    "result_type": "gives a dtype",
 }
 
 
@@ -64,7 +65,8 @@ def test_every_op_is_complete(op):
 
 def test_every_public_function_is_a_declared_operation(capsys):
     """One name for the function and its record, but for functions that compute nothing."""
-    names = {name for name, function in FUNCTIONS.items() if function.__name__ == name}
+    names = {name for name, function in FUNCTIONS.items()
+             if function.__name__ == name and not name.endswith("_")}
     with capsys.disabled():
         print(f"\n{len(EXEMPT)} of {len(names)} public functions are no operations",
               *EXEMPT.items(), sep="\n  ")

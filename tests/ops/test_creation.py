@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._core.create.creation import contiguous_format, preserve_format, strided
+from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 import tensorlib

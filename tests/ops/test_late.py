@@ -84,6 +84,16 @@ print(tl.kron(tl.ones(2), tl.ones(2)).shape)
         "tensorlib.Size([4])"]
 
 
+def test_families_are_declared_beside_operations_from_outside():
+    assert run_python("""
+import tensorlib as tl
+@tl.ops.primitive
+def kron_of_ones(x):
+    return x
+print(tl.kron(tl.ones(1), tl.ones(2)).tolist(), tl.ops.registry["kron_of_ones"].name)
+""").split() == ["[1.0,", "1.0]", "__main__.kron_of_ones"]
+
+
 def test_numpys_functions_find_operations_that_are_not_declared():
     assert run_python("""
 import numpy as np, tensorlib as tl

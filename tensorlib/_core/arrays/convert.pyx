@@ -25,12 +25,13 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, items
+from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_scalar, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.shape import Size
 
 cnp.import_array()
 
@@ -346,8 +347,19 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
 
 
 cdef object constructed(object data, int dtype_or_minus1):
-    """What `Tensor(data)` becomes. Raises: as `from_data`, RuntimeError for a lost gradient."""
-    cdef object x = from_data(data, dtype_or_minus1, "Tensor")
+    """What `Tensor(*data)` becomes: of sizes, or of one sequence, array, tensor or buffer.
+
+    Raises: as `from_data`, RuntimeError for a lost gradient, TypeError for one number.
+    """
+    cdef int dtype = default_float() if dtype_or_minus1 < 0 else dtype_or_minus1
+    cdef Py_ssize_t[MAX_NDIM] dims
+    cdef object x = data[0] if len(data) == 1 else ()
+    if len(data) > 1 or type(x) is int or type(x) is Size:
+        return new_tensor(dtype, parse_shape("Tensor", x if type(x) is Size else data, dims), dims)
+    if isinstance(x, (bool, float, np.generic)):
+        raise TypeError(f"Tensor: takes sizes, or a sequence, an array or a tensor, got {x!r}; "
+                        "tensorlib.tensor makes a tensor of one number")
+    x = from_data(x, dtype, "Tensor")
     if in_graph(x) or stands_in(x):
         raise RuntimeError("Tensor: made of tensors of the function that is differentiated, it "
                            "would lose their gradient; call tensorlib.tensor instead")

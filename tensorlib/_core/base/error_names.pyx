@@ -95,11 +95,7 @@ cdef int explain(error, function, given) except -1:
         names = [p for p, one in parameters(function).items()
                  if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
                  and p not in ("self", *given)]
-        near = nearest(found[2], names)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else (
-            f"it takes {', '.join(names)}" if names else "")
-        error.args = (f"{name}() got an unexpected keyword argument {found[2]!r}"
-                      + (f"; {hint}" if hint else ""),)
+        error.args = (unknown_keyword(name, found[2], names),)
         return 0
     found = TOO_FEW.match(text)
     if found and found[1] in ("function", name):
@@ -115,6 +111,14 @@ cdef int explain(error, function, given) except -1:
     if text.startswith("function() "):
         error.args = (name + text[len("function"):],)
     return 0
+
+
+cpdef str unknown_keyword(str name, str keyword, names):
+    """The message for a keyword that a function, which takes these names, does not take."""
+    cdef list near = nearest(keyword, names)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else (
+        f"; it takes {', '.join(names)}" if names else "")
+    return f"{name}() got an unexpected keyword argument {keyword!r}{hint}"
 
 
 cdef object parameters(function):

@@ -26,6 +26,7 @@ from tensorlib._core.tiles.loops cimport find_cast
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -37,26 +38,6 @@ ctypedef fused word:
     uint16_t
     uint32_t
     uint64_t
-
-class Format:
-    """How the elements lie in memory, for the arguments `layout` and `memory_format`."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name):
-        self.name = name
-
-    def __repr__(self):
-        return f"tensorlib.{self.name}"
-
-    def __reduce__(self):
-        return self.name         # the module's one object of this name
-
-
-strided = Format("strided")
-contiguous_format = Format("contiguous_format")
-preserve_format = Format("preserve_format")
-
 
 # ---- arguments -----------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 
 from tensorlib._core.base.device import CPU
+from tensorlib._core.base.formats import strided
 from tensorlib._core.tensor.tensor import attach
 
 
@@ -52,9 +53,29 @@ def device(Tensor self):
     return CPU
 
 
+def layout(Tensor self):
+    """How the elements lie in memory: `strided`, the one layout there is."""
+    return strided
+
+
 def is_cuda(Tensor self):
     """False: the elements are in the memory of the CPU."""
     return False
+
+
+def is_cpu(Tensor self):
+    """True: the elements are in the memory of the CPU."""
+    return True
+
+
+def is_other(Tensor self):
+    """False: there are dense tensors in the memory of the CPU, and no others."""
+    return False
+
+
+def real(Tensor self):
+    """The real part, which is the tensor itself."""
+    return self
 
 
 def is_floating_point(Tensor self):
@@ -151,8 +172,11 @@ def set_data(Tensor self, Tensor value):
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
                is_complex, requires_grad_, is_inference, detach_):
     attach(method.__name__, method)
-for getter in (itemsize, nbytes, device, is_cuda, grad_fn, output_nr, retains_grad, _version,
-               _base):
+for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, real, grad_fn, output_nr,
+               retains_grad, _version, _base):
     attach(getter.__name__, property(getter, doc=getter.__doc__))
+for other in ("is_ipu", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
+              "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"):
+    attach(other, property(is_other, doc=is_other.__doc__))
 for getter, setter in ((name, set_name), (data, set_data)):
     attach(getter.__name__, property(getter, setter, doc=getter.__doc__))

@@ -4,7 +4,7 @@ from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 from numpy import dtype as _numpy_dtype, generic as _scalar, ndarray
-from tensorlib._core.create.creation import Format
+from tensorlib._core.base.formats import Format
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.base.shape import Size
@@ -20,7 +20,7 @@ _Device: TypeAlias = _device | _str
 
 class Tensor:
     def __init__(
-        self, data: Any = (), *, dtype: _DType | None = None, requires_grad: _bool = False
+        self, *data: Any, dtype: _DType | None = None, requires_grad: _bool = False
     ) -> None: ...
     def __add__(self, other: _Operand) -> Tensor: ...
     def __radd__(self, other: _Operand) -> Tensor: ...
@@ -83,6 +83,8 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> ndarray[Any, Any]: ...
     def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **options: Any) -> Any: ...
     @property
+    def H(self) -> Tensor: ...
+    @property
     def T(self) -> Tensor: ...
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of each element."""
@@ -102,6 +104,15 @@ class Tensor:
         """Sum of the elements of both, with broadcasting."""
     def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """In-place form of `add`."""
+    def addbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor
+        | None = None
+    ) -> Tensor:
+        """beta * input + alpha * (the sum of the products in the batch), with `input` expanded."""
+    def addbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1
+    ) -> Tensor:
+        """In-place form of `addbmm`."""
     def addcdiv(
         self, tensor1: Tensor, tensor2: Tensor, *, value: _Number | Tensor = 1, out: Tensor | None =
         None
@@ -132,6 +143,15 @@ class Tensor:
         """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0."""
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
         """In-place form of `addmv`."""
+    def addr(
+        self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """beta * input + alpha * outer(vec1, vec2), with `input` expanded; ignored if beta is 0."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """In-place form of `addr`."""
+    def adjoint(self) -> Tensor:
+        """The matrices of the last two dims transposed, and conjugate where they are complex."""
     def all(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -155,11 +175,16 @@ class Tensor:
         self, *, dim: _Sizes | None = None, keepdim: _bool = False, out: Tensor | None = None
     ) -> _MinMax:
         """`amin` and `amax` as a named tuple (min, max)."""
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angle in the plane of complex numbers: 0 or, for negative numbers, pi; NaN for
+        NaN."""
     def any(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
     ) -> Tensor:
         """Whether an element is true (not zero), of all or over `dim` (an int or several)."""
+    def apply_(self, callable: Callable[..., _Number | _bool]) -> Tensor:
+        """This tensor, after each element x became callable(x), a number."""
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
     def arccos_(self) -> Tensor:
@@ -298,6 +323,12 @@ class Tensor:
         """In-place form of `clamp`."""
     def clone(self, *, memory_format: Format | None = None) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
+    def conj(self) -> Tensor:
+        """The conjugate complex numbers: `input` itself, which is real."""
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
+        """The conjugate complex numbers: a copy of `input`, which is real."""
+    def conj_physical_(self) -> Tensor:
+        """In-place form of `conj_physical`."""
     def contiguous(self, *, memory_format: Format = ...) -> Tensor:
         """`input` itself if its elements lie in row-major order without gaps, else a copy that
         does."""
@@ -411,6 +442,8 @@ class Tensor:
         """In-place form of `expm1`."""
     def fill_(self, value: _Number | Tensor) -> Tensor:
         """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
+    def fill_diagonal_(self, fill_value: _Number | Tensor, wrap: _bool = False) -> Tensor:
+        """This tensor, after `fill_value` was written over its diagonal."""
     def fix(self, *, out: Tensor | None = None) -> Tensor:
         """Each element without its fraction."""
     def fix_(self) -> Tensor:
@@ -457,6 +490,8 @@ class Tensor:
         """In-place form of `ge`."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
+    def get_device(self) -> Tensor:
+        """-1, as PyTorch says for the CPU."""
     @property
     def grad(self) -> Tensor | Any: ...
     @grad.setter
@@ -512,8 +547,12 @@ class Tensor:
         """The elements as int32."""
     def is_complex(self) -> _bool:
         """False: no dtype is complex."""
+    def is_conj(self) -> Tensor:
+        """False: there are no complex tensors, whose conjugation could wait."""
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
         """Whether the elements lie in row-major order without gaps, the one format there is."""
+    @property
+    def is_cpu(self) -> _bool: ...
     @property
     def is_cuda(self) -> _bool: ...
     def is_floating_point(self) -> _bool:
@@ -521,7 +560,41 @@ class Tensor:
     def is_inference(self) -> _bool:
         """Whether this tensor was made in inference mode."""
     @property
+    def is_ipu(self) -> _bool: ...
+    @property
     def is_leaf(self) -> _bool: ...
+    @property
+    def is_meta(self) -> _bool: ...
+    @property
+    def is_mkldnn(self) -> _bool: ...
+    @property
+    def is_mps(self) -> _bool: ...
+    @property
+    def is_mtia(self) -> _bool: ...
+    def is_neg(self) -> Tensor:
+        """False: no tensor's negation waits."""
+    @property
+    def is_nested(self) -> _bool: ...
+    def is_nonzero(self) -> Tensor:
+        """Whether the only element of `input` is not 0."""
+    def is_pinned(self) -> _bool:
+        """False: memory is pinned for other devices."""
+    @property
+    def is_quantized(self) -> _bool: ...
+    def is_same_size(self, other: Tensor) -> Tensor:
+        """Whether both tensors have one shape."""
+    def is_signed(self) -> Tensor:
+        """Whether the dtype of `input` has negative numbers."""
+    @property
+    def is_sparse(self) -> _bool: ...
+    @property
+    def is_sparse_csr(self) -> _bool: ...
+    @property
+    def is_vulkan(self) -> _bool: ...
+    @property
+    def is_xla(self) -> _bool: ...
+    @property
+    def is_xpu(self) -> _bool: ...
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
@@ -538,6 +611,8 @@ class Tensor:
     def itemsize(self) -> _int: ...
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Kronecker product: `other` times each element of `input`, in their places."""
+    @property
+    def layout(self) -> Format: ...
     def le(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether elements of `input` are at most those of `other`, as bool."""
     def le_(self, other: Tensor | _Number) -> Tensor:
@@ -608,6 +683,8 @@ class Tensor:
     def mH(self) -> Tensor: ...
     @property
     def mT(self) -> Tensor: ...
+    def map_(self, tensor: Tensor, callable: Callable[..., _Number | _bool]) -> Tensor:
+        """This tensor, after each element x became callable(x, y) for the element y of `tensor`."""
     def masked_fill(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
         """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
     def masked_fill_(self, mask: Tensor, value: _Number | Tensor) -> Tensor:
@@ -695,6 +772,8 @@ class Tensor:
     def nbytes(self) -> _int: ...
     @property
     def ndim(self) -> _int: ...
+    def ndimension(self) -> _int:
+        """The number of dims."""
     def ne(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Whether the elements of both differ, as bool."""
     def ne_(self, other: Tensor | _Number) -> Tensor:
@@ -709,6 +788,8 @@ class Tensor:
         """In-place form of `neg`."""
     def nelement(self) -> _int:
         """The number of elements."""
+    def new(self, *args: Any) -> Tensor:
+        """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes."""
     def new_empty(
         self, *sizes: _Sizes, size: _Sizes | None = None, dtype: _DType | None = None, layout:
         Format | None = None, device: _Device | None = None, pin_memory: _bool = False,
@@ -768,6 +849,8 @@ class Tensor:
     def output_nr(self) -> _int: ...
     def permute(self, *dims: _Sizes) -> Tensor:
         """`input` with its dims in the order `dims`, as a view."""
+    def pin_memory(self) -> Tensor:
+        """The tensor itself: memory is pinned for other devices, of which there are none."""
     def positive(self) -> Tensor:
         """`input` itself."""
     def pow(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -790,6 +873,8 @@ class Tensor:
         """This tensor, after its elements became integers in [from, to)."""
     def ravel(self) -> Tensor:
         """`input` as a vector: a view if possible, else a copy."""
+    @property
+    def real(self) -> Tensor: ...
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """One over each element."""
     def reciprocal_(self) -> Tensor:
@@ -825,6 +910,10 @@ class Tensor:
         """`input` under other sizes with the same elements: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`."""
+    def resolve_conj(self) -> Tensor:
+        """`input` itself, of which no conjugation waits."""
+    def resolve_neg(self) -> Tensor:
+        """`input` itself, of which no negation waits."""
     def retain_grad(self) -> None:
         """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`."""
     @property
@@ -1013,6 +1102,8 @@ class Tensor:
         """Each element without its fraction."""
     def trunc_(self) -> Tensor:
         """In-place form of `trunc`."""
+    def type(self, dtype: _DType | None = None, non_blocking: _bool = False) -> Tensor | _str:
+        """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype."""
     def type_as(self, other: Tensor) -> Tensor:
         """The elements as the dtype of `other`."""
     def unbind(self, dim: _Sizes = 0) -> tuple[Tensor, ...]:

@@ -27,7 +27,7 @@ from tensorlib._core.base.upcalls cimport (
     SUB, TRUEDIV, XOR, upcalls,
 )
 
-from tensorlib._core.base.error_names import name_errors
+from tensorlib._core.base.error_names import name_errors, unknown_keyword
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
@@ -41,8 +41,9 @@ cdef extern from "Python.h":
 cdef class Tensor:
     """An n-dimensional array of one dtype whose operations can be differentiated.
 
-    `Tensor(data, dtype=None, requires_grad=False)` copies scalars, nested sequences, NumPy arrays
-    and tensors; Python floats become the default dtype.
+    `Tensor(data, dtype=None, requires_grad=False)` copies nested sequences, NumPy arrays and
+    tensors, to the default dtype unless one is given; `Tensor(2, 3)` is an uninitialized one of
+    these sizes. In new programs, `tensorlib.tensor` keeps the dtype, and `empty` is for sizes.
 
     >>> x = Tensor([[1., 2.]], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -53,7 +54,9 @@ cdef class Tensor:
     # NumPy's operators leave mixed expressions to ours
     __array_priority__ = 1000
 
-    def __init__(self, data=(), *, dtype=None, bint requires_grad=False):
+    def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
+        for name in others:
+            raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))
         replace(self, <Tensor>upcalls.constructed(
             data, -1 if dtype is None else dtype_id(dtype)))
         if requires_grad:

@@ -1,0 +1,84 @@
+"""The limits of dtypes: `finfo` of floating ones, `iinfo` of integers."""
+
+import numpy as np
+
+from tensorlib._core.base.dtypes import BY_NAME, dtype, get_default_dtype
+
+# bits of the fraction, and the largest exponent: IEEE 754's formats, and the upper half of binary32
+FORMATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "float64": (52, 1023)}
+DIGITS = {"float16": 3, "bfloat16": 2, "float32": 6, "float64": 15}
+
+
+def checked(name, type):
+    """A dtype. Raises: TypeError for all else."""
+    if not isinstance(type, dtype):
+        raise TypeError(f"{name}: argument 'type' must be a dtype, got {type!r}")
+    return type
+
+
+class Limits:
+    """What `finfo` and `iinfo` share: two of the same dtype are equal."""
+
+    __slots__ = ("dtype", "bits", "max", "min")
+
+    def __eq__(self, other):
+        return type(other) is type(self) and other.dtype == self.dtype
+
+    def __hash__(self):
+        return hash((type(self), self.dtype))
+
+    def __reduce__(self):
+        return type(self), (BY_NAME[self.dtype],)
+
+
+class finfo(Limits):
+    """The limits of a floating dtype, by default the default one, as Python's numbers.
+
+    `max`, `min`, `eps` (what the next number after 1 is larger by), `tiny` and `smallest_normal`
+    (the smallest that has all digits), `resolution` (10 to minus the decimal digits), `bits`.
+    Raises: TypeError for other dtypes.
+
+    >>> tensorlib.finfo(tensorlib.float32).eps
+    1.1920928955078125e-07
+    """
+
+    __slots__ = ("eps", "tiny", "smallest_normal", "resolution")
+
+    def __init__(self, type=None):
+        type = get_default_dtype() if type is None else checked("finfo", type)
+        if not type.is_floating_point:
+            raise TypeError(f"finfo: takes a floating dtype, got {type}; iinfo takes integers")
+        fraction, exponent = FORMATS[type.name]
+        self.dtype, self.bits = type.name, 8 * type.itemsize
+        self.eps = 2.0**-fraction
+        self.max = (2 - self.eps) * 2.0**exponent
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
+        self.resolution = 10.0 ** -DIGITS[type.name]
+
+    def __repr__(self):
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+                f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, "
+                f"dtype={self.dtype})")
+
+
+class iinfo(Limits):
+    """The limits of a dtype of integers: `max`, `min`, `bits`. Raises: TypeError for others.
+
+    >>> tensorlib.iinfo(tensorlib.int8)
+    iinfo(min=-128, max=127, dtype=int8)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, type):
+        if checked("iinfo", type).is_floating_point:
+            raise TypeError(f"iinfo: takes a dtype of integers, got {type}; finfo takes others")
+        if type.name == "bool":
+            raise TypeError("iinfo: takes a dtype of integers, got tensorlib.bool")
+        limits = np.iinfo(type.name)
+        self.dtype, self.bits = type.name, limits.bits
+        self.max, self.min = int(limits.max), int(limits.min)
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -1,0 +1,144 @@
+"""Names that older scripts call, and what only makes sense beside other devices."""
+
+import numpy as np
+
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS, composite
+from tensorlib.ops.late import declared
+from tensorlib.ops.publish import attach_checked
+from tensorlib.ops.samples import given, refusals
+
+from_numpy = FUNCTIONS["from_numpy"]
+TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+         "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+         "bool": "Bool"}
+BY_TYPE = {f"{kind}Tensor": name for name, kind in TYPES.items()}
+
+
+# ---- filled --------------------------------------------------------------------------------------
+
+@composite(tensors=("input",), method=False, reference=lambda x, value: np.full_like(x, value),
+           samples=given(((2, 3), 2), ((), 1), ((0, 2), 3)),
+           errors=refusals((RuntimeError, (2,), np.ones(2))))
+def fill(input: Tensor, value):
+    """A copy of `input` whose elements are all `value`, a number or a tensor without dims.
+
+    Gradient: of `value`. Raises: RuntimeError for a tensor with dims.
+
+    >>> tensorlib.fill(tensorlib.ones(2), 3)
+    tensor([3., 3.])
+    """
+    return input.clone().fill_(value)
+
+
+def places_of_diagonal(shape, wrap):
+    """The places of the diagonal in a contiguous tensor; `wrap` starts anew below a square."""
+    if len(shape) == 2:
+        rows, columns = shape
+        last = rows * columns if wrap else min(rows, columns) * columns
+        return slice(0, last, columns + 1)
+    size = shape[0]
+    return slice(0, size ** len(shape), sum(size ** i for i in range(len(shape))) or 1)
+
+
+def fill_diagonal_(self, fill_value, wrap=False):
+    """This tensor, after `fill_value` was written over its diagonal.
+
+    Shapes: (M, N), or (N, N, ..., N). wrap: in a matrix with more rows than columns the diagonal
+    begins anew after a row that is left out.
+    Raises: RuntimeError for fewer than two dims and for more than two that differ.
+    """
+    if self.ndim < 2:
+        raise RuntimeError(f"fill_diagonal_: takes two dims or more, got {self.ndim}")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("fill_diagonal_: more than two dims must have the same size, got "
+                           f"{tuple(self.shape)}")
+    mask = np.zeros(self.numel(), bool)
+    mask[places_of_diagonal(tuple(self.shape), wrap)] = True
+    return self.masked_fill_(from_numpy(mask.reshape(tuple(self.shape))), fill_value)
+
+
+# ---- element by element in Python ----------------------------------------------------------------
+
+def apply_(self, callable):
+    """This tensor, after each element x became callable(x), a number. It is slow.
+
+    Raises: RuntimeError for a tensor that requires a gradient, TypeError.
+    """
+    return written("apply_", self, [callable(x) for x in elements("apply_", self)])
+
+
+def map_(self, tensor: Tensor, callable):
+    """This tensor, after each element x became callable(x, y) for the element y of `tensor`.
+
+    Raises: RuntimeError for a tensor that requires a gradient or does not expand, TypeError for
+    another dtype.
+    """
+    if tensor.dtype != self.dtype:
+        raise TypeError(f"map_: tensor must be of dtype {self.dtype}, got {tensor.dtype}")
+    others = elements("map_", tensor.detach().expand(self.shape))
+    return written("map_", self, [callable(*pair) for pair in zip(elements("map_", self), others)])
+
+
+def elements(name, x):
+    """The elements of a tensor as a list. Raises: RuntimeError in a graph."""
+    if x.requires_grad:
+        raise RuntimeError(f"{name}: the tensor requires a gradient, which Python's functions do "
+                           f"not have; call it on x.detach()")
+    return x.flatten().tolist()
+
+
+def written(name, x, values):
+    """The tensor, after these numbers became its elements."""
+    made = FUNCTIONS["tensor"](values, dtype=x.dtype) if values else x.new_empty(0)
+    if made.ndim != 1:
+        raise TypeError(f"{name}: the callable must return a number")
+    return x.copy_(made.reshape(x.shape))
+
+
+# ---- types and devices ---------------------------------------------------------------------------
+
+def type_(self, dtype=None, non_blocking=False):
+    """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype.
+
+    dtype: a dtype, or such a name. Raises: ValueError for an unknown name.
+    """
+    if dtype is None:
+        return f"tensorlib.{TYPES[self.dtype.name]}Tensor"
+    if isinstance(dtype, str):
+        name = BY_TYPE.get(dtype.rpartition(".")[2])
+        if name is None:
+            raise ValueError(f"type: invalid type: {dtype!r}")
+        dtype = BY_NAME[name]
+    return self.to(dtype)
+
+
+def new(self, *args):
+    """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, Tensor)) and not (
+            type(args[0]).__name__ == "Size"):
+        return self.new_tensor(args[0])
+    return self.new_empty(*args) if args else self.new_empty(0)
+
+
+def ndimension(self):
+    """The number of dims."""
+    return self.ndim
+
+
+def is_pinned(self):
+    """False: memory is pinned for other devices."""
+    return False
+
+
+def pin_memory(self):
+    """The tensor itself: memory is pinned for other devices, of which there are none."""
+    return self
+
+
+for _method in (fill_diagonal_, apply_, map_, new, ndimension, is_pinned, pin_memory):
+    attach_checked(_method.__name__, _method)
+attach_checked("type", type_)
+
+declared(__name__)
