@@ -10,6 +10,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._importing import deferred
 from tensorlib.nn.functional.dropout import dropout
 from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import refusals
 
@@ -69,6 +70,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """
     name = "scaled_dot_product_attention"
     require_floating(name, query)
+    check_optional(name, attn_mask=attn_mask)
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(f"{name}: expects query, key and value of at least 2 dims")
     if not query.dtype == key.dtype == value.dtype:
