@@ -69,3 +69,33 @@ def test_other_places(mode, padding, align):
 def test_affine_grids(align):
     check(lambda F, t: F.affine_grid(t, (2, 1, 4, 5), align), real(2, 2, 3))
     check(lambda F, t: F.affine_grid(t, (2, 1, 1, 4, 5), align), real(2, 3, 4))
+
+
+# ---- attention -----------------------------------------------------------------------------------
+
+ATTENTIONS = {
+    "plain": ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6), {}),
+    "causal": ((2, 70, 8), (2, 150, 8), (2, 150, 4), {"is_causal": True}),
+    "many": ((1, 2, 130, 8), (1, 2, 300, 8), (1, 2, 300, 8), {"scale": 0.3}),
+    "shared": ((2, 6, 5, 4), (2, 2, 5, 4), (2, 2, 5, 4), {"enable_gqa": True}),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention(name):
+    *shapes, options = ATTENTIONS[name]
+    check(lambda F, *x: F.scaled_dot_product_attention(*x, **options),
+          *(real(*shape, seed=i) for i, shape in enumerate(shapes)))
+
+
+def test_attention_with_masks():
+    q, k, v = real(2, 3, 65, 4), real(2, 3, 140, 4, seed=1), real(2, 3, 140, 4, seed=2)
+    seen = real(2, 1, 65, 140, seed=3) > 0
+    seen[0, 0, 3] = False                        # a row that looks at nothing
+    check(lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v, seen)
+    check(lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m.detach()), q, k, v,
+          real(1, 140))
+    check(lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q, k, v,
+          real(1, 3, 1, 140))
+    refused(lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v), real(3, 4), real(3, 5),
+            real(3, 5))

@@ -83,7 +83,7 @@ cdef inline void shifted(const floating* x, floating* y, const Window* w, Py_ssi
                          Py_ssize_t left, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """`gather` where windows are as wide as the plane: it moves as a whole, then its sides are 0"""
     cdef Py_ssize_t width = w.size[2], first, last, j, k
-    first = max(<Py_ssize_t>0, -top)
+    first = min(w.out[1], max(<Py_ssize_t>0, -top))
     last = max(first, min(w.out[1], w.size[1] - top))
     memset(y, 0, first * width * sizeof(floating))
     memset(y + last * width, 0, (w.out[1] - last) * width * sizeof(floating))

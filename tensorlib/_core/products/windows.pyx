@@ -4,7 +4,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, times
+from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
@@ -250,7 +250,10 @@ def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple paddi
     cdef Py_ssize_t window, places
     cdef Tensor x = packed(cast(input, dtype)), y
     fill_window(&w, "unfold", x, spatial, kernel, stride, padding, dilation, planes)
-    window, places = times(times(w.kernel[0], w.kernel[1]), w.kernel[2]), area(w.out)
+    window = times(times(w.kernel[0], w.kernel[1]), w.kernel[2])
+    places = times(times(w.out[0], w.out[1]), w.out[2])
+    if places > MAX_NUMEL or window > MAX_NUMEL:
+        raise RuntimeError("unfold: the windows have too many elements")
     lead = x.ndim_ - (2 if back else n + 1)
     if lead < 0 or (x.dims[lead] % window or x.dims[lead + 1] != places if back
                     else spatial_of("unfold", x, n) != spatial):
@@ -260,7 +263,7 @@ def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple paddi
         y = with_planes("unfold", x, 2, (x.dims[lead] // window, *spatial), dtype)
         zero(y)
     else:
-        if window == LARGEST or times(x.dims[lead], window) == LARGEST:
+        if times(x.dims[lead], window) > MAX_NUMEL:
             raise RuntimeError("unfold: the windows have too many elements")
         y = with_planes("unfold", x, n + 1, (x.dims[lead] * window, places), dtype)
     work.loop, work.w = find_window_loop(COL2IM if back else IM2COL, dtype), &w

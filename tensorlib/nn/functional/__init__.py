@@ -36,6 +36,7 @@ from tensorlib.nn.functional.adaptive import (
     pixel_shuffle,
     pixel_unshuffle,
 )
+from tensorlib.nn.functional.attention import scaled_dot_product_attention
 from tensorlib.nn.functional.convolution import (
     conv1d,
     conv2d,

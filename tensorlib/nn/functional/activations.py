@@ -98,7 +98,9 @@ def in_place(function):
 
 def take_in_place(*functions):
     """Notes the in-place forms, which calls with `inplace=True` run."""
-    INPLACE.update((function.__name__, function.inplace) for function in functions)
+    for function in functions:
+        INPLACE[function.__name__] = function.inplace
+        function.inplace.inplace = function.inplace        # which may be told so, too
 
 
 INPLACE = {}            # the in-place forms, by name

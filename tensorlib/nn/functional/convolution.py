@@ -10,6 +10,7 @@ from tensorlib import stack
 from tensorlib._core.base.shape import listed
 from tensorlib._core.products import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import refusals
 
@@ -166,7 +167,8 @@ for _function in (convolve, convolve_input, convolve_weight):
 # ---- convolutions --------------------------------------------------------------------------------
 
 def with_batch(name, input, weight, bias, n, transposed=False):
-    """The images with a dim of a batch. Raises: RuntimeError for what does not fit."""
+    """The images with a dim of a batch. Raises: RuntimeError for what does not fit, TypeError."""
+    check_optional(name, bias=bias)
     if weight.ndim != n + 2 or input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: expected {n + 1}D (unbatched) or {n + 2}D (batched) input and "
                            f"{n + 2}D weight, got shapes {tuple(input.shape)} and "

@@ -9,6 +9,7 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.samples import PAIRS, pairs, refusals
 
@@ -135,6 +136,7 @@ def weighted_mean(name, losses, weight, reduction, size_average, reduce):
     """The losses times their weights, reduced; the mean is that with these weights."""
     if weight is None:
         return reduced(name, losses, reduction, size_average, reduce)
+    check_optional(name, weight=weight)
     if weight.shape != losses.shape:
         raise ValueError(f"{name}: inputs and weight must have the same size, got "
                          f"{tuple(losses.shape)} and {tuple(weight.shape)}")
@@ -285,7 +287,8 @@ def binary_cross_deriv_target(input):
 
 
 def weight_of(name, weight, input):
-    """A weight that broadcasts to the input. Raises: RuntimeError."""
+    """A weight that broadcasts to the input. Raises: RuntimeError, TypeError."""
+    check_optional(name, weight=weight)
     broadcast_shapes(name, weight.shape, input.shape)
     return weight
 

@@ -10,6 +10,7 @@ from tensorlib._core.reduce import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.errors import loss, older_reduction
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.softmax import log_softmax, softmax, softmax_backward
 
@@ -130,7 +131,8 @@ def as_rows(name, input, target):
 
 
 def class_weights(name, weight, input):
-    """The weight, which has one element for each class. Raises: RuntimeError."""
+    """The weight, which has one element for each class. Raises: RuntimeError, TypeError."""
+    check_optional(name, weight=weight)
     classes = input.shape[1 if input.ndim > 1 else 0]
     if tuple(weight.shape) != (classes,):
         raise RuntimeError(f"{name}: weight should be defined for all {classes} classes or none, "

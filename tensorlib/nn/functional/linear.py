@@ -11,6 +11,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.linalg import matmul
 from tensorlib.ops.samples import products, refusals
@@ -103,6 +104,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
     Shapes: (*, M), (*, N), (K, M, N), (K,) -> (*, K).
     Raises: RuntimeError for sizes that do not fit.
     """
+    check_optional("bilinear", bias=bias)
     if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or (
             tuple(weight.shape[1:]) != (*input1.shape[-1:], *input2.shape[-1:])):
         raise RuntimeError(f"bilinear: sizes do not fit: {tuple(input1.shape)}, "

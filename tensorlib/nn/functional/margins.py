@@ -8,6 +8,7 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
 from tensorlib.nn.functional.errors import in_numpy, loss, reduced, require_floating
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.nn.functional.likelihoods import check_classes
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, given_pairs, refusals
@@ -80,6 +81,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     Shapes: the input's. Raises: IndexError, RuntimeError for integers.
     """
     require_floating("normalize", input)
+    check_optional("normalize", out=out)
     norms = input.norm(p, dim, keepdim=True).clamp(min=eps)
     result = input / norms.expand(input.shape)
     return result if out is None else out.copy_(result)

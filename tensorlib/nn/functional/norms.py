@@ -12,6 +12,7 @@ from tensorlib._core.reduce import normalize as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import refusals
 
@@ -224,6 +225,7 @@ def norm_weight_backward_jvp(d_grad, d_input, grad, input, ndim, eps, centered, 
 
 def rows_of(name, input, normalized_shape, weight, bias):
     """The weight and the bias of rows, made where they are not given. Raises: RuntimeError."""
+    check_optional(name, weight=weight, bias=bias)
     try:
         several = hasattr(normalized_shape, "__iter__")
         shape = tuple(map(as_int, listed(normalized_shape) if several else (normalized_shape,)))
@@ -315,6 +317,7 @@ def channel_count(name, input, least):
 
 def check_vectors(name, channels, **vectors):
     """Raises RuntimeError for a vector that has not one element for each channel."""
+    check_optional(name, **vectors)
     for what, x in vectors.items():
         if x is not None and tuple(x.shape) != (channels,):
             raise RuntimeError(f"{name}: {what} should contain {channels} elements, got shape "

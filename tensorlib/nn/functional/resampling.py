@@ -164,10 +164,14 @@ def coordinates(size, align_corners):
     return at if align_corners else at * ((size - 1) / size)
 
 
+def points(size):
+    """For the reference: the places of the elements of images, and a 1 for each."""
+    axes = np.meshgrid(*(np.linspace(-1, 1, n) for n in size[:1:-1]))
+    return np.stack([*axes, np.ones(size[2:])], -1)
+
+
 @composite(tensors=("theta",), public=False, method=False, takes="floating", tolerance="product",
-           reference=lambda t, size, align: np.einsum(
-               "bij,hwj->bhwi", t, np.stack([*np.meshgrid(*(
-                   np.linspace(-1, 1, n) for n in size[:1:-1])), np.ones(size[2:])], -1)),
+           reference=lambda t, size, align: np.einsum("bij,hwj->bhwi", t, points(size)),
            samples=given(((1, 2, 3), (1, 1, 2, 3), True)),
            errors=refusals((ValueError, (1, 2, 2), (1, 1, 2, 2)),
                            (RuntimeError, (1, 2, 3), (1, 2))))

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.given import check_optional
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
 from tensorlib.ops.declare import composite
 
@@ -47,8 +48,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights takes mode='sum'")
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+    if isinstance(per_sample_weights, Tensor) and per_sample_weights.shape != input.shape:
         raise ValueError("embedding_bag: per_sample_weights must have the shape of input")
+    check_optional("embedding_bag", offsets=offsets, per_sample_weights=per_sample_weights)
     check_indices("embedding_bag", input, weight.shape[0])
     places = input.reshape(-1).long()
     begins, sizes = parts_of(input, offsets, include_last_offset)

@@ -1,0 +1,109 @@
+"""Attention: softmax(queries @ keys.mT) @ values, by tiles, so that no matrix is held."""
+
+import math
+
+import numpy as np
+
+from tensorlib import arange, where
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib._importing import deferred
+from tensorlib.nn.functional.dropout import dropout
+from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.given import check_optional
+from tensorlib.ops.declare import composite
+from tensorlib.ops.samples import refusals
+
+
+by_tiles = deferred("tensorlib.nn.functional.attention_tiles", "by_tiles")
+
+
+def weights_of(query, key, mask, causal, scale):
+    """The softmax of the scores, 0 in rows where nothing may be looked at."""
+    scores = query @ key.mT * scale
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        seen = arange(query.shape[-2]).unsqueeze(1) >= arange(key.shape[-2])
+        scores = where(seen, scores, -math.inf)
+    if not scores.shape[-1]:
+        return scores
+    top = scores.detach().amax(-1, keepdim=True)
+    parts = (scores - where(top == -math.inf, 0.0, top)).exp()
+    sums = parts.sum(-1, keepdim=True)
+    return parts / where(sums == 0, 1.0, sums)
+
+
+def attended(q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None):
+    """The reference of `scaled_dot_product_attention`."""
+    scores = q @ k.swapaxes(-1, -2) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if is_causal:
+        scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True) @ v
+
+
+def attention_samples(rng):
+    """Samples of `scaled_dot_product_attention`."""
+    for q, k, v, options in (((2, 2), (3, 2), (3, 1), {}), ((3, 2), (3, 2), (3, 2),
+                                                          {"is_causal": True, "scale": 0.7})):
+        yield tuple(rng.uniform(-2, 2, s) for s in (q, k, v)), options
+
+
+@composite(public=False, method=False, takes="floating", tolerance="product", reference=attended,
+           samples=attention_samples,
+           errors=refusals((RuntimeError, (2, 3), np.ones((2, 4)), np.ones((2, 4))),
+                           (RuntimeError, (2, 3), np.ones((4, 3)), np.ones((2, 3))),
+                           (RuntimeError, (3,), np.ones((2, 3)), np.ones((2, 3)))))
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask=None,
+                                 dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(scale * query @ key.mT + mask) @ value, without holding the matrix of scores.
+
+    attn_mask: False, or -inf, for what is not to be looked at; is_causal: what comes later is not.
+    A row that looks at nothing gives zeros. scale: by default 1 / sqrt(E). enable_gqa: fewer heads
+    of keys and values, each for several of queries. With dropout the matrix is held.
+    Shapes: (*, L, E), (*, S, E), (*, S, V) -> (*, L, V), with broadcasting; mask (*, L, S).
+    Raises: RuntimeError for sizes or dtypes that do not fit.
+    Source: Dao et al., "FlashAttention", NeurIPS 2022.
+    """
+    name = "scaled_dot_product_attention"
+    require_floating(name, query)
+    check_optional(name, attn_mask=attn_mask)
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(f"{name}: expects query, key and value of at least 2 dims")
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(f"{name}: expected query, key and value to have the same dtype, got "
+                           f"{query.dtype}, {key.dtype} and {value.dtype}")
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
+        raise RuntimeError(f"{name}: sizes do not fit: {tuple(query.shape)}, {tuple(key.shape)} "
+                           f"and {tuple(value.shape)}")
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(f"{name}: explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        key, value = of_groups(name, query, key), of_groups(name, query, value)
+    scale = 1 / math.sqrt(max(1, query.shape[-1])) if scale is None else float(scale)
+    mask = additive(attn_mask, query.dtype)
+    tensors = (query, key, value) if mask is None else (query, key, value, mask)
+    if dropout_p or any(map(stands_in, tensors)) or mask is not None and mask.requires_grad:
+        weights = weights_of(query, key, mask, is_causal, scale)
+        return dropout(weights, dropout_p) @ value
+    return by_tiles(name, query, key, value, mask, bool(is_causal), scale)
+
+
+def additive(mask, dtype):
+    """A mask as what is added to scores."""
+    if mask is None:
+        return None
+    return where(mask, 0.0, -math.inf).to(dtype) if mask.dtype.name == "bool" else mask.to(dtype)
+
+
+def of_groups(name, query, x):
+    """Keys or values with each head repeated for the queries that share it."""
+    if min(query.ndim, x.ndim) < 3 or not x.shape[-3] or query.shape[-3] % x.shape[-3]:
+        raise RuntimeError(f"{name}: the heads of query must be a multiple of those of key and "
+                           f"value, got {tuple(query.shape)} and {tuple(x.shape)}")
+    times = query.shape[-3] // x.shape[-3]
+    shape = (*x.shape[:-2], times, *x.shape[-2:])
+    return x.unsqueeze(-3).expand(shape).reshape((*x.shape[:-3], -1, *x.shape[-2:]))
