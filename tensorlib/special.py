@@ -17,6 +17,7 @@ from tensorlib.ops.special import (
 from tensorlib.ops.late import gathered
 
 psi = digamma
+modified_bessel_i0, modified_bessel_i1 = i0, i1
 
 __all__ = gathered(__name__)
 
