@@ -259,6 +259,14 @@ def argsort(
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
 
+def as_strided(input: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None) -> Tensor:
+    """The elements of the storage of `input` at places that are `stride` apart, as a view."""
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None
+) -> Tensor:
+    """A copy of `input`, row by row, with `src` at the places that `as_strided` shows."""
+
 def as_tensor(data: Any, dtype: _DType | None = None, device: _Device | None = None) -> Tensor:
     """`data` as a tensor: itself if it is one of that dtype, else as `asarray`."""
 
@@ -343,7 +351,7 @@ def binary_cross_entropy_with_logits(
 def bincount(input: Tensor, weights: Any = None, minlength: _int = 0) -> Tensor:
     """How often each integer from 0 on occurs in a vector, or the sums of its weights."""
 
-def binomial(count: Any, prob: Tensor, generator: Generator | None = None) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials succeed, each with the chance `prob`, with broadcasting."""
 
 def bitwise_and(

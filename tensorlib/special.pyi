@@ -14,6 +14,7 @@ from tensorlib import erfinv as erfinv
 from tensorlib import exp2 as exp2
 from tensorlib import expm1 as expm1
 from tensorlib import i0 as i0
+from tensorlib import i0 as modified_bessel_i0
 from tensorlib import igamma as gammainc
 from tensorlib import igammac as gammaincc
 from tensorlib import lgamma as gammaln
@@ -32,8 +33,8 @@ from tensorlib import xlogy as xlogy
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc",
     "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit",
-    "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax",
-    "xlog1py", "xlogy", "zeta"
+    "logsumexp", "modified_bessel_i0", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round",
+    "sinc", "softmax", "xlog1py", "xlogy", "zeta"
 ]
 
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -195,6 +195,9 @@ class Independent(Distribution):
     arg_constraints = {}
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
+        if not isinstance(base_distribution, Distribution):
+            raise TypeError("Independent: base_distribution must be a Distribution, not "
+                            f"{type(base_distribution).__name__}")
         shape, n = base_distribution.batch_shape, reinterpreted_batch_ndims
         if n > len(shape):
             raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution."

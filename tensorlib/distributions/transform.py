@@ -204,6 +204,9 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
+        if not isinstance(base_transform, Transform):
+            raise TypeError("IndependentTransform: base_transform must be a Transform, not "
+                            f"{type(base_transform).__name__}")
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 

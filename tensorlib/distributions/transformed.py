@@ -24,6 +24,9 @@ class TransformedDistribution(Distribution):
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, got "
                              f"{transforms!r}")
+        if not isinstance(base_distribution, Distribution):
+            raise TypeError("TransformedDistribution: base_distribution must be a Distribution, "
+                            f"not {type(base_distribution).__name__}")
         whole = ComposeTransform(self.transforms)
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
         if len(shape) < whole.domain.event_dim:

@@ -11,6 +11,8 @@ _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 
+from tensorlib import linalg_det as det
+from tensorlib import linalg_slogdet as slogdet
 from tensorlib import matmul as matmul
 
 __all__ = [
@@ -35,9 +37,6 @@ def cond(A: Tensor, p: _Number | Tensor | None = None, *, out: Tensor | None = N
 
 def cross(input: Tensor, other: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements, which lie in `dim`."""
-
-def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant of square matrices."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonals of matrices, a view: `diagonal` of the last two dims."""
@@ -136,10 +135,6 @@ def qr(A: Tensor, mode: _str = 'reduced', *, out: Tensor | None = None) -> Tenso
     """The QR decomposition A = Q @ R, as a named tuple (Q, R): Q is orthogonal, R upper
     triangular."""
 
-def slogdet(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sign of the determinant and the logarithm of its size, a named tuple (sign,
-    logabsdet)."""
-
 def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None) -> Tensor:
     """The X of A @ X = B, or of X @ A = B where `left` is False."""
 
@@ -177,7 +172,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None)
     """The sums over a dim of the products of two tensors."""
 
 def vector_norm(
-    x: Any, ord: _int = 2, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType |
+    x: Tensor, ord: _int = 2, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType |
     None = None, out: Tensor | None = None
 ) -> Tensor:
     """The norm of vectors: of all elements, or over `dim` (an int or several)."""

@@ -16,6 +16,7 @@ from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.joining import stack
 from tensorlib.ops.linalg import matmul
+from tensorlib.ops.outside import members
 from tensorlib.ops.samples import given_pairs
 from tensorlib.ops.shaping import diagonal
 
@@ -179,7 +180,7 @@ def splits(sizes):
 
 def chain(name, tensors):
     """The product of a chain of matrices; the first and last may be vectors."""
-    tensors = tuple(tensors)
+    tensors = members(name, tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected a Tensor as element {i}, got {type(x).__name__}")

@@ -431,7 +431,9 @@ cdef object run_instead(str name, list given, bint in_place, object out):
     `out`."""
     if not (isinstance(given[1], Tensor) or stands_in(given[1])):
         raise TypeError(f"{name}: input must be a Tensor, not {type(given[1]).__name__}")
-    function = given[0].inplace if in_place else given[0]
+    function = getattr(given[0], "inplace", None) if in_place else given[0]
+    if function is None:
+        raise TypeError(f"{name}_: takes no arguments that ask for another operation")
     if out is None:
         return function(*given[1:])
     return function(*given[1:], out=out)

@@ -63,9 +63,9 @@ __all__ = [
     "max_unpool3d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
     "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
     "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu6", "relu_", "rms_norm",
-    "rrelu", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold"
+    "rrelu", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold"
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -336,6 +336,12 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
 
 def relu_(input: Tensor) -> Tensor:
     """In-place form of `relu`."""
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, dropout_p: _float = 0.0,
+    is_causal: _bool = False, scale: Any = None, enable_gqa: _bool = False
+) -> Tensor:
+    """softmax(scale * query @ key.mT + mask) @ value, without holding the matrix of scores."""
 
 def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
     """In-place form of `selu`."""

@@ -6,6 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import ones, zeros
+from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
 from tensorlib._core.reduce import normalize as kernels
@@ -319,6 +320,8 @@ def check_vectors(name, channels, **vectors):
     """Raises RuntimeError for a vector that has not one element for each channel."""
     check_optional(name, **vectors)
     for what, x in vectors.items():
+        if x is not None and not (isinstance(x, Tensor) or stands_in(x)):
+            raise TypeError(f"{name}: {what} must be a Tensor, not {type(x).__name__}")
         if x is not None and tuple(x.shape) != (channels,):
             raise RuntimeError(f"{name}: {what} should contain {channels} elements, got shape "
                                f"{tuple(x.shape)}")
