@@ -271,6 +271,9 @@ def gathering_stub(module):
             home, _, own = value.__name__.rpartition(".")
         else:
             home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        if home == "tensorlib" and callable(value):
+            names_there = [n for n, function in FUNCTIONS.items() if function is value]
+            own = name if name in names_there else names_there[0]
         lines.append(f"from {home} import {own} as {name}" if own else GATHERED[name])
     shown = filled(", ".join(f'"{name}"' for name in names), "    ")
     return with_prelude(module.__name__, [

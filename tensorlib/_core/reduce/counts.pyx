@@ -113,12 +113,13 @@ def histogram_counts(Tensor input, double low, double high, Py_ssize_t bins):
     out = new_tensor(INT64, 1, &bins)
     cdef const char* data = x.data_pointer
     cdef int64_t* y = <int64_t*>out.data_pointer
+    cdef Py_ssize_t n = x.numel_
     zero(out)
     era = work_begins()
     with nogil:
         if dtype == FLOAT32:
-            fill_bins(<const float*>data, y, x.numel_, <float>low, <float>high, bins)
+            fill_bins(<const float*>data, y, n, <float>low, <float>high, bins)
         else:
-            fill_bins(<const double*>data, y, x.numel_, low, high, bins)
+            fill_bins(<const double*>data, y, n, low, high, bins)
     work_ends(era)
     return out
