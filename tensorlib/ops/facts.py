@@ -57,7 +57,7 @@ def get_device(input: Tensor) -> int:
     return -1
 
 
-def result_type(tensor, other):
+def result_type(tensor: object, other: object):
     """The dtype of a sum of both, which are tensors or numbers.
 
     Raises: TypeError.
