@@ -6,6 +6,14 @@ from numbers import Number
 import tensorlib as tl
 
 
+def require(name, kind, **values):
+    """Raises TypeError for an argument of another type."""
+    for what, value in values.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name}: {what} must be a {kind.__name__}, not "
+                            f"{type(value).__name__}")
+
+
 def broadcast_all(*values):
     """Tensors of one shape; numbers take the dtype of the first tensor, or the default one.
 

@@ -8,7 +8,7 @@ import math
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import (
-    broadcast_all, derived, logits_to_probs, one_of, probs_to_logits, softplus)
+    broadcast_all, derived, logits_to_probs, one_of, probs_to_logits, require, softplus)
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
 
 nan = math.nan
@@ -267,6 +267,7 @@ class Categorical(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         name, value = one_of("Categorical", probs, logits)
+        require("Categorical", tl.Tensor, **{name: value})
         if value.ndim < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         vars(self)[name] = (value / value.sum(-1, True) if name == "probs"

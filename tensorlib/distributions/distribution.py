@@ -6,7 +6,8 @@ from functools import cached_property
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
-from tensorlib.distributions.arguments import sum_rightmost
+from tensorlib.distributions.arguments import require, sum_rightmost
+from tensorlib.ops.outside import members
 
 
 class Distribution:
@@ -29,7 +30,8 @@ class Distribution:
         Distribution._validate_args = value
 
     def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
-        self._batch_shape, self._event_shape = tl.Size(batch_shape), tl.Size(event_shape)
+        self._batch_shape = tl.Size(members("Distribution", batch_shape))
+        self._event_shape = tl.Size(members("Distribution", event_shape))
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
@@ -195,9 +197,7 @@ class Independent(Distribution):
     arg_constraints = {}
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
-        if not isinstance(base_distribution, Distribution):
-            raise TypeError("Independent: base_distribution must be a Distribution, not "
-                            f"{type(base_distribution).__name__}")
+        require("Independent", Distribution, base_distribution=base_distribution)
         shape, n = base_distribution.batch_shape, reinterpreted_batch_ndims
         if n > len(shape):
             raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution."

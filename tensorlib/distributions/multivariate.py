@@ -2,7 +2,7 @@
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
-from tensorlib.distributions.arguments import derived
+from tensorlib.distributions.arguments import derived, require
 from tensorlib.distributions.distribution import HALF_LOG_TWO_PI, Distribution
 from tensorlib.distributions.factors import cholesky, solve_triangular
 
@@ -29,6 +29,7 @@ class MultivariateNormal(Distribution):
         given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
                  "scale_tril": scale_tril}
         given = {name: value for name, value in given.items() if value is not None}
+        require("MultivariateNormal", tl.Tensor, loc=loc, **given)
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
         if len(given) != 1:

@@ -4,7 +4,8 @@ import math
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
-from tensorlib.distributions.arguments import sum_rightmost
+from tensorlib.distributions.arguments import require, sum_rightmost
+from tensorlib.ops.outside import members
 
 
 class Transform:
@@ -125,7 +126,11 @@ class ComposeTransform(Transform):
     """Several transforms, one after the other."""
 
     def __init__(self, parts, cache_size=0):
-        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
+        self.parts = list(members("ComposeTransform", parts))
+        for i, part in enumerate(self.parts):
+            require("ComposeTransform", Transform, **{f"part {i}": part})
+        if cache_size:
+            self.parts = [part.with_cache(cache_size) for part in self.parts]
         super().__init__(cache_size)
 
     bijective = property(lambda self: all(part.bijective for part in self.parts))
@@ -204,9 +209,7 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
-        if not isinstance(base_transform, Transform):
-            raise TypeError("IndependentTransform: base_transform must be a Transform, not "
-                            f"{type(base_transform).__name__}")
+        require("IndependentTransform", Transform, base_transform=base_transform)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 

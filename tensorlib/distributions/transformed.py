@@ -2,7 +2,7 @@
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
-from tensorlib.distributions.arguments import sum_rightmost
+from tensorlib.distributions.arguments import require, sum_rightmost
 from tensorlib.distributions.distribution import Distribution, Independent
 from tensorlib.distributions.location import Normal
 from tensorlib.distributions.transforms import ComposeTransform, ExpTransform, Transform
@@ -24,9 +24,7 @@ class TransformedDistribution(Distribution):
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, got "
                              f"{transforms!r}")
-        if not isinstance(base_distribution, Distribution):
-            raise TypeError("TransformedDistribution: base_distribution must be a Distribution, "
-                            f"not {type(base_distribution).__name__}")
+        require("TransformedDistribution", Distribution, base_distribution=base_distribution)
         whole = ComposeTransform(self.transforms)
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
         if len(shape) < whole.domain.event_dim:

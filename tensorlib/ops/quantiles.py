@@ -49,8 +49,9 @@ NO_MEDIAN = refusals((IndexError, (2, 3), 2), (IndexError, (0, 3), 0))
     reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)))
 def middle(input: Tensor, skip_nan):
     """The median of all elements: see `median` and, with `skip_nan`, `nanmedian`."""
-    array = numbers(input).reshape(-1)
-    name, floating = "nanmedian" if skip_nan else "median", array.dtype.kind == "f"
+    name = "nanmedian" if skip_nan else "median"
+    array = within_memory(name, lambda: numbers(input).reshape(-1))
+    floating = array.dtype.kind == "f"
     refuse_bools(name, input)
     if array.size == 0 and not floating:
         raise RuntimeError(f"{name}: no elements")

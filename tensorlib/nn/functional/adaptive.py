@@ -6,6 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import stack, tensor
+from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import sizes_of
 from tensorlib.nn.functional.errors import require_floating
@@ -69,6 +70,7 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
     """The maxima of windows, one after the other, and their places in the plane."""
     spatial = planes_of(name, input, n)
     sizes = wanted_sizes(name, spatial, output_size)
+    check_room(name, math.prod(sizes), 4 * Tensor.__basicsize__)
     values, places = [], []
     for place in np.ndindex(*sizes):
         cuts = [bounds(s, o)[i] for s, o, i in zip(spatial, sizes, place)]
