@@ -47,3 +47,12 @@ print("done")
 
 def test_a_limit_of_addresses():
     assert run_python(LIMITED) == "done\n"
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.median(), lambda x: tl.unique_consecutive(x),
+    lambda x: tl.linalg.lu_factor(x.reshape(1, -1)), lambda x: tl.ops.call("median", x)])
+def test_copies_of_numpys_that_do_not_fit_are_named(call):
+    """NumPy's own error for them is no RuntimeError, as PyTorch's is."""
+    with pytest.raises(tl.OutOfMemoryError, match=r"^\w+: Unable to allocate"):
+        call(tl.ones(1).expand(2**40))

@@ -10,7 +10,6 @@ BLAS runs with one thread, so that results have the same bits for any number of 
 """
 
 import math
-from functools import wraps
 
 import numpy as np
 from numpy.linalg import _umath_linalg as loops
@@ -19,7 +18,6 @@ from tensorlib._core.products import lapack as products
 from tensorlib._core.products import small_matrices as small
 from tensorlib._core.products.blas import one_blas_thread
 from tensorlib.linalg.checks import LinAlgError
-from tensorlib.ops.outside import within_memory
 
 LAPACK = products.has()          # whether what NumPy's loops lack is in its library
 
@@ -362,17 +360,3 @@ def eigvals(name, a):
     require_convergence(name, values)
     require_real(name, values)
     return np.ascontiguousarray(values.real.astype(a.dtype))
-
-
-def held(function):
-    """The function; copies that do not fit in memory are an OutOfMemoryError, as elsewhere."""
-    @wraps(function)
-    def run(*args, **kwargs):
-        return within_memory(f"linalg.{function.__name__}", lambda: function(*args, **kwargs))
-    return run
-
-
-cholesky, solve, inv, det, lu_factor, lu_of, solve_triangular, cofactors = map(
-    held, (cholesky, solve, inv, det, lu_factor, lu_of, solve_triangular, cofactors))
-eigh, eigvalsh, svd, svd_of, svdvals, qr, geqrf, ldl_factor, ldl_solve, eig, eigvals = map(
-    held, (eigh, eigvalsh, svd, svd_of, svdvals, qr, geqrf, ldl_factor, ldl_solve, eig, eigvals))

@@ -10,7 +10,7 @@ name in Cython's own errors.
 """
 
 from cpython.exc cimport (
-    PyErr_ExceptionMatches, PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject,
+    PyErr_Fetch, PyErr_NormalizeException, PyErr_Occurred, PyErr_SetObject,
 )
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -20,6 +20,7 @@ import os
 import re
 
 from tensorlib import _compiled
+from tensorlib._core.base.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*) noexcept
@@ -78,13 +79,25 @@ def shown(error, function, given=()):
 
     An error about its arguments becomes one that says what the function takes.
     """
-    if isinstance(error, MemoryError):       # nothing more can be made
-        return error
+    if isinstance(error, MemoryError):
+        return of_this_machine(error, function)
     if type(error) is TypeError:
         explain(error, function, given)
     if not ALL_FRAMES:
         error.__traceback__ = shortened(error.__traceback__)
     return error
+
+
+cdef object of_this_machine(error, function):
+    """An error of no memory: NumPy's, of an array that is too large, becomes an OutOfMemoryError.
+
+    Of others there is nothing more to be made.
+    """
+    if type(error) is MemoryError or isinstance(error, OutOfMemoryError):
+        return error
+    made = OutOfMemoryError(f"{function.__name__}: {error}")
+    made.__traceback__ = error.__traceback__ if ALL_FRAMES else shortened(error.__traceback__)
+    return made
 
 
 cdef int explain(error, function, given) except -1:
@@ -224,7 +237,8 @@ cdef PyObject* new_dict(PyObject* names, PyObject** values) noexcept:
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
     """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
-    if PyErr_ExceptionMatches(MemoryError):
+    if PyErr_Occurred() == <PyObject*>MemoryError or (
+            PyErr_Occurred() == <PyObject*>OutOfMemoryError):
         return
     cdef PyObject* kind = NULL
     cdef PyObject* value = NULL
