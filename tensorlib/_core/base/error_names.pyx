@@ -29,8 +29,11 @@ cdef extern from "Python.h":
         Py_ssize_t tp_vectorcall_offset
     CallableType* Py_TYPE(object value)
     Py_ssize_t PyVectorcall_NARGS(size_t n)
-    void* PyCFunction_GET_FUNCTION(PyObject* function)
-    PyObject* PyCFunction_GET_SELF(PyObject* function)
+    ctypedef struct MethodDef "PyMethodDef":
+        void* ml_meth
+    ctypedef struct FunctionFields "PyCFunctionObject":
+        MethodDef* m_ml
+        PyObject* m_self
     PyObject* PyTuple_New(Py_ssize_t n)
     void PyTuple_SET_ITEM(PyObject* items, Py_ssize_t i, PyObject* item)
     PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t i)
@@ -202,9 +205,9 @@ cdef PyObject* call_by_tuple(PyObject* function, PyObject** args, size_t n,
     cdef PyObject* result = NULL
     cdef PyObject* given = new_tuple(args, count)
     cdef PyObject* named = NULL if names == NULL else new_dict(names, args + count)
+    cdef FunctionFields* fields = <FunctionFields*>function     # as Cython's functions begin
     if given != NULL and (names == NULL or named != NULL):
-        result = (<with_keywords>PyCFunction_GET_FUNCTION(function))(
-            PyCFunction_GET_SELF(function), given, named)
+        result = (<with_keywords>fields.m_ml.ml_meth)(fields.m_self, given, named)
     Py_XDECREF(given)
     Py_XDECREF(named)
     if result == NULL:
