@@ -268,14 +268,14 @@ def logaddexp(input, other):
 
 @logaddexp.deriv("input")
 def logaddexp_deriv_input(input, other):
-    away = other - input
-    return (1 / (1 + away.exp())).where((input != other).logical_or(away == 0), 0.5)
+    ahead = input - other
+    return ahead.sigmoid().where((input != other).logical_or(ahead == 0), 0.5)
 
 
 @logaddexp.deriv("other")
 def logaddexp_deriv_other(input, other):
-    away = input - other
-    return (1 / (1 + away.exp())).where((input != other).logical_or(away == 0), 0.5)
+    ahead = other - input
+    return ahead.sigmoid().where((input != other).logical_or(ahead == 0), 0.5)
 
 
 @elementwise(reference=np.maximum, samples=pairs(apart=0.1), edges=EDGES,

@@ -7,6 +7,7 @@ from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.index.gather import positions
 from tensorlib._core.layout import views
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import composite, op
@@ -238,8 +239,15 @@ def own_shares(input, src, out, dim, index, reduce):
 
 
 def factors_of_others(input, src, out, result, dim, index):
-    """The products of all other factors, also where some are zero."""
+    """The products of all other factors, also where some are zero.
+
+    Raises: RuntimeError where they are recorded and two factors are zero: what each changes by the
+    other would be lost.
+    """
     zeros = (input == 0).to(input.dtype).scatter_add(dim, index, (src == 0).to(input.dtype))
+    if is_grad_enabled() and not stands_in(zeros) and bool((zeros > 1).any()):
+        raise RuntimeError("scatter_reduce: a product of several zeros has no second derivative "
+                           "here; multiply along a dim by prod, or leave create_graph out")
     apart = scatter_reduced(input.where(input != 0, 1), src.where(src != 0, 1), dim, index, "prod")
     rest = apart.where(zeros == 1, 0)            # without the only zero
     return ((out / input.where(input != 0, 1)).where(input != 0, rest),
