@@ -247,7 +247,8 @@ class ReshapeTransform(Transform):
     bijective = True
 
     def __init__(self, in_shape, out_shape, cache_size=0):
-        self.in_shape, self.out_shape = tl.Size(in_shape), tl.Size(out_shape)
+        self.in_shape = tl.Size(members("ReshapeTransform", in_shape))
+        self.out_shape = tl.Size(members("ReshapeTransform", out_shape))
         if self.in_shape.numel() != self.out_shape.numel():
             raise ValueError("in_shape, out_shape have different numbers of elements")
         super().__init__(cache_size)

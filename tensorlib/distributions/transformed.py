@@ -3,6 +3,7 @@
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
+from tensorlib.ops.outside import members
 from tensorlib.distributions.distribution import Distribution, Independent
 from tensorlib.distributions.location import Normal
 from tensorlib.distributions.transforms import ComposeTransform, ExpTransform, Transform
@@ -20,7 +21,8 @@ class TransformedDistribution(Distribution):
     arg_constraints = {}
 
     def __init__(self, base_distribution, transforms, validate_args=None):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(
+            members("TransformedDistribution", transforms))
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, got "
                              f"{transforms!r}")

@@ -118,6 +118,7 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     rank of A."""
     A, B = A.detach(), B.detach()
     m, n = A.shape[-2:]
+    rcond = rcond if rcond is None else float(rcond)
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
     q, r = qr_tall(A.mT if m < n else A)               # so that the other one is small

@@ -384,8 +384,12 @@ def cutoff(values, atol, rtol, shape):
 
 
 def tolerances(atol, rtol):
-    """Numbers or arrays of tolerances that may be Tensors."""
-    return [x.numpy(force=True) if isinstance(x, Tensor) else x for x in (atol, rtol)]
+    """Numbers or arrays of tolerances that may be Tensors. Raises: TypeError for all else.
+
+    NumPy is given no list: it crashes where one changes while it is read.
+    """
+    return [x.numpy(force=True) if isinstance(x, Tensor) else
+            x if x is None else float(x) for x in (atol, rtol)]
 
 
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",

@@ -18,7 +18,7 @@ from tensorlib.ops.declare import Tensors, composite, op, publish
 from tensorlib.ops.joining import cat, stack
 from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import integer, refuse_bools
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.outside import members, within_memory
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.stacking import meshgrid, sequences, refused_sequences, unpacked
@@ -398,7 +398,7 @@ def vander(x: Tensor, N=None, increasing=False):
     errors=refusals((RuntimeError, (3,), [1, 1])))
 def split_with_sizes(input: Tensor, split_sizes, dim=0):
     """`split` into parts of these sizes. Raises: as `split`."""
-    return input.split(list(split_sizes), dim)
+    return input.split(list(members("split_with_sizes", split_sizes)), dim)
 
 
 @composite(tensors=("indices",), method=False, differentiable=False,

@@ -7,11 +7,11 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import stack
-from tensorlib._core.base.shape import listed
 from tensorlib._core.products import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.outside import members
 from tensorlib.ops.samples import refusals
 
 # ---- sizes ---------------------------------------------------------------------------------------
@@ -19,7 +19,7 @@ from tensorlib.ops.samples import refusals
 def sizes_of(name, what, given, n, least=0):
     """A number for each of n dims, from one or several. Raises: TypeError, RuntimeError."""
     try:
-        several = listed(given) if hasattr(given, "__iter__") else (given,)
+        several = members(name, given) if hasattr(given, "__iter__") else (given,)
         found = tuple(as_int(x) for x in several)
     except TypeError:
         raise TypeError(f"{name}: {what} must be ints, got {given!r}") from None
