@@ -56,3 +56,16 @@ def test_copies_of_numpys_that_do_not_fit_are_named(call):
     """NumPy's own error for them is no RuntimeError, as PyTorch's is."""
     with pytest.raises(tl.OutOfMemoryError, match=r"^\w+: Unable to allocate"):
         call(tl.ones(1).expand(2**40))
+
+
+def test_pythons_own_error_of_no_memory_is_named():
+    with pytest.raises(tl.OutOfMemoryError, match="linalg_tensorsolve"):
+        tl.linalg.tensorsolve(tl.tensor([0, 1, 1]), tl.ones(2), tl.ones(1).expand(2**40))
+
+
+@pytest.mark.parametrize("shape", [(0, 2**40), (2**40, 0)])
+def test_singular_values_of_matrices_without_elements_take_no_time(shape):
+    u, values, vh = tl.linalg.svd(tl.ones(*shape), full_matrices=False)
+    assert (u.shape, values.shape, vh.shape) == ((shape[0], 0), (0,), (0, shape[1]))
+    assert tl.linalg.svdvals(tl.ones(*shape)).shape == (0,)
+    assert tl.pinverse(tl.ones(*shape)).shape == shape[::-1]

@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.linalg import _umath_linalg as loops
 
+from tensorlib._core.create.ranges import eye
 from tensorlib._core.products import lapack as products
 from tensorlib._core.products import small_matrices as small
 from tensorlib._core.products.blas import one_blas_thread
@@ -253,6 +254,8 @@ def svd(name, x, full):
 
 def svd_of(name, a, full):
     """The same by LAPACK, with signs as the kernel has them."""
+    if not a.size:
+        return svd_of_nothing(a, full)
     u, values, vh = call(loops.svd_f if full else loops.svd_s, a)
     require_convergence(name, values)
     if u.size and vh.size:
@@ -265,8 +268,20 @@ def svd_of(name, a, full):
     return u, values, vh
 
 
+def svd_of_nothing(a, full):
+    """The same of matrices without elements, for which LAPACK would go through all columns."""
+    batch, rows, columns = a.shape[:-2], *a.shape[-2:]
+    rank = min(rows, columns)
+    u = eye(rows, rows if full else rank).numpy().astype(a.dtype, copy=False)
+    vh = eye(columns if full else rank, columns).numpy().astype(a.dtype, copy=False)
+    return (np.broadcast_to(u, batch + u.shape).copy(), np.empty(batch + (rank,), a.dtype),
+            np.broadcast_to(vh, batch + vh.shape).copy())
+
+
 def svdvals(name, x):
     """The singular values in descending order."""
+    if not x.numel():
+        return np.empty((*x.shape[:-2], min(x.shape[-2:])), x.numpy(force=True).dtype)
     found = small.singular(x, False)
     values = call(loops.svd, x.numpy(force=True)) if found is None else found[1].numpy()
     require_convergence(name, values)

@@ -220,6 +220,8 @@ def neutral(dtype, reduce):
 def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     """The product or an extreme of elements and those of `src` at positions along a dim, which
     were checked: see `scatter_reduce`."""
+    if not isinstance(index, Tensor):
+        raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
     base = np.atleast_1d(numbers(input)).copy()
     index, src = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
     index = np.where(index < 0, index + base.shape[dim], index)

@@ -92,13 +92,11 @@ def shown(error, function, given=()):
 
 
 cdef object of_this_machine(error, function):
-    """An error of no memory: NumPy's, of an array that is too large, becomes an OutOfMemoryError.
-
-    Of others there is nothing more to be made.
-    """
-    if type(error) is MemoryError or isinstance(error, OutOfMemoryError):
+    """An error of no memory, Python's or NumPy's, as an OutOfMemoryError."""
+    if isinstance(error, OutOfMemoryError):
         return error
-    made = OutOfMemoryError(f"{function.__name__}: {error}")
+    made = OutOfMemoryError(f"{function.__name__}: {error}" if error.args else
+                            f"{function.__name__}: out of memory")
     made.__traceback__ = error.__traceback__ if ALL_FRAMES else shortened(error.__traceback__)
     return made
 
@@ -240,8 +238,7 @@ cdef PyObject* new_dict(PyObject* names, PyObject** values) noexcept:
 
 cdef void replace_error(PyObject* function, PyObject* names) noexcept:
     """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
-    if PyErr_Occurred() == <PyObject*>MemoryError or (
-            PyErr_Occurred() == <PyObject*>OutOfMemoryError):
+    if PyErr_Occurred() == <PyObject*>OutOfMemoryError:
         return
     cdef PyObject* kind = NULL
     cdef PyObject* value = NULL
