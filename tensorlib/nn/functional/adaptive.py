@@ -5,7 +5,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import stack, tensor
+from tensorlib import arange, from_numpy
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import sizes_of
@@ -15,9 +15,14 @@ from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
 
-def bounds(size, count):
-    """Where each of `count` windows over `size` elements begins and ends."""
-    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+def windows_of(size, count):
+    """Positions (count, width) of the elements of `count` windows over `size` elements, and how
+    many each window has (count, 1): shorter ones repeat their last."""
+    order = np.arange(count)
+    first, end = order * size // count, -(-(order + 1) * size // count)
+    lengths = (end - first)[:, None]
+    inner = np.arange(lengths.max(initial=0))
+    return first[:, None] + np.minimum(inner, lengths - 1), lengths
 
 
 def wanted_sizes(name, spatial, output_size):
@@ -33,19 +38,6 @@ def wanted_sizes(name, spatial, output_size):
     return sizes_of(name, "output_size", given_sizes, n)
 
 
-def shares(size, count):
-    """The matrix (size, count) of the means of windows, as an array."""
-    found = np.zeros((size, count))
-    for i, (begin, end) in enumerate(bounds(size, count)):
-        found[begin:end, i] = 1 / (end - begin)
-    return found
-
-
-def along(x, dim, matrix):
-    """x with one dim multiplied by a matrix (an array)."""
-    return (x.movedim(dim, -1) @ tensor(matrix, dtype=x.dtype)).movedim(-1, dim)
-
-
 def adaptive_means(name, n, input, output_size):
     """The means of windows, which is done along one dim after the other."""
     spatial = planes_of(name, input, n)
@@ -56,8 +48,19 @@ def adaptive_means(name, n, input, output_size):
         elif count and size % count == 0:
             input = split_mean(input, dim, count)
         else:
-            input = along(input, dim, shares(size, count))
+            input = uneven_mean(name, input, dim, *windows_of(size, count))
     return input
+
+
+def uneven_mean(name, x, dim, positions, lengths):
+    """The means of the windows at these positions of a dim."""
+    check_room(name, positions.size, x.numel() // max(1, x.shape[dim]) * x.element_size())
+    rest = (1,) * (x.ndim - 1 - dim)
+    parts = x.index_select(dim, from_numpy(positions.ravel())).unflatten(dim, positions.shape)
+    there = np.arange(positions.shape[1]) < lengths
+    if not there.all():
+        parts = parts.where(from_numpy(there.reshape(there.shape + rest)), 0)
+    return parts.sum(dim + 1) / from_numpy(lengths.reshape(-1, *rest))
 
 
 def split_mean(x, dim, count):
@@ -70,28 +73,29 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
     """The maxima of windows, one after the other, and their places in the plane."""
     spatial = planes_of(name, input, n)
     sizes = wanted_sizes(name, spatial, output_size)
-    check_room(name, math.prod(sizes), 4 * Tensor.__basicsize__)
-    values, places = [], []
-    for place in np.ndindex(*sizes):
-        cuts = [bounds(s, o)[i] for s, o, i in zip(spatial, sizes, place)]
-        part = input[(..., *(slice(*cut) for cut in cuts))]
-        found = part.flatten(-n).max(-1)
-        values.append(found.values)
-        places.append(outer_places(found.indices, cuts, spatial))
     shape = (*input.shape[:-n], *sizes)
-    if not values:
-        return input.new_zeros(shape)
-    pooled = stack(values, -1).reshape(shape)
-    return (pooled, stack(places, -1).reshape(shape)) if return_indices else pooled
+    if not math.prod(sizes):
+        empty = input.new_zeros(shape)
+        return (empty, empty.long()) if return_indices else empty
+    check_room(name, math.prod(2 + -(-s // o) for s, o in zip(spatial, sizes)) * math.prod(sizes),
+               input.numel() // math.prod(spatial) * input.element_size() + 8)
+    positions = from_numpy(in_plane(spatial, sizes))
+    parts = input.flatten(-n).index_select(-1, positions.flatten()).unflatten(-1, positions.shape)
+    found = parts.max(-1)
+    if not return_indices:
+        return found.values.reshape(shape)
+    rows = arange(len(positions)).expand(found.indices.shape)
+    return found.values.reshape(shape), positions[rows, found.indices].reshape(shape)
 
 
-def outer_places(inner, cuts, spatial):
-    """Places in a window as those in the plane."""
-    total, steps = 0, 1
-    for (begin, end), size in zip(reversed(cuts), reversed(spatial)):
-        total = total + (inner % (end - begin) + begin) * steps
-        inner, steps = inner // (end - begin), steps * size
-    return total
+def in_plane(spatial, sizes):
+    """Positions (windows, width) in the flattened plane of the elements of each window."""
+    found = np.zeros((1, 1), np.int64)
+    for size, count in zip(spatial, sizes):
+        along = windows_of(size, count)[0]
+        found = found[:, None, :, None] * size + along[None, :, None, :]
+        found = found.reshape(found.shape[0] * found.shape[1], -1)
+    return found
 
 
 def by_bounds(function):
@@ -101,7 +105,8 @@ def by_bounds(function):
         sizes = output_size if isinstance(output_size, tuple) else (output_size,) * n
         found = np.zeros((*x.shape[:2], *sizes))
         for place in np.ndindex(*sizes):
-            cuts = [bounds(s, o)[i] for s, o, i in zip(x.shape[2:], sizes, place)]
+            cuts = [(i * s // o, -(-(i + 1) * s // o))
+                    for s, o, i in zip(x.shape[2:], sizes, place)]
             part = x[(..., *(slice(*cut) for cut in cuts))]
             found[(..., *place)] = function(part.reshape(*x.shape[:2], -1), -1)
         return found

@@ -8,12 +8,17 @@ import numpy as np
 
 from tensorlib import arange, linspace, stack, tensor, where
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.adaptive import adaptive_means, along
+from tensorlib.nn.functional.adaptive import adaptive_means
 from tensorlib.nn.functional.errors import require_floating
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
 # ---- other sizes: a matrix along each dim --------------------------------------------------------
+
+def along(x, dim, matrix):
+    """x with one dim multiplied by a matrix (an array)."""
+    return (x.movedim(dim, -1) @ tensor(matrix, dtype=x.dtype)).movedim(-1, dim)
+
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
