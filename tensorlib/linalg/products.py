@@ -14,7 +14,7 @@ from tensorlib.linalg.checks import (
 )
 from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.declare import Tensors, composite
-from tensorlib.ops.joining import stack
+from tensorlib.ops.joining import cat, stack
 from tensorlib.ops.linalg import matmul
 from tensorlib.ops.outside import members
 from tensorlib.ops.samples import given_pairs
@@ -335,10 +335,8 @@ def linalg_vander(x: Tensor, *, N=None):
     if n < 1 and N is not None:
         raise RuntimeError(f"linalg.vander: N must be at least 1, got {N}")
     check_room("linalg.vander", n * x.numel(), x.itemsize)
-    columns = [x.new_ones(x.shape)]
-    for _ in range(n - 1):
-        columns.append(columns[-1] * x)
-    return stack(columns[:n], -1) if n else x.new_zeros(tuple(x.shape) + (0,))
+    powers = x.unsqueeze(-1).expand(*x.shape, max(n - 1, 0)).cumprod(-1)
+    return cat([x.new_ones((*x.shape, min(n, 1))), powers.to(x.dtype)], -1)
 
 
 # ---- tensors as matrices -------------------------------------------------------------------------

@@ -245,7 +245,9 @@ def searchsorted(sorted_sequence: Tensor, input, *, out_int32=False, right=False
 
 
 def sequence_in_order(sequence, sorter):
-    """The rows in the order that `sorter` gives them. Raises: RuntimeError."""
+    """The rows in the order that `sorter` gives them. Raises: RuntimeError, TypeError."""
+    if not isinstance(sorter, Tensor):
+        raise TypeError(f"searchsorted: sorter must be a Tensor, not {type(sorter).__name__}")
     check_positions("searchsorted", sorter)
     if sorter.shape != sequence.shape:
         raise RuntimeError("searchsorted: boundary and sorter must have the same size, got "

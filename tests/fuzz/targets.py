@@ -10,6 +10,8 @@ import numpy as np
 import tensorlib as tl
 from tensorlib import ops
 
+from .values import compiled
+
 PACKAGES = ("autograd", "autograd.graph", "autograd.functional", "autograd.forward_ad", "func",
             "graph", "memory", "ops", "testing", "utils.checkpoint", "linalg", "special",
             "nn.functional", "distributions")
@@ -88,7 +90,8 @@ def members():
 @cache
 def keywords(target):
     """Names of what a function, given as text, takes by keyword."""
-    function = eval(target, {"tl": tl, "ops": ops, "np": np, "print": print, "partial": partial})
+    names = {"tl": tl, "ops": ops, "np": np, "print": print, "partial": partial}
+    function = eval(compiled(target), names)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

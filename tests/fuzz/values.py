@@ -2,7 +2,7 @@
 
 import io
 import pickle
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -10,6 +10,20 @@ import tensorlib as tl
 from tensorlib import ops
 
 from . import liars
+
+
+@lru_cache(maxsize=10_000)
+def compiled(text):
+    """The code of a text: most texts come again and again.
+
+    Raises: MemoryError, also where CPython's compiler gives SystemError for want of memory ("error
+    return without exception set", which an attribute of a plain dict's item is enough for).
+    """
+    try:
+        return compile(text, "<call>", "eval")
+    except SystemError:
+        raise MemoryError from None
+
 
 EDGES = [0, 1, 2, 127, 128, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**31 + 1, 2**32, 2**40,
          2**48, 2**53, 2**58, 2**59 - 1, 2**59, 2**60, 2**61, 2**62 - 1, 2**62, 2**63 - 1, 2**63,

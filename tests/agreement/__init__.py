@@ -1,0 +1,1 @@
+"""Calls of every operation with arguments of all kinds, on tensorlib and on PyTorch."""
