@@ -234,9 +234,9 @@ def linalg_cond(A: Tensor, p=None):
         largest, smallest = values.select(-1, 0), values.select(-1, -1)
         return smallest / largest if p == -2 else largest / smallest
     require_square("linalg.cond", A)
-    size = matrix_norm("linalg.cond", A, p, (-2, -1), False, None)
     if A.numel() == 0:
-        return size.new_zeros(size.shape)
+        return A.new_zeros(A.shape[:-2])
+    size = matrix_norm("linalg.cond", A, p, (-2, -1), False, None)
     inverse, info = linalg_inv_ex(A)
     inverse_size = matrix_norm("linalg.cond", inverse.where((info == 0)[..., None, None], 1), p,
                                (-2, -1), False, None)

@@ -314,16 +314,16 @@ def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
 
 
 @composite(public=False, method=False,
-           samples=with_keywords(((3,),), ((2, 3),), ((2,), {"N": 4}), ((2,), {"N": 1})),
+           samples=with_keywords(((3,),), ((2, 3),), ((2,), {"N": 4}), ((2,), {"N": 2})),
            takes="floating", tolerance="product",
-           errors=refused_matrices((RuntimeError, ()), (RuntimeError, (3,), {"N": 0}),
+           errors=refused_matrices((RuntimeError, ()), (RuntimeError, (3,), {"N": 1}),
                                    (TypeError, (3,), {"N": 1.5})),
            reference=lambda x, N=None: x[..., None] ** np.arange(x.shape[-1] if N is None else N))
 def linalg_vander(x: Tensor, *, N=None):
     """Powers of the elements from 0 to N - 1, by default as many as there are elements.
 
     Shapes: (*, M) -> (*, M, N).
-    Raises: RuntimeError for no dims and for an N below 1, TypeError.
+    Raises: RuntimeError for no dims and for an N below 2, TypeError.
 
     >>> tensorlib.linalg.vander(tensorlib.tensor([2., 3.]))
     tensor([[1., 2.],
@@ -332,11 +332,11 @@ def linalg_vander(x: Tensor, *, N=None):
     if x.ndim == 0:
         raise RuntimeError("linalg.vander: expected at least one dim, got 0")
     n = x.shape[-1] if N is None else whole("linalg.vander", "N", N)
-    if n < 1 and N is not None:
-        raise RuntimeError(f"linalg.vander: N must be at least 1, got {N}")
+    if n < 2 and N is not None:
+        raise RuntimeError(f"linalg.vander: N must be at least 2, got {N}")
     check_room("linalg.vander", n * x.numel(), x.itemsize)
     powers = x.unsqueeze(-1).expand(*x.shape, max(n - 1, 0)).cumprod(-1)
-    return cat([x.new_ones((*x.shape, min(n, 1))), powers.to(x.dtype)], -1)
+    return cat([powers.new_ones((*x.shape, min(n, 1))), powers], -1)
 
 
 # ---- tensors as matrices -------------------------------------------------------------------------

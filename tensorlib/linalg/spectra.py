@@ -88,7 +88,8 @@ def eigh_vjp(g, eigenvalues, eigenvectors):
     g_values, g_vectors = g
     inner = 0
     if g_vectors is not None:
-        inner = divided(eigenvectors.mT @ g_vectors, gaps(eigenvalues))
+        turned = eigenvectors.mT @ g_vectors
+        inner = divided((turned - turned.mT) * 0.5, gaps(eigenvalues))
     if g_values is not None:
         inner = inner + on_diagonal(g_values)
     return eigenvectors @ inner @ eigenvectors.mT

@@ -408,17 +408,18 @@ def split_with_sizes(input: Tensor, split_sizes, dim=0):
 def unravel_index(indices: Tensor, shape):
     """The positions in a tensor of sizes `shape` of positions in its elements as a vector.
 
-    A tuple of a tensor for each dim. Shapes: those of `indices`.
-    Raises: ValueError for negative sizes or indices that are no integers, TypeError.
+    A tuple of a tensor of int64 for each dim. Shapes: those of `indices`.
+    Raises: ValueError for negative sizes, TypeError for indices that are no integers.
 
     >>> tensorlib.unravel_index(tensorlib.tensor([5, 1]), (2, 3))
     (tensor([1, 0]), tensor([2, 1]))
     """
     sizes = tuple(map(as_int, shape)) if isinstance(shape, (tuple, list)) else (as_int(shape),)
-    if min(sizes, default=0) < 0 or indices.is_floating_point() or indices.dtype.name == "bool":
-        raise ValueError("unravel_index: expects integers, and sizes of 0 or more, got "
-                         f"{indices.dtype} and {sizes}")
-    places = []
+    if indices.is_floating_point() or indices.dtype.name == "bool":
+        raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype}")
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"unravel_index: sizes must be 0 or more, got {sizes}")
+    indices, places = indices.long(), []
     for size in reversed(sizes):
         places.append(indices % size)
         indices = indices // size

@@ -166,7 +166,7 @@ def edges_of(x, bins, ends):
         if bins.ndim != 1 or bins.numel() < 2:
             raise RuntimeError("histogram: bins must be a vector of at least 2 edges, got shape "
                                f"{list(bins.shape)}")
-        return bins.detach().to(x.dtype)
+        return bins.detach().to(x.dtype, copy=True)
     bins = integer("histogram", "bins", bins)
     if bins < 1:
         raise RuntimeError(f"histogram: bins must be > 0, but got {bins}")

@@ -182,7 +182,7 @@ def check_weights(name, factors, n):
 def corrcoef(input):
     """The correlation of the rows: their covariances divided by the deviations of both.
 
-    Shapes: (M, N) -> (M, M); (N,) -> ().
+    Shapes: (M, N) -> (M, M); (1, N) or (N,) -> ().
     Raises: RuntimeError for more than two dims.
     """
     if input.ndim > 2:
@@ -190,6 +190,8 @@ def corrcoef(input):
     together = cov(input)
     if together.ndim == 0:
         return together / together
+    if input.shape[0] == 1:
+        return (together / together).reshape(())
     scale = together.diagonal().sqrt()
     return (together / scale.unsqueeze(-1) / scale).clamp(-1, 1)
 

@@ -156,7 +156,7 @@ def slope_along(x, dim, step, edge_order):
     if n < edge_order + 1:
         raise RuntimeError("gradient: expected each dimension size to be at least edge_order + 1, "
                            f"got {n} along dim {dim}")
-    between = after(x, dim) - before(x, dim)
+    between, even = after(x, dim) - before(x, dim), None
     if isinstance(step, Tensor) and step.ndim:
         if step.numel() != n:
             raise RuntimeError(f"gradient: expected {n} positions along dim {dim}, got "
@@ -168,12 +168,15 @@ def slope_along(x, dim, step, edge_order):
         step = step.item() if isinstance(step, Tensor) else step
         step = plain_number("gradient", "spacing", step)
         widths = x.new_full([n - 1 if d == dim else 1 for d in range(x.ndim)], step)
+        even = 2 * step
     slopes_between = between / widths
 
     def at(values, place):
         return values.narrow(dim, place % (n - 1), 1)
     inner = []
-    if n > 2:
+    if n > 2 and even is not None:                # the element in the middle plays no part
+        inner = [(x.narrow(dim, 2, n - 2) - x.narrow(dim, 0, n - 2)) / even]
+    elif n > 2:
         left, right = before(widths, dim), after(widths, dim)
         inner = [(before(slopes_between, dim) * right + after(slopes_between, dim) * left)
                  / (left + right)]

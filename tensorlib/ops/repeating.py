@@ -90,9 +90,9 @@ def repeated(name, input, counts):
     if set(counts) <= {1}:
         return views.clone(views.reshape(input, sizes))
     apart = views.reshape(input, [n for size in sizes for n in (1, size)])
-    return views.reshape(
-        views.expand(apart, [n for pair in zip(counts, sizes) for n in pair]),
-        [count * size for count, size in zip(counts, sizes)])
+    many = views.expand(apart, [n for pair in zip(counts, sizes) for n in pair])
+    return views.reshape(views.contiguous(many),
+                         [count * size for count, size in zip(counts, sizes)])
 
 
 def summed_over_repeats(g, shape, counts):

@@ -6,6 +6,7 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import refuse_batch, stands_in
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.storage import check_room
 from tensorlib._core.index.gather import check_positions
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
@@ -53,6 +54,7 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
     """
     refuse_batch("unique", input)
     array = numbers(input)
+    check_room("unique", input.numel(), input.itemsize)
     if dim is None:
         parts = within_memory("unique", lambda: unique_elements(
             array.reshape(-1), return_inverse, return_counts))

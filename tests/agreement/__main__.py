@@ -42,7 +42,7 @@ def found(op):
 
 def calls(op, function, seed, n):
     """Pairs of a number and the varied call."""
-    forms = declared(op)
+    forms = declared(op, function)
     for number in range(n):
         rng = np.random.default_rng([seed, zlib.crc32(op.name.encode()), number])
         yield number, varied(rng, forms[number % len(forms)], function)
@@ -67,7 +67,10 @@ def main():
         functions += 1
         shown = defaultdict(list)
         for number, call in calls(op, ours, given.seed, given.calls):
-            mine, other = outcome(tl, ours, call), outcome(torch, theirs, call)
+            mine = outcome(tl, ours, call)
+            if name == "lu_unpack" and call.arrays()[-1].values.shape != (3,):
+                continue                                 # there PyTorch ends with a segfault
+            other = outcome(torch, theirs, call)
             text = differs(mine, other, kind_of_work(op), call, op.random)
             reason = text and excuse(name, call, mine, other, text)
             counts["agree" if not text else "excused" if reason else "differ"] += 1

@@ -5,6 +5,7 @@ What is declared gives the form of a call that works; the variations reach the r
 dims, options that were not given. Many varied calls are refused, which is compared as well.
 """
 
+import contextlib
 import inspect
 from dataclasses import dataclass, replace
 
@@ -106,13 +107,18 @@ class Call:
         return self.map(one), tensors
 
 
-def declared(op):
+def declared(op, function):
     """The calls of an operation's samples, as the public function takes them."""
-    found = []
+    found, starred = [], False
+    with contextlib.suppress(TypeError, ValueError):
+        first = next(iter(inspect.signature(function).parameters.values()))
+        starred = first.kind is first.VAR_POSITIONAL
     for sample in samples(op):
         args, kwargs = prepared(op, sample.tensors())
         call = Call(tuple(args), dict(kwargs)).map(lambda x: (
             Array(x.detach().numpy(), x.dtype.name) if isinstance(x, tl.Tensor) else x))
+        if starred and len(call.args) == 1 and isinstance(call.args[0], (tuple, list)):
+            call = Call(tuple(call.args[0]), call.kwargs)
         if all(x.dtype in DTYPES for x in call.arrays()):
             found.append(call)
     return found
@@ -144,6 +150,8 @@ def other_size(rng, call, function):
         for dim, n in enumerate(values.shape):
             if n == old:
                 values = np.take(values, np.arange(new) % old, dim)
+                if new > old and values.dtype.kind == "f":      # no repeated rows: ties are a
+                    values = values * rng.uniform(0.9, 1.1, values.shape)     # matter of luck
         return replace(x, values=values)
     return call.map(resized)
 
@@ -166,9 +174,11 @@ def broadcast(rng, call, function):
 
 
 def number(rng, call, function):
-    """A number in the place of a tensor."""
+    """A number in the place of a tensor that is not the first."""
     x = one_of(rng, call)
-    return call if x is None else call.with_array(x, (2, -1, 0.5, True)[rng.integers(4)])
+    if x is None or x is call.arrays()[0]:
+        return call
+    return call.with_array(x, (2, -1, 0.5, True)[rng.integers(4)])
 
 
 def other_dtype(rng, call, function):

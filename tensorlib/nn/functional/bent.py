@@ -241,11 +241,13 @@ leaky_relu_, elu_, celu_, threshold_, hardtanh_ = (
 # ---- made of these -------------------------------------------------------------------------------
 
 @made(reference=lambda x, inplace=False: np.clip(x, 0, 6), samples=reals(0.1, 5.9))
-def relu6(input, inplace=False):
+def relu6(input: Tensor, inplace=False):
     """Each element between 0 and 6: `hardtanh`.
 
     Gradient: 1 between 0 and 6, else 0.
     """
+    if not input.is_floating_point():
+        return input.clamp_(0, 6) if inplace else input.clamp(0, 6)
     return hardtanh(input, 0.0, 6.0, inplace)
 
 

@@ -13,12 +13,7 @@ from tensorlib.nn.functional.errors import require_floating
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
-# ---- other sizes: a matrix along each dim --------------------------------------------------------
-
-def along(x, dim, matrix):
-    """x with one dim multiplied by a matrix (an array)."""
-    return (x.movedim(dim, -1) @ tensor(matrix, dtype=x.dtype)).movedim(-1, dim)
-
+# ---- other sizes: sums of neighbours along each dim ----------------------------------------------
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
@@ -32,25 +27,30 @@ def sources(size, count, scale, align_corners, cubic=False):
     return at if cubic else np.maximum(at, 0.0)
 
 
-def linear_matrix(size, count, scale, align_corners):
-    """The matrix (size, count) of linear interpolation."""
+def linear_taps(size, count, scale, align_corners):
+    """Pairs of places and weights (count,) of linear interpolation."""
     at = sources(size, count, scale, align_corners)
     low = np.minimum(at.astype(int), size - 1)
-    high = np.minimum(low + 1, size - 1)
-    part, found = np.clip(at - low, 0, 1), np.zeros((size, count))
-    np.add.at(found, (low, np.arange(count)), 1 - part)
-    np.add.at(found, (high, np.arange(count)), part)
-    return found
+    part = np.clip(at - low, 0, 1)
+    return [(low, 1 - part), (np.minimum(low + 1, size - 1), part)]
 
 
-def cubic_matrix(size, count, scale, align_corners):
-    """The matrix (size, count) of cubic convolution, with -0.75."""
+def cubic_taps(size, count, scale, align_corners):
+    """Pairs of places and weights (count,) of cubic convolution, with -0.75."""
     at = sources(size, count, scale, align_corners, cubic=True)
-    low, found = np.floor(at).astype(int), np.zeros((size, count))
-    for k in range(-1, 3):
-        weights = cubic_weight(np.abs(at - low - k))
-        np.add.at(found, (np.clip(low + k, 0, size - 1), np.arange(count)), weights)
-    return found
+    low = np.floor(at).astype(int)
+    return [(np.clip(low + k, 0, size - 1), cubic_weight(np.abs(at - low - k)))
+            for k in range(-1, 3)]
+
+
+def combined(x, dim, taps):
+    """x with each element along a dim a sum of others with weights."""
+    total = None
+    for places, weights in taps:
+        weights = tensor(weights.reshape(-1, *(1,) * (x.ndim - 1 - dim)), dtype=x.dtype)
+        part = x.index_select(dim, tensor(places)) * weights
+        total = part if total is None else total + part
+    return total
 
 
 def cubic_weight(d, a=-0.75):
@@ -144,14 +144,17 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
             mode == "bicubic")) != n:
         raise NotImplementedError(f"interpolate: mode {mode!r} does not fit to an input of "
                                   f"{input.ndim} dims")
+    dtype = input.dtype
+    if input.itemsize == 2 and not mode.startswith("nearest"):
+        input = input.float()                        # one rounding at the end
     for d, (old, new, factor) in enumerate(zip(spatial, sizes, factors)):
         if mode.startswith("nearest"):
             places = nearest(old, new, factor, mode == "nearest-exact")
             input = input.index_select(2 + d, tensor(places))
         else:
-            matrix = cubic_matrix if mode == "bicubic" else linear_matrix
-            input = along(input, 2 + d, matrix(old, new, factor, bool(align_corners)))
-    return input
+            taps = cubic_taps if mode == "bicubic" else linear_taps
+            input = combined(input, 2 + d, taps(old, new, factor, bool(align_corners)))
+    return input.to(dtype)
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
