@@ -11,7 +11,7 @@ WORKS_HERE = [
     (r"not implemented for|only supports|Unsupported dtype|not supported for|unsupported"
      r"|does not support|not currently supported|expected floating point",
      "every dtype that the operation has a meaning for"),
-    (r"same (d|scalar )?type|expected scalar type|Found dtype|same dtype|to have one of the following"
+    (r"same (d|scalar )?type|expected scalar type|Found dtype|to have one of the following"
      r"|mixed dtype|result type .* can't be cast|dtype of .* should|have dtypes? .* but",
      "arguments of several dtypes promote"),
     (r"index -\d+ is out of bounds|index out of range|out of bounds for dimension .* with size",
@@ -21,8 +21,8 @@ WORKS_HERE = [
     (r"Expected dtype int32 or int64 for index|Expected dtype int32/int64 for index|"
      r"scalar types? .*Long|expected (int64|Long|Int)",
      "positions may have any signed integer dtype"),
-    (r"shape must match self|pivots|dim\\(\\) must be greater|must be of length 1 or 2|non-zero size"
-     r"|can require gradients|select\\(\\): index 0 out of range",
+    (r"shape must match self|pivots|must be greater or equal to other|of length 1 or 2"
+     r"|non-zero size|can require gradients|index 0 out of range for tensor",
      "forms of arguments, and empty ones, that have a meaning"),
     (r"view size is not compatible|unsupported operation: some elements",
      "PyTorch's implementation stands in its own way"),
@@ -36,8 +36,8 @@ REFUSED_HERE = [
 
 # (names of operations, beginning of what differs, reason)
 BY_NAME = [
-    (r"as_strided_scatter", "", "PyTorch writes into a clone of another layout, and passes gradients "
-     "to the elements that were replaced"),
+    (r"as_strided_scatter", "", "PyTorch writes into a clone of another layout, and passes "
+     "gradients to the elements that were replaced"),
     (r"linalg\.eig(vals)?$", "^dtype", "eigenvalues are real where they are real"),
     (r".*(eigh?|svd|qr|svd_lowrank|householder_product|geqrf)$", "^(values|derivative)",
      "vectors of decompositions are determined up to signs"),

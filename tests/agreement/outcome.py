@@ -120,6 +120,11 @@ def far(values, their_values, dtype, kind, half=False):
     return ""
 
 
+def with_nans_of(h, g):
+    """g with NaN where h has it."""
+    return np.where(np.isnan(h), h, g) if g.shape == h.shape else g
+
+
 def derivatives_differ(ours, theirs, call):
     """How derivatives differ, or None. What only one library can differentiate is not compared, nor
     what is NaN in PyTorch and no NaN here: zero is strong."""
@@ -136,7 +141,6 @@ def derivatives_differ(ours, theirs, call):
                 left = h if g is None else g
                 if left is not None and np.any(np.nan_to_num(left, nan=0.0) != 0):
                     return f"derivative {order}: {g} beside {h}"
-            elif text := far(np.where(np.isnan(h) & ~np.isnan(g), h, g) if g.shape == h.shape else g,
-                             h, "float64", "gradient"):
+            elif text := far(with_nans_of(h, g), h, "float64", "gradient"):
                 return f"derivative {order}: {text}"
     return None
