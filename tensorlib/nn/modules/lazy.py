@@ -6,7 +6,7 @@ from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import is_lazy
 
 
-class LazyModuleMixin:
+class LazyModuleMixin(Module):
     """What lazy layers have in common: the first call makes the parameters, then the class changes.
 
     A layer names the class that it becomes in `cls_to_become`, and makes its parameters in
@@ -17,7 +17,7 @@ class LazyModuleMixin:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.lazy_hook = self.register_forward_pre_hook(initialize, with_kwargs=True)  # type: ignore
+        self.lazy_hook = self.register_forward_pre_hook(initialize, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Makes the parameters fit the arguments of a call; each lazy layer has its own."""
