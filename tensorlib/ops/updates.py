@@ -14,6 +14,12 @@ class Numbers:
         return Symbol(self._steps, ("number", name))
 
 
+def fused_update(name, loop, states, numbers, **how):
+    """The `Update` that one loop does, which takes `numbers` in this order."""
+    n = len(states) + 2
+    return Update(name, states, numbers, (), [0, *[n] * (n - 1)], fused=loop, **how)
+
+
 def trace_update(name, formula, states, **how):
     """The `Update` of a formula, `formula(numbers, p, g, *states)`, of one element.
 

@@ -23,6 +23,12 @@ class Adam(FormulaOptimizer):
     """
 
     options = ("maximize", "weight_decay", "amsgrad", "decoupled_weight_decay")
+    fused = {
+        frozenset(): "adam", frozenset(["decoupled_weight_decay"]): "adam",
+        frozenset(["weight_decay"]): "adam_decay",
+        frozenset(["weight_decay", "decoupled_weight_decay"]): "adamw",
+    }
+    fused_numbers = ("new1", "beta2", "new2", "scale", "eps", "size", "weight_decay", "kept")
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
                  *, foreach=None, maximize=False, capturable=False, differentiable=False,

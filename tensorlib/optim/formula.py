@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from tensorlib import zeros_like
 from tensorlib._core.apply.updating import run_update
-from tensorlib.ops.updates import trace_update
+from tensorlib.ops.updates import fused_update, trace_update
 from tensorlib.optim.optimizer import Optimizer
 
 
@@ -24,6 +24,8 @@ class FormulaOptimizer(Optimizer):
     options = ("maximize", "weight_decay")
     counts = True               # whether a state `step` counts the steps
     scalars = ()                # states that are one number each, whose new values `numbers` gives
+    fused = {}                  # loops that do the same, by the options that are true
+    fused_numbers = ()          # in the order in which these loops take them
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -75,10 +77,18 @@ class FormulaOptimizer(Optimizer):
         key = tuple([True if group[name] else False for name in self.options])
         update = self._updates.get(key)
         if update is None:
-            update = self._updates[key] = trace_update(
-                type(self).__name__, lambda n, p, g, *states: self._whole(group, n, p, g, *states),
-                self.states(group), counts=self.counts, each=bool(self.scalars))
+            update = self._updates[key] = self._made_update(group, frozenset(
+                name for name in self.options if group[name]))
         return update
+
+    def _made_update(self, group, chosen):
+        states, how = self.states(group), {"counts": self.counts, "each": bool(self.scalars)}
+        loop = self.fused.get(chosen)
+        if loop:
+            return fused_update(type(self).__name__, loop, states, self.fused_numbers, **how)
+        return trace_update(
+            type(self).__name__, lambda n, p, g, *old: self._whole(group, n, p, g, *old), states,
+            **how)
 
     def _whole(self, group, n, p, g, *states):
         return self.formula(group, n, p, -g if group["maximize"] else g, *states)

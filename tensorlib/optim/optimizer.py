@@ -274,7 +274,7 @@ class Optimizer:
 
     @staticmethod
     def _count(number):
-        """A state that counts steps."""
+        """A state of one number, such as a count of steps."""
         dtype = float64 if get_default_dtype() is float64 else float32
         return tensor(float(number), dtype=dtype)
 

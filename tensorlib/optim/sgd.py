@@ -23,6 +23,14 @@ class SGD(FormulaOptimizer):
 
     options = ("maximize", "weight_decay", "momentum", "nesterov")
     counts = False
+    fused = {
+        frozenset(): "sgd", frozenset(["weight_decay"]): "sgd_decay",
+        frozenset(["momentum"]): "sgd_momentum",
+        frozenset(["momentum", "weight_decay"]): "sgd_momentum_decay",
+        frozenset(["momentum", "nesterov"]): "sgd_nesterov",
+        frozenset(["momentum", "nesterov", "weight_decay"]): "sgd_nesterov_decay",
+    }
+    fused_numbers = ("lr", "weight_decay", "momentum", "new")
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):

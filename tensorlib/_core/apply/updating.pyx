@@ -100,6 +100,8 @@ cdef int gather(Update update, tuple params, states, begin, numbers, list tensor
 
 
 cdef bint is_complete(Update update, state) except -1:
+    if not update.counts and not update.states:
+        return True
     if not isinstance(state, dict):
         return False
     if update.counts and (<dict>state).get("step") is None:

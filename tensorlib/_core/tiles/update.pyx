@@ -92,10 +92,12 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
     for i in range(c.n_operands):
         if c.written[i]:
             last_use[<int>self.results[i]] = n_steps
-    for i in range(n_steps):
+    for i in range(n_steps):             # a number keeps its tile, so these come first
         name, values = self.steps[i]
         set_step(c, i, name, values, dtypes, taken)
         dtypes[first + i] = c.steps[i].loop.result
+    for i in range(n_steps):
+        values = self.steps[i][1]
         for value in values:             # a result may take the place of an operand of its size
             if last_use[value] == i and rooms[value] >= 0 and dtypes[value] == dtypes[first + i]:
                 taken[rooms[value]] = False
