@@ -8,7 +8,7 @@ step, which the kernel does.
 
 import numpy as np
 
-from tensorlib import cat, func, relu, tanh
+from tensorlib import cat, relu, tanh, where
 from tensorlib._core.products import recurrent as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
@@ -46,14 +46,63 @@ STEPS = {"lstm": lstm_step, "gru": gru_step, "rnn_tanh": plain_step(tanh),
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the parts of a row of gates
 
 
+# ---- and back ------------------------------------------------------------------------------------
+# From the gradients of the hidden state and the cell after the step: those of `gates` and `moved`,
+# of the hidden state before it, but for what goes through `moved`, and of the cell before it.
+
+def lstm_back(dh, dc, acts, out, before, cell_before):
+    """With t = tanh(c) = h / o."""
+    i, f, g, o = acts.chunk(4, -1)
+    t = where(o == 0, 0.0, out / o)
+    dc = dc + dh * o * (1 - t * t)
+    dz = cat([dc * g * i * (1 - i), dc * cell_before * f * (1 - f), dc * i * (1 - g * g),
+              dh * t * o * (1 - o)], -1)
+    return dz, dz, dh * 0, dc * f
+
+
+def gru_back(dh, dc, acts, out, before, cell_before):
+    """h = new + z * (before - new)"""
+    r, z, new, m = acts.chunk(4, -1)
+    d_new, d_z = dh * (1 - z) * (1 - new * new), dh * (before - new) * z * (1 - z)
+    d_r = d_new * m * r * (1 - r)
+    return cat([d_r, d_z, d_new], -1), cat([d_r, d_z, d_new * r], -1), dh * z, dc
+
+
+def tanh_back(dh, dc, acts, out, before, cell_before):
+    """h = tanh(gate + m)"""
+    dz = dh * (1 - out * out)
+    return dz, dz, dh * 0, dc
+
+
+def relu_back(dh, dc, acts, out, before, cell_before):
+    """h = relu(gate + m)"""
+    dz = where(out > 0, dh, 0.0)
+    return dz, dz, dh * 0, dc
+
+
+BACK = {"lstm": lstm_back, "gru": gru_back, "rnn_tanh": tanh_back, "rnn_relu": relu_back}
+
+
+# ---- all steps -----------------------------------------------------------------------------------
+
+def ranges(sizes, reverse):
+    """The first row and the number of rows of each step, in the order in which they are taken."""
+    found, first = [], 0
+    for size in sizes:
+        found.append((first, size))
+        first += size
+    return found[::-1] if reverse else found
+
+
+def in_rows(parts, reverse):
+    """The rows of steps that were taken in order or from the last one on."""
+    return cat(parts[::-1] if reverse else parts)
+
+
 def recurrent_formula(gates, weight, bias, hidden, cell, kind, sizes, reverse, projection=None):
     """`recurrent` by operations of their own; with the hidden state projected, if asked for."""
-    steps, first = [], 0
-    for size in sizes:
-        steps.append((first, size))
-        first += size
     outs, kept, cells = [], [], []
-    for first, size in reversed(steps) if reverse else steps:
+    for first, size in ranges(sizes, reverse):
         before = hidden[:size]
         moved = before @ weight.mT + bias
         after, cell_after, parts = STEPS[kind](gates[first:first + size], moved, before,
@@ -66,9 +115,29 @@ def recurrent_formula(gates, weight, bias, hidden, cell, kind, sizes, reverse, p
         if kind == "lstm":
             cells.append(cell_after)
             cell = cat([cell_after, cell[size:]])
-    if reverse:
-        outs, kept, cells = outs[::-1], kept[::-1], cells[::-1]
-    return cat(outs), hidden, cell, cat(kept), cat(cells) if cells else cell
+    outs, kept = in_rows(outs, reverse), in_rows(kept, reverse)
+    return outs, hidden, cell, kept, in_rows(cells, reverse) if cells else cell
+
+
+def backward_formula(grad, grad_hidden, grad_cell, gates, weight, bias, hidden, cell, out, acts,
+                     cells, kind, sizes, reverse):
+    """`recurrent_backward` by operations of their own."""
+    steps, befores, slopes, moved = ranges(sizes, reverse), [], [], []
+    for first, size in steps:
+        befores.append((hidden[:size], cell[:size]))
+        hidden = cat([out[first:first + size], hidden[size:]])
+        cell = cat([cells[first:first + size], cell[size:]]) if kind == "lstm" else cell
+    for (first, size), before in zip(reversed(steps), reversed(befores)):
+        rows = slice(first, first + size)
+        dz, dm, dh, dc = BACK[kind](grad_hidden[:size] + grad[rows], grad_cell[:size], acts[rows],
+                                    out[rows], *before)
+        slopes.append(dz)
+        moved.append(dm)
+        grad_hidden = cat([dh + dm @ weight, grad_hidden[size:]])
+        grad_cell = cat([dc, grad_cell[size:]]) if kind == "lstm" else grad_cell
+    slopes, moved = in_rows(slopes, not reverse), in_rows(moved, not reverse)
+    states = in_rows([state for state, _ in befores], reverse)
+    return slopes, moved.mT @ states, moved.sum(0), grad_hidden, grad_cell
 
 
 # ---- the reference -------------------------------------------------------------------------------
@@ -143,14 +212,6 @@ def back_samples(rng):
 
 
 # ---- the operations ------------------------------------------------------------------------------
-
-def backward_formula(grad, grad_hidden, grad_cell, gates, weight, bias, hidden, cell, out, acts,
-                     cells, kind, sizes, reverse):
-    """`recurrent_backward` by the formula."""
-    def states(*tensors):
-        return recurrent_formula(*tensors, kind, sizes, reverse)[:3]
-    return func.vjp(states, gates, weight, bias, hidden, cell)[1]((grad, grad_hidden, grad_cell))
-
 
 @stands_for(backward_formula)
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,

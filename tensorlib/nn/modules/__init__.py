@@ -67,6 +67,16 @@ from tensorlib.nn.modules.loss import (
     TripletMarginWithDistanceLoss,
 )
 from tensorlib.nn.modules.module import Module
+from tensorlib.nn.modules.rnn import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNBase,
+    RNNCell,
+    RNNCellBase,
+)
 
 __all__ = sorted(name for name, value in vars().items()
                  if isinstance(value, type) and issubclass(value, Module))
