@@ -1,14 +1,13 @@
 """Layers that multiply with a matrix of weights."""
 
-import math
 from typing import Any
 
 from tensorlib import Tensor, empty
 from tensorlib.nn import functional as F
 from tensorlib.nn import init
-from tensorlib.nn.modules.lazy import LazyModuleMixin
 from tensorlib.nn.modules.module import Module
-from tensorlib.nn.parameter import Parameter, UninitializedParameter
+from tensorlib.nn.modules.weighted import LazyWeighted, Weighted
+from tensorlib.nn.parameter import Parameter
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -24,34 +23,25 @@ class Identity(Module):
         return input
 
 
-class Linear(Module):
+class Linear(Weighted):
     """input @ weight.mT + bias: see `nn.functional.linear`.
 
     Shapes: (*, in_features) -> (*, out_features); weight (out_features, in_features).
-
-    The parameters are drawn from -1/sqrt(in_features) to 1/sqrt(in_features).
 
     >>> layer = Linear(3, 2)
     >>> layer(tensorlib.ones(5, 3)).shape
     Size([5, 2])
     """
 
-    bias: Tensor | None
-
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
                  dtype: Any = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(empty(
-            (out_features,), device=device, dtype=dtype)) if bias else None)
-        self.reset_parameters()
+        self.make_parameters(bias, device, dtype)
 
-    def reset_parameters(self) -> None:
-        """Draws the parameters anew."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            init.uniform_within_(self.bias, self.in_features)
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of the weight and the bias."""
+        return (self.out_features, self.in_features), (self.out_features,)
 
     def forward(self, input: Tensor) -> Tensor:
         """The product."""
@@ -63,7 +53,7 @@ class Linear(Module):
                 f"bias={self.bias is not None}")
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class LazyLinear(LazyWeighted, Linear):
     """A `Linear` that takes `in_features` from the first input that it sees.
 
     >>> layer = LazyLinear(2)
@@ -77,24 +67,11 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None,
                  dtype: Any = None) -> None:
-        super().__init__(0, 0, False)
-        self.out_features = out_features
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        super().__init__(0, out_features, bias, device, dtype)
 
-    def reset_parameters(self) -> None:
-        """Draws the parameters anew, where there are any yet."""
-        if not self.has_uninitialized_params() and self.in_features != 0:
-            super().reset_parameters()
-
-    def initialize_parameters(self, input: Tensor) -> None:
-        """Makes the parameters fit an input."""
-        if self.has_uninitialized_params():
-            self.in_features = input.shape[-1]
-            self.materialize(weight=(self.out_features, self.in_features),
-                             bias=(self.out_features,))
-            self.reset_parameters()
+    def take_channels(self, input: Tensor) -> None:
+        """Notes the features of an input."""
+        self.in_features = input.shape[-1]
 
 
 class Bilinear(Module):
