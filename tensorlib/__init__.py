@@ -60,6 +60,7 @@ linalg = _later("tensorlib.linalg")
 nn = _later("tensorlib.nn")
 distributions = _later("tensorlib.distributions")
 special = _later("tensorlib.special")
+data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
 
 
