@@ -45,6 +45,7 @@ from tensorlib.autograd import (
 from tensorlib._config import show_config
 from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
+from tensorlib.serialization import load, save
 
 # the element types, under their names and PyTorch's short ones
 globals().update(_dtypes.BY_NAME)
