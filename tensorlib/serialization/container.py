@@ -30,15 +30,15 @@ ALIGNMENT = 64                      # of the first tensor, in the file and so in
 METADATA = "__metadata__"
 
 # the dtypes that tensorlib has, by the format's names, and the bytes of an element of each
-DTYPES = {
-    name: getattr(tl, ours) for name, ours in {
-        "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "U16": "uint16", "I32": "int32",
-        "U32": "uint32", "I64": "int64", "U64": "uint64", "F16": "float16", "BF16": "bfloat16",
-        "F32": "float32", "F64": "float64", "C64": "complex64"}.items() if hasattr(tl, ours)}
+OURS = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "U16": "uint16",
+    "I32": "int32", "U32": "uint32", "I64": "int64", "U64": "uint64", "F16": "float16",
+    "BF16": "bfloat16", "F32": "float32", "F64": "float64", "C64": "complex64"}
+DTYPES = {name: getattr(tl, ours) for name, ours in OURS.items() if hasattr(tl, ours)}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 ITEMSIZES = {
-    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
-    "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8}
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2,
+    "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8}
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def parsed(text: bytes | str) -> Any:
         return out
 
     try:
-        return json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=unique)
+        return json.loads(text.decode() if isinstance(text, bytes) else text,
+                          object_pairs_hook=unique)
     except RecursionError as error:
         raise LoadError("the header is nested too deeply") from error
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable
+from math import prod
 from typing import IO, Any
 
 import numpy as np
@@ -55,12 +56,12 @@ def check_location(map_location: Any) -> None:
 
 
 def reader_of(source: Source) -> tuple[Callable[[Source], Any], bool]:
-    """The function that reads a file that begins so, and whether it is mapped unless asked not to."""
+    """The function that reads such a file, and whether it is mapped unless asked not to."""
     begin = bytes(source.data[:9])
     if begin.startswith(NUMPY):
         return load_array, False
     if begin.startswith((ZIP, EMPTY_ZIP)):
-        names = zipfile.ZipFile(Cursor(source.data)).namelist()  # type: ignore[arg-type]
+        names = zipfile.ZipFile(Cursor(source.data)).namelist()
         if any(name.endswith("data.pkl") for name in names):
             return load_zip, False
         if all(name.endswith(".npy") for name in names):
@@ -92,14 +93,14 @@ def load_array(source: Source) -> Any:
 
 
 def load_archive(source: Source) -> dict[str, Any]:
-    archive = zipfile.ZipFile(Cursor(source.data))  # type: ignore[arg-type]
+    archive = zipfile.ZipFile(Cursor(source.data))
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise LoadError("the archive has a name twice")
     total = sum(member.file_size for member in members)
     if total > max(LARGE, EXPANSION * len(source.data)):
-        raise LoadError(f"an archive of {len(source.data)} bytes that expands to {total}; if it can "
-                        "be trusted, read it with numpy.load")
+        raise LoadError(f"an archive of {len(source.data)} bytes that expands to {total}; if it "
+                        "can be trusted, read it with numpy.load")
     found = {}
     for member in members:
         with archive.open(member) as file:
@@ -111,18 +112,17 @@ def load_archive(source: Source) -> dict[str, Any]:
 def read_array(file: Any, size: int) -> Any:
     """An array in NumPy's format, whose header agrees with how many bytes there are."""
     version = np.lib.format.read_magic(file)
-    reads = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    reads = {(1, 0): np.lib.format.read_array_header_1_0,
+             (2, 0): np.lib.format.read_array_header_2_0}
     if version not in reads:
         raise LoadError(f"an array in version {version} of NumPy's format")
     shape, in_columns, dtype = reads[version](file)
-    count = 1
-    for length in shape:
-        count *= length
+    count = prod(shape)
     if dtype.hasobject or count < 0 or count * dtype.itemsize > size:
         raise LoadError(f"an array of shape {shape} and {dtype} in {size} bytes"[:200])
     data = bytearray(file.read(count * dtype.itemsize))
     if len(data) < count * dtype.itemsize:
-        raise LoadError(f"an array of {count * dtype.itemsize} bytes, of which {len(data)} are there")
+        raise LoadError(f"an array of shape {shape} and {dtype}, cut off after {len(data)} bytes")
     if not dtype.itemsize:
         return np.zeros(shape, dtype)
     return np.ndarray(shape, dtype, data, order="F" if in_columns else "C")

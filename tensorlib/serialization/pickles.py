@@ -109,12 +109,15 @@ def literal(machine: Interpreter, argument: Any) -> None:
     machine.push(argument)
 
 
-CONSTANTS: dict[str, Callable[[], Any]] = {
-    "NONE": lambda: None, "NEWTRUE": lambda: True, "NEWFALSE": lambda: False,
-    "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "EMPTY_DICT": dict, "EMPTY_SET": set,
-    "MARK": lambda: MARK}
-for name, make in CONSTANTS.items():
-    INSTRUCTIONS[name] = lambda machine, argument, make=make: machine.push(make())
+def constant(make: Callable[[], Any]) -> Instruction:
+    return lambda machine, argument: machine.push(make())
+
+
+INSTRUCTIONS.update({
+    "NONE": constant(lambda: None), "NEWTRUE": constant(lambda: True),
+    "NEWFALSE": constant(lambda: False), "EMPTY_LIST": constant(list),
+    "EMPTY_TUPLE": constant(tuple), "EMPTY_DICT": constant(dict), "EMPTY_SET": constant(set),
+    "MARK": constant(lambda: MARK)})
 
 
 @instruction("TUPLE")
@@ -188,8 +191,8 @@ def recall(machine: Interpreter, argument: Any) -> None:
     machine.push(machine.memo[argument])
 
 
-@instruction("APPEND", "APPENDS")
-def append(machine: Interpreter, argument: Any, many: bool = True) -> None:
+@instruction("APPENDS")
+def append(machine: Interpreter, argument: Any) -> None:
     values = machine.marked()
     of_type(machine.top(), list).extend(values)
 

@@ -70,8 +70,8 @@ def as_array(value: Any, path: str) -> Any:
         array = np.asarray(value)
         if not array.dtype.hasobject:
             return array
-    raise TypeError(f"save: obj{path} is of type {type(value).__qualname__}; a file of NumPy arrays "
-                    "holds tensors, arrays and numbers")
+    raise TypeError(f"save: obj{path} is of type {type(value).__qualname__}; a file of NumPy "
+                    "arrays holds tensors, arrays and numbers")
 
 
 def archived(obj: Any) -> Any:

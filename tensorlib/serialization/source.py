@@ -106,6 +106,7 @@ def shaped(vector: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def bytes_of(tensor: Tensor) -> memoryview:
-    """The elements of a tensor in their order, as a pickle has them: no copy if it is contiguous."""
-    *_, data, _, _, _ = tensor.detach().__reduce_ex__(5)[1]
-    return data.raw()
+    """The elements of a tensor in order, as a pickle has them: no copy of contiguous ones."""
+    reduced: Any = tensor.detach().__reduce_ex__(5)
+    _, _, _, data, *_ = reduced[1]
+    return memoryview(data.raw())

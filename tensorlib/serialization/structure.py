@@ -74,7 +74,8 @@ class Encoder:
         if id(value) in self.open:
             raise ValueError(f"save: obj{path} contains itself")
         if len(self.open) == DEEPEST:
-            raise ValueError(f"save: containers are nested more than {DEEPEST} deep: obj{path}"[:300])
+            raise ValueError(f"save: containers are nested more than {DEEPEST} deep: obj{path}"[
+                :300])
         self.open.append(id(value))
         if isinstance(value, dict):
             made = self.mapping(value, path, name)

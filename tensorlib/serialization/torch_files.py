@@ -29,13 +29,13 @@ class Records:
         self.source = source
         self.places: dict[str, tuple[int, int]] = {}
         self.checks: dict[str, int] = {}
-        archive = zipfile.ZipFile(Cursor(source.data))  # type: ignore[arg-type]
+        archive = zipfile.ZipFile(Cursor(source.data))
         end = 0
         for member in sorted(archive.infolist(), key=lambda member: member.header_offset):
             start, stop = self.place(member)
             if member.filename in self.places or member.header_offset < end:
-                raise LoadError(f"the zip file has {member.filename!r} twice, or two members in one "
-                                "place"[:300])
+                raise LoadError(f"the zip file has {member.filename!r} twice, or two members in "
+                                "one place"[:300])
             end = stop
             self.places[member.filename] = start, stop
             self.checks[member.filename] = member.CRC
@@ -94,8 +94,8 @@ def load_zip(source: Source) -> Any:
         if key not in made:
             memory = records.memory(f"data/{key}")
             if memory.data.nbytes != count * kind.itemsize:
-                raise LoadError(f"storage {key} has {memory.data.nbytes} bytes, for {count} elements "
-                                f"of a {kind.name}")
+                raise LoadError(f"storage {key} has {memory.data.nbytes} bytes, for {count} "
+                                f"elements of a {kind.name}")
             made[key] = turned(memory, kind) if swapped else memory
         return Storage(made[key], kind)
 

@@ -74,7 +74,8 @@ def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_gra
 def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
     if not isinstance(data, Tensor):
         raise LoadError("a parameter holds no tensor")
-    return nn.Parameter(data.detach(), requires_grad=bool(requires_grad))  # type: ignore[attr-defined]
+    cls: Any = nn.Parameter  # type: ignore[attr-defined,unused-ignore]
+    return cls(data.detach(), requires_grad=bool(requires_grad))
 
 
 def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
@@ -129,7 +130,7 @@ def from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
 
 def encoded(text: Any, encoding: Any = "latin1") -> bytes:
     """Bytes, as protocol 2 writes them."""
-    if not isinstance(text, str) or str(encoding).lower() not in ("latin1", "latin-1", "iso-8859-1"):
+    if not isinstance(text, str) or str(encoding).lower() not in ("latin1", "latin-1"):
         raise LoadError(f"bytes in the encoding {encoding!r}"[:200])
     return text.encode("latin-1")
 
@@ -250,4 +251,5 @@ def made_by(function: Any) -> Any:
 
 def new(kind: type, arguments: tuple[Any, ...]) -> Any:
     """An instance as a pickle makes one: without `__init__`, unless there are arguments."""
-    return kind(*arguments) if arguments else kind.__new__(kind)
+    made: Any = kind
+    return made(*arguments) if arguments else made.__new__(kind)
