@@ -59,6 +59,7 @@ globals().update(_declare.FUNCTIONS)
 
 linalg = _later("tensorlib.linalg")
 nn = _later("tensorlib.nn")
+optim = _later("tensorlib.optim")
 distributions = _later("tensorlib.distributions")
 special = _later("tensorlib.special")
 data = _later("tensorlib.data")

@@ -87,7 +87,8 @@ INITS = {
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
 # written in Python, with their types
-UNDECLARED = ("tensorlib.distributions", "tensorlib.data", "tensorlib.serialization")
+UNDECLARED = ("tensorlib.distributions", "tensorlib.optim", "tensorlib.data",
+              "tensorlib.serialization")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
