@@ -45,6 +45,7 @@ from tensorlib.autograd import (
 from tensorlib._config import show_config
 from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
+from tensorlib.serialization import load, save
 
 # the element types, under their names and PyTorch's short ones
 globals().update(_dtypes.BY_NAME)
@@ -61,6 +62,7 @@ nn = _later("tensorlib.nn")
 optim = _later("tensorlib.optim")
 distributions = _later("tensorlib.distributions")
 special = _later("tensorlib.special")
+data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
 
 
