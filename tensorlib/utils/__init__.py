@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from tensorlib._importing import on_first_use
 
 if TYPE_CHECKING:
-    from tensorlib.utils import checkpoint
+    from tensorlib.utils import benchmark, checkpoint, dlpack
 
-__all__ = ["checkpoint"]
+__all__ = ["benchmark", "checkpoint", "dlpack"]
 
-__getattr__, __dir__ = on_first_use(__name__, {"checkpoint": "checkpoint"})
+__getattr__, __dir__ = on_first_use(__name__, {name: name for name in __all__})
