@@ -11,6 +11,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 import os
 
+from tensorlib import _importing
 from tensorlib._core.base.storage import in_use
 
 cdef extern from "<time.h>" nogil:
@@ -24,7 +25,7 @@ cdef extern from "Python.h":
     PyObject* PyEval_GetFrame()
     unsigned long PyThread_get_thread_ident()
 
-cdef str HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
+cdef str HERE = os.path.dirname(_importing.__file__) + os.sep
 cdef bint takes_shapes = False, takes_stacks = False
 cdef list events = None              # of the profile, in the order in which they ended
 cdef dict innermost = {}             # the event that is open on each thread
@@ -48,7 +49,7 @@ cdef tuple users_lines():
     frame = None if found == NULL else <object>found
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(HERE):
+        if not code.co_filename.startswith((HERE, "<frozen ")):     # ours, and Python's imports
             lines.append((code.co_filename, frame.f_lineno, code.co_name))
             if not takes_stacks:
                 break
