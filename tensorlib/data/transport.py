@@ -1,0 +1,107 @@
+"""Objects sent between processes; the memory of tensors and arrays is shared, not sent.
+
+A message is a pickle, whose tensors and arrays give their memory as buffers. Small messages travel
+through the socket. For larger ones the sender writes the buffers into a piece of memory that has no
+name, only a file descriptor, and sends that. The receiver maps the memory, and its tensors lie in
+it. Since there is no name, nothing is left over however the processes end: the system takes the
+memory back with the last mapping.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import socket
+import tempfile
+from collections.abc import Sequence
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any
+
+__all__ = ["Channel"]
+
+INLINE = 1 << 15       # bytes up to which a message travels through the socket
+ALIGNMENT = 64         # of each buffer, as of tensors' own memory
+
+
+class Channel:
+    """One end of a connection between two processes."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def fileno(self) -> int:
+        return self.connection.fileno()
+
+    def send(self, message: Any) -> None:
+        """Raises: OSError where the other end is closed, and what pickling raises."""
+        buffers: list[pickle.PickleBuffer] = []
+        text = pickle.dumps(message, 5, buffer_callback=buffers.append)
+        parts = [memoryview(text), *(buffer.raw() for buffer in buffers)]
+        sizes = [part.nbytes for part in parts]
+        if sum(sizes) <= INLINE:
+            self.connection.send_bytes(pickle.dumps((None, [bytearray(part) for part in parts])))
+            return
+        memory = unnamed_memory()
+        try:
+            write_all(memory, parts)
+            self.connection.send_bytes(pickle.dumps((sizes, None)))
+            reduction.send_handle(self.connection, memory, None)  # type: ignore[attr-defined]
+        finally:
+            os.close(memory)
+
+    def receive(self) -> Any:
+        """The next message. Raises: EOFError or OSError where the other end is closed."""
+        sizes, parts = pickle.loads(self.connection.recv_bytes())
+        if sizes is not None:
+            memory = reduction.recv_handle(self.connection)  # type: ignore[attr-defined]
+            try:
+                parts = mapped(memory, sizes)
+            finally:
+                os.close(memory)
+        return pickle.loads(parts[0], buffers=parts[1:])
+
+    def shut(self) -> None:
+        """Ends the connection for both ends, also where other processes have inherited it."""
+        if not self.connection.closed:
+            with socket.socket(fileno=os.dup(self.connection.fileno())) as end:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:           # the other end is gone
+                    pass
+            self.connection.close()
+
+
+def unnamed_memory() -> int:
+    """A file descriptor of memory without a name."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("tensorlib", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def starts_of(sizes: Sequence[int]) -> list[int]:
+    """Where each of some parts begins in shared memory, and where the last ends."""
+    starts = [0]
+    for size in sizes:
+        starts.append(-(-(starts[-1] + size) // ALIGNMENT) * ALIGNMENT)
+    return starts
+
+
+def write_all(memory: int, parts: Sequence[memoryview]) -> None:
+    starts = starts_of([part.nbytes for part in parts])
+    os.ftruncate(memory, starts[-1])
+    for start, part in zip(starts, parts):
+        rest = part.cast("B")
+        while rest.nbytes:                # a call writes 2 GiB at most
+            written = os.pwrite(memory, rest, start)
+            start, rest = start + written, rest[written:]
+
+
+def mapped(memory: int, sizes: Sequence[int]) -> list[memoryview]:
+    """The parts, in memory that lasts as long as one of them is used."""
+    starts = starts_of(sizes)
+    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+    whole = memoryview(mmap.mmap(memory, starts[-1], flags))
+    return [whole[start:start + size] for start, size in zip(starts, sizes)]
