@@ -43,6 +43,7 @@ from tensorlib.autograd import (
     set_grad_enabled,
 )
 from tensorlib._config import show_config
+from tensorlib._summary import summary
 from tensorlib._settings import (
     are_deterministic_algorithms_enabled,
     get_default_device,

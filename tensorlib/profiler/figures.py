@@ -158,7 +158,7 @@ def figures_of(observed: list[list[Any]], with_memory: bool = True) -> EventList
             spent[1] += event[6]
     rows = []
     for event in observed:
-        name, begin, end, _, thread, stack, nbytes, shapes = event
+        name, begin, end, _, thread, stack, nbytes, shapes, _ = event
         time_inside, bytes_inside = inside.get(id(event), (0, 0))
         rows.append(Figures(
             name, 1, (end - begin) / 1000, (end - begin - time_inside) / 1000, nbytes,

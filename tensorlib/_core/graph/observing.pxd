@@ -4,4 +4,5 @@ from cpython.object cimport PyObject
 cdef bint observing
 
 cdef list begin_event(str name, PyObject** tensors, int n)
+cdef int note_result(list event, object out) except -1
 cdef int end_event(list event) except -1

@@ -32,7 +32,7 @@ cdef dict innermost = {}             # the event that is open on each thread
 
 # The places of an event's facts.
 cdef enum Fact:
-    NAME, BEGIN, END, PARENT, THREAD, STACK, BYTES
+    NAME, BEGIN, END, PARENT, THREAD, STACK, BYTES, SHAPES, RESULT
 
 
 cdef long long now() noexcept:
@@ -64,10 +64,17 @@ cdef list begin_event(str name, PyObject** tensors, int n):
     cdef int i
     if takes_shapes:
         shapes = [tuple((<Tensor>tensors[i]).shape) for i in range(n)]
-    event = [name, 0, 0, innermost.get(thread), thread, users_lines(), in_use(), shapes]
+    event = [name, 0, 0, innermost.get(thread), thread, users_lines(), in_use(), shapes, None]
     innermost[thread] = event
     event[BEGIN] = now()
     return event
+
+
+cdef int note_result(list event, object out) except -1:
+    """Notes the shape of what an operation gave, where those of what it took are noted."""
+    if takes_shapes and isinstance(out, Tensor):
+        event[RESULT] = tuple(out.shape)
+    return 0
 
 
 cdef int end_event(list event) except -1:

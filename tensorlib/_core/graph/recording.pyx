@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
-from tensorlib._core.graph.observing cimport begin_event, end_event, observing
+from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport keep
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
@@ -111,7 +111,9 @@ cdef object observed_forward(Op op, tuple args, dict kwargs):
                                 if isinstance(x, Tensor)])
     cdef list event = begin_event(op.name, (<TupleItems*><PyObject*>tensors).ob_item, len(tensors))
     try:
-        return op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+        out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
+        note_result(event, out)
+        return out
     finally:
         end_event(event)
 

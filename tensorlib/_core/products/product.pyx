@@ -13,7 +13,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport begin_event, end_event, observing
+from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
@@ -251,7 +251,9 @@ cdef Tensor observed_product(Op op, PyObject** args):
     """The product of two tensors, as an event."""
     cdef list event = begin_event(op.name, args, 2)
     try:
-        return product(op.name, <Tensor>args[0], <Tensor>args[1])
+        out = product(op.name, <Tensor>args[0], <Tensor>args[1])
+        note_result(event, out)
+        return out
     finally:
         end_event(event)
 
