@@ -51,6 +51,16 @@ from tensorlib.nn.modules.pooling import (
 )
 from tensorlib.nn.modules.sparse import Embedding, EmbeddingBag
 from tensorlib.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from tensorlib.nn.modules.rnn import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNBase,
+    RNNCell,
+    RNNCellBase,
+)
 
 __all__ = sorted(name for name, value in vars().items()
                  if isinstance(value, type) and issubclass(value, Module))
