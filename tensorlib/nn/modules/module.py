@@ -9,6 +9,7 @@ from tensorlib.nn.modules.hooks import Hook, Hooked, Hooks, call_with_hooks, eve
 from tensorlib.nn.modules.members import Members, registration_hooks
 from tensorlib.nn.modules.registered import Registered
 from tensorlib.nn.modules.states import IncompatibleKeys, Stated
+from tensorlib.nn.parameter import is_lazy
 
 _IncompatibleKeys = IncompatibleKeys        # as scripts for PyTorch call it
 
@@ -108,7 +109,9 @@ class Module(Members, Hooked, Stated):
             if parameter is not None:
                 replace_elements(parameter, fn)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                replace_elements(buffer, fn)
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 
@@ -178,7 +181,7 @@ class Module(Members, Hooked, Stated):
 
 
 def replace_elements(parameter, fn):
-    """Gives a parameter, and its gradient, the elements that a function makes of them."""
+    """Gives a parameter or buffer, and its gradient, the elements that a function makes of them."""
     with no_grad():
         grad = parameter.grad
         learns, new = parameter.requires_grad, fn(parameter)
