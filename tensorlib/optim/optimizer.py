@@ -48,10 +48,10 @@ def _with_hooks(step):
     """`step`, with the hooks run before and after it; once, where one step calls another."""
     @wraps(step)
     def hooked(self, *args, **kwargs):
-        before = (*_every_pre_hook.values(), *self._pre_hooks.values())
+        self._opt_called = True              # schedules look whether they come after
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
-        for hook in before:
+        for hook in (*_every_pre_hook.values(), *self._pre_hooks.values()):
             changed = hook(self, args, kwargs)
             if changed is None:
                 continue
@@ -90,6 +90,8 @@ class Optimizer:
     >>> x
     tensor([0.5000, 1.0000], requires_grad=True)
     """
+
+    _opt_called = False
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
