@@ -74,6 +74,7 @@ from tensorlib._typed import (
 from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
+from tensorlib.serialization import load, save
 
 # the element types, under their names and PyTorch's short ones
 globals().update(_dtypes.BY_NAME)

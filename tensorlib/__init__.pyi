@@ -18,6 +18,7 @@ _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
+from tensorlib import data as data
 from tensorlib import distributions as distributions
 from tensorlib import func as func
 from tensorlib import graph as graph
@@ -26,6 +27,7 @@ from tensorlib import memory as memory
 from tensorlib import nn as nn
 from tensorlib import ops as ops
 from tensorlib import optim as optim
+from tensorlib import serialization as serialization
 from tensorlib import special as special
 from tensorlib import testing as testing
 from tensorlib import utils as utils
@@ -53,6 +55,8 @@ from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.func.mapping import vmap as vmap
+from tensorlib.serialization.front import load as load
+from tensorlib.serialization.front import save as save
 
 __version__: _str
 bfloat16: _dtype

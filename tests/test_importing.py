@@ -20,7 +20,8 @@ LAZY = {
                            "gradcheck", "gradgradcheck"),
     "tensorlib.func": ("grad", "hessian", "jacrev", "jvp", "vjp"),
     "tensorlib.graph": ("Summary", "dot", "draw", "summary"),
-    "tensorlib.utils": ("checkpoint",),
+    "tensorlib.serialization": ("LoadError", "add_safe_globals", "safe_globals"),
+    "tensorlib.utils": ("checkpoint", "data"),
 }
 RARE = {"copy", "threading", "traceback", "tensorlib.batch", "tensorlib.autograd.run",
         "tensorlib.autograd.function", "tensorlib.graph.picture", "tensorlib.io.functions"}

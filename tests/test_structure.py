@@ -18,8 +18,10 @@ PACKAGE = ROOT / "tensorlib"
 FLOORS = [
     "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
     "autograd", "func", "utils", "io", "graph", "public", "special", "distributions", "nn", "optim",
-    "data", "testing",
+    "data", "serialization", "testing",
 ]
+# Modules that give another floor's names under the place that PyTorch gives them.
+ELSEWHERE = {"tensorlib.utils.data": "data"}
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
          "apply", "create", "sweep"]
@@ -52,6 +54,8 @@ def floor_of(module):
     parts = module.split(".")
     if parts[0] != "tensorlib":
         return None
+    if module in ELSEWHERE:
+        return ELSEWHERE[module]
     return parts[1] if len(parts) > 1 and parts[1] in FLOORS else "public"
 
 

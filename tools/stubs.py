@@ -86,7 +86,9 @@ INITS = {
     "Generator": "self, device: _Device = 'cpu'",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
-UNDECLARED = ("tensorlib.distributions", "tensorlib.optim")  # classes in Python, which say what they are
+# written in Python, with their types
+UNDECLARED = ("tensorlib.distributions", "tensorlib.optim", "tensorlib.data",
+              "tensorlib.serialization")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}

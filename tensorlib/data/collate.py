@@ -132,7 +132,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays inside containers as tensors, and all else as it is: for loaders without batches.
+    """NumPy arrays inside containers as tensors, all else as it is: for loaders without batches.
 
     >>> tensorlib.data.default_convert({"x": numpy.ones(2), "name": "a"})
     {'x': tensor([1., 1.], dtype=tensorlib.float64), 'name': 'a'}

@@ -33,13 +33,13 @@ class DataLoader(Generic[T_co]):
     """The batches of a dataset, epoch after epoch.
 
     Each `iter(loader)` is a new epoch. Keys come from `batch_sampler`, or from `sampler` in groups
-    of `batch_size`; `shuffle=True` stands for a `RandomSampler` with `generator`. `collate_fn` makes
-    a list of examples a batch. With batch_size=None examples come one by one.
+    of `batch_size`; `shuffle=True` stands for a `RandomSampler` with `generator`. `collate_fn`
+    makes a list of examples a batch. With batch_size=None examples come one by one.
 
     With `num_workers`, that many processes fetch batches ahead, `prefetch_factor` each, and the
     tensors come through shared memory. Worker i draws its random numbers from a seed drawn from
-    `generator`, plus i, so that an epoch is the same for the same seed. Batches come in the order of
-    the sampler, unless `in_order` is False. `timeout` is how many seconds to wait for a batch.
+    `generator`, plus i, so that an epoch is the same for the same seed. Batches come in the order
+    of the sampler, unless `in_order` is False. `timeout` is how many seconds to wait for a batch.
     `pin_memory` makes no difference on a CPU.
 
     `state_dict` tells where in its epoch the loader is, and `load_state_dict` goes on from there.
@@ -75,9 +75,10 @@ class DataLoader(Generic[T_co]):
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         check_keys(iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         if sampler is None:
+            source: Any = dataset
             sampler = (Forever() if iterable else
-                       RandomSampler(dataset, generator=generator) if shuffle  # type: ignore[arg-type]
-                       else SequentialSampler(dataset))                        # type: ignore[arg-type]
+                       RandomSampler(source, generator=generator) if shuffle else
+                       SequentialSampler(source))
         if batch_sampler is not None:
             batch_size = None
         elif batch_size is not None:
@@ -115,8 +116,8 @@ class DataLoader(Generic[T_co]):
     @multiprocessing_context.setter
     def multiprocessing_context(self, value: Any) -> None:
         if value is not None and not self.num_workers:
-            raise ValueError("DataLoader: multiprocessing_context can only be used with num_workers "
-                             f"> 0, got num_workers={self.num_workers}")
+            raise ValueError("DataLoader: multiprocessing_context can only be used with "
+                             f"num_workers > 0, got num_workers={self.num_workers}")
         if isinstance(value, str):
             if value not in multiprocessing.get_all_start_methods():
                 raise ValueError(
@@ -229,5 +230,5 @@ def check_keys(
         raise ValueError("DataLoader: batch_sampler option is mutually exclusive with batch_size, "
                          "shuffle, sampler, and drop_last")
     if batch_size is None and drop_last:
-        raise ValueError("DataLoader: batch_size=None option disables auto-batching and is mutually "
-                         "exclusive with drop_last")
+        raise ValueError("DataLoader: batch_size=None option disables auto-batching and is "
+                         "mutually exclusive with drop_last")

@@ -33,7 +33,8 @@ def guarded(fetch: Callable[[Any], Any]) -> Callable[[Any], Any]:
         try:
             return fetch(keys)
         except StopIteration as error:
-            raise RuntimeError(f"DataLoader: the dataset raised StopIteration for {keys}") from error
+            raise RuntimeError(
+                f"DataLoader: the dataset raised StopIteration for {keys}") from error
     return call
 
 

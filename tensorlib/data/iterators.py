@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorlib as tl
-from tensorlib import Generator, Tensor
+from tensorlib import Generator
 from tensorlib.data.fetching import fetcher_of
 from tensorlib.data.pool import Pool, error_of
 from tensorlib.data.sampler import draw_seed

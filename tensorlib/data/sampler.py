@@ -93,7 +93,7 @@ class RandomSampler(Sampler[int]):
     def _endless(self, size: int, generator: Generator) -> Iterator[int]:
         while size:
             if self.replacement:
-                yield from tl.randint(size, (CHUNK,), generator=generator).tolist()
+                yield from tl.randint(0, size, (CHUNK,), generator=generator).tolist()
             else:
                 yield from permuted(size, generator)
 

@@ -47,7 +47,7 @@ class Channel:
         try:
             write_all(memory, parts)
             self.connection.send_bytes(pickle.dumps((sizes, None)))
-            reduction.send_handle(self.connection, memory, None)  # type: ignore[attr-defined]
+            reduction.send_handle(self.connection, memory, None)
         finally:
             os.close(memory)
 
@@ -55,7 +55,7 @@ class Channel:
         """The next message. Raises: EOFError or OSError where the other end is closed."""
         sizes, parts = pickle.loads(self.connection.recv_bytes())
         if sizes is not None:
-            memory = reduction.recv_handle(self.connection)  # type: ignore[attr-defined]
+            memory = reduction.recv_handle(self.connection)
             try:
                 parts = mapped(memory, sizes)
             finally:

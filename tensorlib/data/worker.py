@@ -71,7 +71,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """A batch, the end of an iterable dataset, or an error: the names of its types, and its text."""
+    """A batch, the end of an iterable dataset, or an error: the names of its types, its text."""
 
     epoch: int
     batch: Any = None

@@ -1,0 +1,71 @@
+"""Which tensors lie in the same memory, and what to write so that they do so again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensorlib import Tensor
+
+__all__ = ["joined_memory"]
+
+
+def extent(x: Tensor) -> tuple[int, int]:
+    """The addresses from the first to behind the last byte of a tensor that has elements."""
+    steps = [(size - 1) * step * x.itemsize for size, step in zip(x.shape, x.stride())]
+    low = x.data_ptr() + sum(step for step in steps if step < 0)
+    return low, x.data_ptr() + sum(step for step in steps if step > 0) + x.itemsize
+
+
+def groups(tensors: dict[str, Tensor]) -> Iterator[tuple[int, int, list[str]]]:
+    """Names of tensors whose memory overlaps, two or more, and the memory that they span."""
+    spans = sorted((extent(x), str(x.dtype), name) for name, x in tensors.items() if x.numel())
+    open_spans: dict[str, tuple[int, int, list[str]]] = {}
+    for (low, high), dtype, name in spans:
+        start, end, names = open_spans.get(dtype, (0, 0, []))
+        if low < end:
+            open_spans[dtype] = start, max(end, high), [*names, name]
+            continue
+        if len(names) > 1:
+            yield start, end, names
+        open_spans[dtype] = low, high, [name]
+    for start, end, names in open_spans.values():
+        if len(names) > 1:
+            yield start, end, names
+
+
+def joined_memory(
+    tensors: dict[str, Tensor], new_name: Any,
+) -> tuple[dict[str, Tensor], dict[str, dict[str, Any]]]:
+    """The tensors to write, by name, and for those that lie in others, how they do.
+
+    A tensor that spans the memory of its group is written as it is; otherwise the memory that the
+    group spans is, as a vector under a new name.
+    """
+    written, views = dict(tensors), {}
+    for low, high, names in groups(tensors):
+        order = sorted(names, key=list(tensors).index)
+        owner = next((name for name in order if tensors[name].is_contiguous()
+                      and extent(tensors[name]) == (low, high)), None)
+        if owner is None:
+            whole = spanning(tensors[order[0]], low, high)
+            if whole is None:         # arrays of others, each of which knows its part alone
+                continue
+            owner = new_name(f"{order[0]}.memory")
+            written[owner] = whole
+        for name in order:
+            if name != owner:
+                x = written.pop(name)
+                views[name] = {
+                    "view": owner, "key": name, "shape": list(x.shape), "stride": list(x.stride()),
+                    "offset": (x.data_ptr() - low) // x.itemsize}
+    return written, views
+
+
+def spanning(x: Tensor, low: int, high: int) -> Tensor | None:
+    """The memory from low to high as a vector, if it is that of the tensor's storage."""
+    offset = x.storage_offset() - (x.data_ptr() - low) // x.itemsize
+    try:
+        return x.detach().as_strided(((high - low) // x.itemsize,), (1,), offset)
+    except (RuntimeError, ValueError):
+        return None
