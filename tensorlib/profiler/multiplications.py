@@ -38,9 +38,9 @@ def of_attention(inputs: list[Shape], result: Shape) -> int:
 
 
 def of_recurrence(inputs: list[Shape], result: Shape) -> int:
-    """In each step the hidden state times its weights, which are the input with the most rows."""
-    weight = max((shape for shape in inputs if len(shape) == 2), key=lambda shape: shape[0])
-    return prod(inputs[0][:-1]) * prod(weight)
+    """In each step, and for each example, the hidden state times its weights."""
+    rows, weight = inputs[:2]
+    return rows[0] * prod(weight)
 
 
 RULES: dict[str, Callable[[list[Shape], Shape], int]] = {
@@ -49,7 +49,8 @@ RULES: dict[str, Callable[[list[Shape], Shape], int]] = {
     **dict.fromkeys(("addmm", "addmv", "baddbmm"), of_added_product),
     "convolve": of_convolution,
     "convolve_input": of_transposed_convolution,
-    "scaled_dot_product_attention": of_attention,
+    "attention": of_attention,
+    "recurrent": of_recurrence,
 }
 
 

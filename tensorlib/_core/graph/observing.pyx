@@ -71,7 +71,9 @@ cdef list begin_event(str name, PyObject** tensors, int n):
 
 
 cdef int note_result(list event, object out) except -1:
-    """Notes the shape of what an operation gave, where those of what it took are noted."""
+    """Notes the shape of what an operation gave (the first of several), if shapes are noted."""
+    if takes_shapes and isinstance(out, tuple) and out:
+        out = out[0]
     if takes_shapes and isinstance(out, Tensor):
         event[RESULT] = tuple(out.shape)
     return 0
