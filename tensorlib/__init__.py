@@ -20,7 +20,7 @@ from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core.base import dtypes as _dtypes
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
-from tensorlib._core.base.device import device
+from tensorlib._core.base.device import NoSuchDevice, device
 from tensorlib._core.base.dtypes import can_cast, dtype, get_default_dtype, promote_types
 from tensorlib._core.base.limits import finfo, iinfo
 from tensorlib._core.create.generator import Generator, default_generator
@@ -43,6 +43,35 @@ from tensorlib.autograd import (
     set_grad_enabled,
 )
 from tensorlib._config import show_config
+from tensorlib._summary import summary
+from tensorlib._settings import (
+    are_deterministic_algorithms_enabled,
+    get_default_device,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_default_device,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_warn_always,
+    use_deterministic_algorithms,
+)
+from tensorlib._typed import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    set_default_tensor_type,
+)
+from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from tensorlib.func import vmap
 from tensorlib.ops import declare as _declare
 from tensorlib.serialization import load, save
@@ -57,13 +86,21 @@ globals().update(
 # the functions, each declared in its block under tensorlib/ops
 globals().update(_declare.FUNCTIONS)
 
+accelerator = _later("tensorlib.accelerator")
+amp = _later("tensorlib.amp")
+backends = _later("tensorlib.backends")
+cuda = _later("tensorlib.cuda")
 linalg = _later("tensorlib.linalg")
+mps = _later("tensorlib.mps")
 nn = _later("tensorlib.nn")
 optim = _later("tensorlib.optim")
 distributions = _later("tensorlib.distributions")
 special = _later("tensorlib.special")
+profiler = _later("tensorlib.profiler")
 data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
+version = _later("tensorlib.version")
+xpu = _later("tensorlib.xpu")
 
 
 def __dir__():

@@ -1,6 +1,7 @@
 """Conversions between dtypes and the methods named after them."""
 
-from tensorlib._core.base.device import device
+from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.device import require_cpu
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.formats import contiguous_format, preserve_format
 from tensorlib._core.layout import views
@@ -23,12 +24,11 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
             dtype = arg.dtype
         elif isinstance(arg, bool):
             copy = copy or arg
-        elif isinstance(arg, str) or type(arg).__name__ == "device":
-            check_device(arg)
+        elif isinstance(arg, (str, int, device_type)):
+            require_cpu("to", arg)
         elif arg is not None:
             dtype = arg
-    if device is not None:
-        check_device(device)
+    require_cpu("to", device)
     return self, self.dtype if dtype is None else dtype, copy
 
 
@@ -43,15 +43,6 @@ def check_format(name, memory_format):
     if memory_format not in (None, preserve_format, contiguous_format):
         raise RuntimeError(f"{name}: memory_format must be preserve_format or contiguous_format, "
                            f"got {memory_format!r}")
-
-
-def check_device(name):
-    """Raises RuntimeError unless `name` is the CPU."""
-    try:
-        device(name)
-    except RuntimeError:
-        raise RuntimeError(
-            f"to: expected a dtype, a Tensor or the device 'cpu', got {name!r}") from None
 
 
 def to_format(self, args, memory_format, dtype, device, copy, other):

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.arrays import convert
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer
+from tensorlib._core.arrays.dlpack import from_dlpack, to_dlpack
 from tensorlib._core.base.dtypes import BY_NAME, set_default_dtype
 from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.layout.views import to_dtype
@@ -66,7 +67,7 @@ made(frombuffer,
                           (ValueError, bytes(9), {"dtype": INT64}),
                           (ValueError, bytes(8), {"dtype": INT64, "offset": 8})))
 
-for _function in (from_numpy, set_default_dtype):
+for _function in (from_numpy, from_dlpack, to_dlpack, set_default_dtype):
     publish(_function.__name__, _function, _function.__doc__, method=False)
 
 

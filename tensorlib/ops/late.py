@@ -51,7 +51,8 @@ FAMILIES = {
     "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
     "tensorlib.ops.older": Names(
         functions="fill",
-        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory"),
+        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory cuda "
+                "xpu"),
     "tensorlib.ops.einsum": Names(functions="einsum"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "

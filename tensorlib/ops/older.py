@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.base.device import NoSuchDevice, require_cpu
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite
@@ -102,16 +103,19 @@ def written(name, x, values):
 def type_(self, dtype=None, non_blocking=False):
     """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype.
 
-    dtype: a dtype, or such a name. Raises: ValueError for an unknown name.
+    dtype: a dtype, such a name, or `LongTensor` and its kin. Raises: ValueError for an unknown
+    name, RuntimeError for that of another device.
     """
     if dtype is None:
         return f"tensorlib.{TYPES[self.dtype.name]}Tensor"
     if isinstance(dtype, str):
-        name = BY_TYPE.get(dtype.rpartition(".")[2])
+        module, _, kind = dtype.rpartition(".")
+        name = BY_TYPE.get(kind)
         if name is None:
             raise ValueError(f"type: invalid type: {dtype!r}")
+        require_cpu("type", module.partition(".")[2] or None)
         dtype = BY_NAME[name]
-    return self.to(dtype)
+    return self.to(dtype=getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
 
 
 def new(self, *args):
@@ -137,7 +141,19 @@ def pin_memory(self, device=None):
     return self
 
 
-for _method in (fill_diagonal_, apply_, map_, new, ndimension, is_pinned, pin_memory):
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """Raises RuntimeError: there is no GPU to copy the tensor to."""
+    require_cpu("cuda", "cuda" if device is None else device)
+    raise NoSuchDevice(f"cuda: {device!r} is no GPU")
+
+
+def xpu(self, device=None, non_blocking=False, memory_format=None):
+    """Raises RuntimeError: there is no GPU to copy the tensor to."""
+    require_cpu("xpu", "xpu" if device is None else device)
+    raise NoSuchDevice(f"xpu: {device!r} is no GPU")
+
+
+for _method in (fill_diagonal_, apply_, map_, new, ndimension, is_pinned, pin_memory, cuda, xpu):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from tensorlib._importing import on_first_use
 
 if TYPE_CHECKING:
-    from tensorlib.utils import checkpoint, data
+    from tensorlib.utils import benchmark, checkpoint, data, dlpack
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack"]
 
-__getattr__, __dir__ = on_first_use(__name__, {"checkpoint": "checkpoint", "data": "data"})
+__getattr__, __dir__ = on_first_use(__name__, {name: name for name in __all__})

@@ -12,6 +12,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
@@ -25,6 +26,17 @@ from tensorlib._core.base.storage import OutOfMemoryError
 
 cdef Tensor apply_elementwise(Op op, PyObject** args):
     """Runs an element-wise operation on tensors and records it."""
+    cdef list event
+    if not observing:
+        return run_elementwise(op, args)
+    event = begin_event(op.name, args, op.n_args)
+    try:
+        return run_elementwise(op, args)
+    finally:
+        end_event(event)
+
+
+cdef Tensor run_elementwise(Op op, PyObject** args):
     cdef Tensor like = <Tensor>args[0], x, out
     cdef int i, n = op.n_args, dtype = like.type
     cdef bint is_scalar[3]
@@ -220,6 +232,17 @@ cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:
 
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     """out := op(args), for `out=` and in-place forms; the caller has checked `out`."""
+    cdef list event
+    if not observing:
+        return run_into(op, args, out)
+    event = begin_event(op.name + "_", args, op.n_args)
+    try:
+        return run_into(op, args, out)
+    finally:
+        end_event(event)
+
+
+cdef int run_into(Op op, PyObject** args, Tensor out) except -1:
     cdef PyObject* safe[MAX_INPUTS]
     cdef list copies
     cdef Tensor x

@@ -9,6 +9,7 @@ from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.index.basic cimport basic_view
@@ -35,6 +36,20 @@ cdef int put_name(str name, Tensor x, error) except -1:
 
 
 cdef object looked_up(Tensor x, object key):
+    """x[key], recorded."""
+    cdef PyObject* args[1]
+    cdef list event
+    if not observing:
+        return look_up(x, key)
+    args[0] = <PyObject*>x
+    event = begin_event("getitem", args, 1)
+    try:
+        return look_up(x, key)
+    finally:
+        end_event(event)
+
+
+cdef object look_up(Tensor x, object key):
     cdef PyObject* args[1]
     cdef Tensor out = basic_view(x, key)
     cdef bint grad = mode().grad
@@ -61,11 +76,19 @@ cdef object looked_up(Tensor x, object key):
 
 
 cdef int setitem(Tensor x, object key, object value) except -1:
+    cdef PyObject* args[1]
+    cdef list event = None
+    if observing:
+        args[0] = <PyObject*>x
+        event = begin_event("setitem", args, 1)
     try:
         return write(x, key, value)
     except (IndexError, TypeError, RuntimeError) as error:
         put_name("setitem", x, error)
         raise
+    finally:
+        if event is not None:
+            end_event(event)
 
 
 cdef int write(Tensor x, object key, object value) except -1:

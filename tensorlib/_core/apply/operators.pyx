@@ -17,8 +17,9 @@ from tensorlib._core.arrays.operands cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.recording cimport apply_general, record
+from tensorlib._core.graph.recording cimport apply_general, observed_forward, record
 from tensorlib._core.products.product cimport apply_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
@@ -263,12 +264,15 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
-        if takes_dtype:
-            result = forward(input, dim, keepdim, dtype)
-        elif dtype is None:
-            result = forward(input, dim, keepdim)
-        else:
+        if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
+        if observing:
+            result = observed_forward(
+                op, (input, dim, keepdim, dtype)[:4 if takes_dtype else 3], None)
+        elif takes_dtype:
+            result = forward(input, dim, keepdim, dtype)
+        else:
+            result = forward(input, dim, keepdim)
         if out is not None:
             return store_out(op.name, (input,), result, out)
         if mode().grad and requires_grad(<Tensor>input):
@@ -298,7 +302,7 @@ def make_sized(Op op):
                 raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
                                 f"{type(input).__name__}")
             return done
-        x = forward(input, sizes)
+        x = observed_forward(op, (input, sizes), None) if observing else forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
             record(op, args, 1, x,
@@ -318,19 +322,26 @@ def make_checked(str name, dict places, function, bint takes_out=False):
     """A plain function behind a check that the arguments at these places (by name) are Tensors."""
     def checked(*args, **kwargs):
         cdef object out = None
+        cdef list event
         check_tensors(name, places, args, kwargs)
         if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
+        event = begin_event(name, NULL, 0) if observing else None
         try:
             result = function(*args, **kwargs) if kwargs else function(*args)
         except BaseException as error:
             raise shown(error, function, kwargs)
+        finally:
+            if event is not None:
+                end_event(event)
         if out is None:
             return result
         return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
                              result, out)
 
     def checked_first(first=..., /, *args, **kwargs):
+        if observing:
+            return observed(first, args, kwargs)
         if not isinstance(first, Tensor):
             check_tensors(name, places, () if first is ... else (first,), kwargs)
         try:
@@ -341,6 +352,9 @@ def make_checked(str name, dict places, function, bint takes_out=False):
             return function(first, *args) if args else function(first)
         except BaseException as error:
             raise shown(error, function, kwargs)
+
+    def observed(first, tuple args, dict kwargs):
+        return checked(*args, **kwargs) if first is ... else checked(first, *args, **kwargs)
 
     return checked if takes_out or tuple(places.values()) != (0,) else checked_first
 

@@ -30,7 +30,8 @@ from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_scalar, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
-from tensorlib._core.base.device import device as device_type
+from tensorlib._core.arrays.dlpack import from_dlpack
+from tensorlib._core.base.device import require_cpu
 from tensorlib._core.base.shape import Size
 
 cnp.import_array()
@@ -367,7 +368,7 @@ cdef object constructed(object data, int dtype_or_minus1):
 
 
 cdef Tensor existing(object data):
-    """A tensor over the memory of an array, a tensor or a buffer, or None."""
+    """A tensor over the memory of an array, a tensor, a buffer or what has DLPack, or None."""
     if type(data) is list or type(data) is tuple:
         return None
     if isinstance(data, Tensor):
@@ -376,13 +377,7 @@ cdef Tensor existing(object data):
         return array_tensor(np.asarray(data))
     if PyObject_CheckBuffer(data) and not isinstance(data, bytes):
         return array_tensor(np.asarray(memoryview(data)))
-    return None
-
-
-cdef int require_cpu(object device) except -1:
-    if device is not None:
-        device_type(device)      # raises for all but the CPU
-    return 0
+    return from_dlpack(data) if hasattr(data, "__dlpack__") else None
 
 
 def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
@@ -398,7 +393,7 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     tensor([[1.0000, 2.5000],
             [3.0000, 4.0000]])
     """
-    require_cpu(device)
+    require_cpu("tensor", device)
     x = from_data(data, -1 if dtype is None else dtype_id(dtype))
     if requires_grad:
         x.requires_grad = True
@@ -418,7 +413,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """
     cdef int id = -1 if dtype is None else dtype_id(dtype)
     cdef bint shared
-    require_cpu(device)
+    require_cpu("asarray", device)
     if stands_in(obj):
         return obj.clone() if copy else as_tensor(obj, dtype)
     x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
@@ -443,6 +438,6 @@ def as_tensor(data, dtype=None, device=None):
     A tensor that changes dtype stays in its graph. Raises: as `asarray`.
     """
     if isinstance(data, Tensor) or stands_in(data):
-        require_cpu(device)
+        require_cpu("as_tensor", device)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)

@@ -1,29 +1,78 @@
-"""Where tensors live."""
+"""Where tensors live: on the CPU. Other devices have names, so that scripts can ask for them."""
+
+KINDS = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
+         "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+
+
+class NoSuchDevice(RuntimeError, AssertionError):
+    """A tensor was asked for on a device that is not there: both of PyTorch's errors for it."""
+
+    __module__ = "tensorlib"
 
 
 class device:
-    """Where a tensor lives. There is one: `device("cpu")`."""
+    """Where a tensor lives. There is `device("cpu")`; others can be named, and hold no tensors.
+
+    A program may name its device, as `device("cuda" if cuda.is_available() else "cpu")` does, or
+    compare it. Under `with device("cpu"):` tensors are made on it.
+    Raises: RuntimeError for a name that PyTorch does not know either.
+    """
 
     __slots__ = ("type", "index")
 
     def __init__(self, type="cpu", index=None):
-        name = type.type if isinstance(type, device) else type
-        if name not in ("cpu", "cpu:0"):
-            raise RuntimeError(f"device: tensorlib runs on 'cpu', got {type!r}")
-        self.type = "cpu"
-        self.index = index
+        if isinstance(type, device) and index is None:
+            type, index = type.type, type.index
+        if not isinstance(type, (str, int)) or isinstance(type, bool):
+            raise TypeError(f"device: expected a name as 'cpu', got {type!r}")
+        if isinstance(type, int):
+            raise NoSuchDevice(f"device: {type} is the number of an accelerator, and there is none")
+        kind, colon, number = type.partition(":")
+        if kind not in KINDS:
+            raise RuntimeError(f"device: expected one of {', '.join(KINDS)} at the start, got "
+                               f"{type!r}")
+        if colon:
+            if index is not None:
+                raise RuntimeError(f"device: {type!r} has a number, and index={index} was given")
+            if not (number.isascii() and number.isdecimal() and len(number) < 5):
+                raise RuntimeError(f"device: expected a number after the colon, got {type!r}")
+            index = int(number)
+        if index is not None and (not isinstance(index, int) or index < 0):
+            raise RuntimeError(f"device: index must be an int of 0 or more, got {index!r}")
+        self.type, self.index = kind, index
 
     def __repr__(self):
-        return "device(type='cpu')"
+        return f"device(type={self.type!r}" + (
+            ")" if self.index is None else f", index={self.index})")
 
     def __str__(self):
-        return "cpu"
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other):
-        return isinstance(other, device)
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
     def __hash__(self):
-        return hash("cpu")
+        return hash((self.type, self.index))
+
+    def __enter__(self):
+        require_cpu("device", self)
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+def require_cpu(name, where):
+    """Raises for the operation `name` unless `where`, a device or its name, is the CPU or None."""
+    if where is None or where is CPU or where == "cpu":
+        return
+    if not isinstance(where, (device, str, int)) or isinstance(where, bool):
+        raise TypeError(f"{name}: device must be a device or its name, got {where!r}")
+    found = device(where)
+    if found.type != "cpu":
+        known = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}.get(found.type, found.type)
+        raise NoSuchDevice(f"{name}: tensorlib is not compiled with {known} enabled: tensors are "
+                           f"on 'cpu', got device {str(found)!r}")
 
 
 CPU = device()

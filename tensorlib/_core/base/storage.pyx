@@ -318,6 +318,11 @@ def stats():
     }
 
 
+def in_use():
+    """Bytes of the blocks that are in use now."""
+    return bytes_in_use
+
+
 def reset_peak():
     """Sets the peak of `stats()` to what is in use now."""
     global peak_in_use

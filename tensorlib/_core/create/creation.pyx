@@ -25,7 +25,7 @@ from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.device import require_cpu
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
@@ -53,7 +53,7 @@ cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except 
 
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1:
     if device is not None:
-        device_type(device)      # raises for all but the CPU
+        require_cpu(name, device)
     if layout is not None and layout is not strided:
         raise TypeError(f"{name}: layout must be tensorlib.strided, got {layout!r}")
     if pin_memory:

@@ -11,8 +11,7 @@ import os
 from tensorlib._core.base.dtypes cimport UINT8
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 
-from tensorlib._core.base.device import CPU
-from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.device import CPU, require_cpu
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
@@ -37,7 +36,7 @@ cdef class Generator:
         self.key = FIRST_SEED
 
     def __init__(self, device="cpu"):
-        device_type(device)      # raises for all but the CPU
+        require_cpu("Generator", device)
 
     @property
     def device(self):

@@ -13,6 +13,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
@@ -236,11 +237,25 @@ cdef object apply_product(Op op, object a, object b):
             return NotImplemented
     if (<Tensor>a).type != (<Tensor>b).type:
         a, b = promoted(a, b)
-    out = product(op.name, <Tensor>a, <Tensor>b)
+    args[0], args[1] = <PyObject*>a, <PyObject*>b
+    if observing:
+        out = observed_product(op, args)
+    else:
+        out = product(op.name, <Tensor>a, <Tensor>b)
     if mode().grad:
-        args[0], args[1] = <PyObject*>a, <PyObject*>b
         record(op, args, 2, out, None)
     return out
+
+
+cdef Tensor observed_product(Op op, PyObject** args):
+    """The product of two tensors, as an event."""
+    cdef list event = begin_event(op.name, args, 2)
+    try:
+        out = product(op.name, <Tensor>args[0], <Tensor>args[1])
+        note_result(event, out)
+        return out
+    finally:
+        end_event(event)
 
 
 cdef tuple promoted(Tensor a, Tensor b):

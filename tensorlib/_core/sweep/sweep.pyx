@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
+from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
 from tensorlib._core.sweep.accumulate cimport accumulate, add_to_place
@@ -69,6 +70,17 @@ cdef list observed_gradients(Sweep* sweep, Node node, object g):
 
 cdef int run_node(Sweep* sweep, Node node) except -1:
     """Runs the rules of a node and delivers what they give."""
+    cdef list event
+    if not observing:
+        return run_rules(sweep, node)
+    event = begin_event((<Op>node.op).node_name, NULL, 0)
+    try:
+        return run_rules(sweep, node)
+    finally:
+        end_event(event)
+
+
+cdef int run_rules(Sweep* sweep, Node node) except -1:
     cdef Op op = <Op>node.op
     cdef object g, joint, grad = None
     cdef bint observed = node.hooks is not None or sweep.anomalies
@@ -131,6 +143,7 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
+    cdef list event = begin_event("backward", NULL, 0) if observing else None
     sweep.since = 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
@@ -154,6 +167,8 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     finally:
         current.grad, current.node_flags = grad_before, flags_before
         end(&sweep)
+        if event is not None:
+            end_event(event)
     return None if found is None else tuple(found)
 
 

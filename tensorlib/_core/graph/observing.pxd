@@ -1,0 +1,8 @@
+from cpython.object cimport PyObject
+
+# Whether operations are observed. Whoever runs one asks this first: a branch is all that it costs.
+cdef bint observing
+
+cdef list begin_event(str name, PyObject** tensors, int n)
+cdef int note_result(list event, object out) except -1
+cdef int end_event(list event) except -1

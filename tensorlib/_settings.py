@@ -1,0 +1,90 @@
+"""Settings that PyTorch has, for scripts that set them: each is kept, and changes no result.
+
+There is one way to compute each result. It is the same in every run and for any number of threads,
+in full precision, on the CPU.
+"""
+
+import warnings
+
+from tensorlib._core.base.device import CPU, device, require_cpu
+
+_kept = {"deterministic": 0, "precision": "highest", "always_warn": False}
+PRECISIONS = ("highest", "high", "medium")
+MODES = ("default", "warn", "error")
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Changes nothing: every result is the same in every run. Raises: TypeError for no bool.
+
+    >>> tensorlib.use_deterministic_algorithms(False)
+    """
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"use_deterministic_algorithms: {name} must be a bool, got {value!r}")
+    _kept["deterministic"] = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told: results are the same in any case."""
+    return _kept["deterministic"] != 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told of `warn_only`."""
+    return _kept["deterministic"] == 1
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same as `use_deterministic_algorithms`, by "default", "warn" or "error", or 0 to 2.
+
+    Raises: RuntimeError for another name or number.
+    """
+    if debug_mode not in MODES and debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"set_deterministic_debug_mode: expected one of {', '.join(MODES)}, or "
+                           f"0, 1, 2, got {debug_mode!r}")
+    _kept["deterministic"] = (
+        MODES.index(debug_mode) if isinstance(debug_mode, str) else int(debug_mode))
+
+
+def get_deterministic_debug_mode() -> int:
+    """What `set_deterministic_debug_mode` was told, from 0 to 2."""
+    return int(_kept["deterministic"])
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Changes nothing: products of float32 are computed in float32. Warns of an unknown name."""
+    if precision in PRECISIONS:
+        _kept["precision"] = precision
+    else:
+        warnings.warn(f"set_float32_matmul_precision: {precision!r} is not one of "
+                      f"{', '.join(PRECISIONS)}; the call has no effect", stacklevel=2)
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was told, at first "highest"."""
+    return str(_kept["precision"])
+
+
+def set_default_device(device: device | str | None) -> None:
+    """Changes nothing for the CPU, where tensors are made. Raises: RuntimeError for others."""
+    require_cpu("set_default_device", device)
+
+
+def get_default_device() -> device:
+    """The CPU, where tensors are made."""
+    return CPU
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: numbers near zero are always computed in full."""
+    return False
+
+
+def set_warn_always(b: bool) -> None:
+    """Keeps what it is told. Python's `warnings.simplefilter` says how often warnings are shown."""
+    _kept["always_warn"] = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` was told."""
+    return bool(_kept["always_warn"])

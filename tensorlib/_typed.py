@@ -1,0 +1,70 @@
+"""`FloatTensor`, `LongTensor` and kin: older names for tensors of one dtype on the CPU.
+
+They make tensors of sizes or of data, and `isinstance(x, LongTensor)` asks for the dtype. Tensors
+themselves have one type, `Tensor`.
+"""
+
+from typing import Any
+
+from tensorlib._core.base.device import require_cpu
+from tensorlib._core.base.dtypes import BY_NAME, set_default_dtype
+from tensorlib._core.tensor.tensor import Tensor
+
+KINDS = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16",
+         "BFloat16Tensor": "bfloat16", "ByteTensor": "uint8", "CharTensor": "int8",
+         "ShortTensor": "int16", "IntTensor": "int32", "LongTensor": "int64", "BoolTensor": "bool"}
+
+
+class TensorKind(type):
+    """The type of `FloatTensor` and its kin."""
+
+    dtype: Any
+
+    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+        """A tensor of this dtype: of sizes, not initialized, or of a sequence, array or tensor.
+
+        Raises: TypeError for a number that is no size and for a tensor of another dtype.
+        """
+        require_cpu(cls.__name__, device)
+        if len(data) == 1 and isinstance(data[0], Tensor) and data[0].dtype != cls.dtype:
+            raise TypeError(f"{cls.__name__}: expected a tensor of {cls.dtype}, got one of "
+                            f"{data[0].dtype}; x.to({cls.dtype}) converts it")
+        return Tensor(*data, dtype=cls.dtype)
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Tensor) and x.dtype == cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'tensorlib.{cls.__name__}'>"
+
+
+def _kind(name: str, dtype: str) -> TensorKind:
+    doc = f"Tensors of {dtype}: `tensorlib.tensor(data, dtype=tensorlib.{dtype})` makes one."
+    made = TensorKind(name, (), {"__module__": "tensorlib", "__doc__": doc, "__slots__": ()})
+    made.dtype = BY_NAME[dtype]
+    return made
+
+
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, ByteTensor, CharTensor, ShortTensor, \
+    IntTensor, LongTensor, BoolTensor = (_kind(*pair) for pair in KINDS.items())
+
+
+def set_default_tensor_type(t: TensorKind | str) -> None:
+    """Sets the floating dtype of new tensors by a kind of tensor, or its name: an older way.
+
+    `set_default_dtype` is the newer one.
+    Raises: TypeError for a kind that is not floating, or that is not there.
+
+    >>> tensorlib.set_default_tensor_type(tensorlib.FloatTensor)
+    """
+    kind: object = t
+    if isinstance(t, str):
+        module, _, name = t.rpartition(".")
+        if module not in ("torch", "tensorlib") or name not in KINDS:
+            raise TypeError(f"set_default_tensor_type: type {t} not available; expected one of "
+                            f"{', '.join(KINDS)}")
+        kind = globals()[name]
+    if not isinstance(kind, TensorKind) or not kind.dtype.is_floating_point:
+        raise TypeError("set_default_tensor_type: only floating-point types are supported as the "
+                        f"default type, got {t!r}")
+    set_default_dtype(kind.dtype)

@@ -1,0 +1,26 @@
+"""Where the time of a program goes: which operations, from which lines of it, on how much memory.
+
+>>> x = tensorlib.rand(64, 64)
+>>> with tensorlib.profiler.profile() as prof:
+...     for _ in range(3):
+...         y = (x @ x).relu()
+>>> [(row.key, row.count) for row in prof.key_averages()]
+[('matmul', 3), ('relu', 3)]
+
+`print(prof.key_averages().table(sort_by="self_cpu_time_total"))` shows a table of operations,
+`prof.by_line().table()` one of lines, and `prof.export_chrome_trace("trace.json")` writes what
+chrome://tracing and ui.perfetto.dev draw. While no profile is taken, an operation asks whether one
+is, and nothing else.
+"""
+
+from tensorlib.profiler.figures import EventList, Figures
+from tensorlib.profiler.schedules import (
+    ProfilerAction,
+    ProfilerActivity,
+    schedule,
+    supported_activities,
+)
+from tensorlib.profiler.taking import profile, record_function, tensorboard_trace_handler
+
+__all__ = ["EventList", "Figures", "ProfilerAction", "ProfilerActivity", "profile",
+           "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]

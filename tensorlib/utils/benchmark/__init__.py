@@ -1,0 +1,17 @@
+"""How long small pieces of a program take, measured with care, in the manner of PyTorch.
+
+>>> from tensorlib.utils.benchmark import Timer
+>>> timer = Timer("x + x", globals={"x": tensorlib.ones(16)})
+>>> measurement = timer.timeit(1000)
+>>> measurement.number_per_run, measurement.median > 0
+(1000, True)
+
+`print(timer.blocked_autorange())` shows the median of as many runs as fit in a fifth of a second,
+and `Compare([...])` a table of several measurements.
+"""
+
+from tensorlib.utils.benchmark.comparing import Compare
+from tensorlib.utils.benchmark.measuring import Measurement, TaskSpec, select_unit
+from tensorlib.utils.benchmark.timing import Timer, timer
+
+__all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "select_unit", "timer"]
