@@ -101,10 +101,21 @@ def runner(op: Op) -> Callable[..., Any]:
     if op.linearity == "composite" and op.name in registry:
         return lambda *tensors, **given: run_resolved(op, tensors, given)
     function = getattr(op.function, "canonical", op.function)
+    if op.name not in registry and op.linearity == "composite":
+        return lambda *tensors, **given: function(*as_operands(tensors), **given)
     if op.name not in registry or not op.attributes:
         return function
     defaults = dict(zip(op.attributes, op.defaults))
     return lambda *tensors, **given: function(*tensors, **{**defaults, **given})
+
+
+def as_operands(values: tuple[Any, ...]) -> list[Any]:
+    """The values with numbers as tensors of the dtype in which the last of them is computed."""
+    dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
+    if dtype is not None and dtype.itemsize == 2:
+        dtype = None                                  # half types are computed as float32
+    return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, (bool, int, float)) else x
+            for x in values]
 
 
 def parsed(base: str, index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
@@ -142,10 +153,19 @@ def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
     return ()
 
 
+def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
+    """Has an optimiser change parameters by their gradients."""
+    for param, grad in zip(params, grads):
+        param.grad = grad
+    optimizer.step()
+    return ()
+
+
 # The sum of gradients has the name of the reduction, and `parts` in the place of its `input`.
 OWN = {
     "sum of parts": Form(("parts",), (), True, None, summed),
     "set_grad": Form(("param", "grad"), (), False, None, with_grad),
+    "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped),
     "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
     "while_loop": Form(("init",), ("cond_block", "body_block"), True, None, None),
     "scan": Form(("init", "xs"), ("sub_block", "reverse"), True, None, None),

@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
+from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.forms import form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, mapped
 
@@ -81,8 +82,10 @@ def likes_of(likes: Any, values: Values) -> list[Any]:
     return [likes_of(x, values) if type(x) is tuple else like(x, values) for x in likes]
 
 
-def like(x: Variable, values: Values) -> tuple[Any, Any]:
-    """The shape of a variable when the program runs, and its dtype."""
+def like(x: Any, values: Values) -> tuple[Any, Any]:
+    """The shape of a variable when the program runs, and its dtype; those of a number."""
+    if type(x) is not Variable:
+        return (), FUNCTIONS["tensor"](x).dtype
     return (value_of(x, values).shape if None in x.shape else x.shape), x.dtype
 
 

@@ -60,9 +60,12 @@ class OpCall:
         self.line = line
 
     def reads(self) -> Iterator[Variable]:
-        """The variables that the call itself reads, those in attributes too."""
+        """The variables that the call reads: its inputs, those in its attributes, and what its
+        blocks read from outside of them."""
         yield from variables_in(self.inputs)
         yield from variables_in(self.attributes)
+        for block in self.blocks():
+            yield from block.reads()
 
     def writes(self) -> Iterator[Variable]:
         """The variables that the call writes."""
@@ -120,6 +123,14 @@ class Block:
                 return block.variables[name]
             block = block.parent
         return None
+
+    def reads(self) -> Iterator[Variable]:
+        """The variables of blocks around this one that it reads, each once."""
+        seen: set[Variable] = set()
+        for x in (*(x for call in self.ops for x in call.reads()), *self.outputs):
+            if x is not None and x not in seen and x.block is not None and not x.block.is_in(self):
+                seen.add(x)
+                yield x
 
     def is_in(self, other: "Block") -> bool:
         """Whether this block is `other`, or lies within it."""

@@ -59,6 +59,14 @@ class Program:
         self._numbers.setdefault(name, 0)
         return name
 
+    def rename(self, x: Variable, stem: str) -> None:
+        """Gives a variable another name, `stem` or one that begins so."""
+        assert x.block is not None
+        del x.block.variables[x.name]
+        self._numbers.pop(x.name, None)
+        x.name = self.new_name(stem)
+        x.block.variables[x.name] = x
+
     def variable(self, name: str) -> Variable:
         """The variable of this name, in whichever block. Raises: KeyError that names near ones."""
         for block in self.blocks:
