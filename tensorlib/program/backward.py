@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import form_of_call
-from tensorlib.program.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.model import Block, OpCall, Variable
 
 Callback = Callable[[Block, OpCall], Any]
 
@@ -19,11 +19,12 @@ class Backward:
     """Adds the gradients of a block's calls to a block: the same one, or one of its own.
 
     source: the block whose calls are visited. target: where calls are added. depends: the variables
-    whose gradients are wanted, and all that depend on them.
+    whose gradients are wanted, and all that depend on them. control: what visits calls with blocks.
     """
 
     def __init__(self, source: Block, target: Block, depends: set[Variable],
-                 callbacks: Sequence[Callback] = ()):
+                 control: Callable[..., None], callbacks: Sequence[Callback] = ()):
+        self.control = control
         self.source, self.target, self.depends = source, target, depends
         self.program, self.callbacks = source.program, callbacks
         self.parts: dict[Variable, list[Variable]] = {}
@@ -61,7 +62,7 @@ class Backward:
             for x in call.inputs["parts"]:
                 self.add(x, grads[0])
         elif call.blocks():
-            CONTROL(self, call, grads)
+            self.control(self, call, grads)
         else:
             self.visit_operation(call, grads)
 
@@ -108,7 +109,9 @@ class Backward:
 
     def new_gradient(self, x: Variable) -> Variable:
         """A new variable for a part of the gradient of `x`."""
-        return self.target.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
+        g = self.target.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
+        g.stack = x.stack
+        return g
 
     def add(self, x: Any, g: Variable | None) -> None:
         """Notes a part of the gradient of `x`, where that is wanted."""
@@ -173,6 +176,3 @@ def passes_gradients(call: OpCall) -> bool:
     return form is None or form.op is None or (
         form.op.differentiable and not form.op.random)
 
-
-CONTROL: Any = None
-__all__ = ["Backward", "dependents", "variables_in"]

@@ -6,9 +6,10 @@ from typing import Any
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, Callback, dependents
 from tensorlib.program.checkpoints import visit_in_segments
+from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.offered import user_line
 from tensorlib.program.program import Program
-from tensorlib.program.recorder import user_line
 
 
 def append_backward(loss: Variable, parameter_list: Iterable[Variable | str] | None = None,
@@ -140,7 +141,7 @@ def extended(program: Program, starts: list[tuple[Variable, Variable]], wanted: 
     calls = list(program.block.ops)
     none = set(no_grad)
     depends = dependents(calls, [x for x in wanted if x not in none], none)
-    work = Backward(program.block, program.block, depends, callbacks)
+    work = Backward(program.block, program.block, depends, visit_control, callbacks)
     for call in first:
         work.append(call)
     for x, g in starts:
