@@ -20,6 +20,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport apply_general, record
 from tensorlib._core.products.product cimport apply_product, product, promoted
+from tensorlib._core.tensor.meta cimport meta_call, on_meta
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
@@ -64,6 +65,18 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     return 0
 
 
+cdef object call_out(Op op, tuple args, object out):
+    """An element-wise operation into `out`."""
+    if meta_call((*args, out)):
+        return on_meta(apply_out_of, (op, args, out), None)
+    return apply_out(op, args, out)
+
+
+def apply_out_of(Op op, tuple args, out):
+    """`apply_out`, as a function that is handed on."""
+    return apply_out(op, args, out)
+
+
 def make_elementwise(Op op):
     """The function of an element-wise operation, whose arguments go by the names of its record."""
     if op.arguments == ("input",):
@@ -79,7 +92,7 @@ def make_unary(Op op):
             check_count(op.name, 1, more, input)
         if out is None:
             return apply_unary(op, input)
-        return apply_out(op, (input,), out)
+        return call_out(op, (input,), out)
     return name_errors(function)
 
 
@@ -97,7 +110,7 @@ cdef inline object call_binary(Op op, object a, object b, tuple more, object out
     if more or b is ...:
         check_count(op.name, 2, more, b)
     if out is not None:
-        return apply_out(op, (a, b), out)
+        return call_out(op, (a, b), out)
     result = apply_binary(op, a, b)
     if result is NotImplemented:
         result = stand_in(op, (a, b), None)
@@ -117,7 +130,7 @@ def make_nary(Op op):
         if len(args) != op.n_args or kwargs:
             raise TypeError(wrong_arguments(op.name, op, args, kwargs))
         if out is not None:
-            return apply_out(op, args, out)
+            return call_out(op, args, out)
         if all_tensors(args):
             for i in range(op.n_args):
                 given[i] = <PyObject*>args[i]
@@ -211,6 +224,8 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
                     return done
                 wrong = other if isinstance(input, Tensor) else input
                 raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
+            if out is not None and meta_call((input, other, out)):
+                return on_meta(function, (input, other), {"out": out})
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
@@ -263,6 +278,9 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if meta_call((input, out)):
+            return on_meta(function, (input, dim, keepdim),
+                           {"out": out} | ({} if dtype is None else {"dtype": dtype}))
         if takes_dtype:
             result = forward(input, dim, keepdim, dtype)
         elif dtype is None:
@@ -298,6 +316,8 @@ def make_sized(Op op):
                 raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
                                 f"{type(input).__name__}")
             return done
+        if meta_call((input,)):
+            return on_meta(function, (input, sizes), None)
         x = forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
@@ -319,6 +339,8 @@ def make_checked(str name, dict places, function, bint takes_out=False):
     def checked(*args, **kwargs):
         cdef object out = None
         check_tensors(name, places, args, kwargs)
+        if meta_call(args) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked, args, kwargs)
         if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
         try:
@@ -333,6 +355,8 @@ def make_checked(str name, dict places, function, bint takes_out=False):
     def checked_first(first=..., /, *args, **kwargs):
         if not isinstance(first, Tensor):
             check_tensors(name, places, () if first is ... else (first,), kwargs)
+        if meta_call((first, *args)) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked_first, (first, *args), kwargs)
         try:
             if first is ...:
                 return function(**kwargs)
@@ -472,6 +496,8 @@ def make_general(Op op):
 cdef object run_general(Op op, tuple args, dict kwargs):
     """Runs and records an operation, or stores what it gives in `out`."""
     cdef object out
+    if meta_call(args) or kwargs and meta_call(kwargs.values()):
+        return on_meta(run_general_of, (op, args, kwargs), None)
     if kwargs and "out" in kwargs:
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
@@ -483,6 +509,11 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         return apply_general(op, args, kwargs)
     except BaseException as error:
         raise shown(error, op.function, kwargs)
+
+
+def run_general_of(Op op, tuple args, dict kwargs):
+    """`run_general`, as a function that is handed on."""
+    return run_general(op, args, kwargs)
 
 
 cdef object store_results(str name, tuple inputs, object result, object out):
