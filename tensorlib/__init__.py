@@ -59,6 +59,7 @@ globals().update(_declare.FUNCTIONS)
 linalg = _later("tensorlib.linalg")
 nn = _later("tensorlib.nn")
 distributions = _later("tensorlib.distributions")
+program = _later("tensorlib.program")
 special = _later("tensorlib.special")
 testing = _later("tensorlib.testing")
 

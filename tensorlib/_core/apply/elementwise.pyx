@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
 from tensorlib._core.arrays.operands cimport number, operand, stand_in
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object, promote,
 )
@@ -17,6 +18,7 @@ from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.meta cimport is_meta, meta_arguments
+from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.loops cimport Loop, find_loop
@@ -25,8 +27,22 @@ from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
-cdef Tensor apply_elementwise(Op op, PyObject** args):
+cdef object offered_tensors(Op op, str name, PyObject** args):
+    """An element-wise operation as a capture does it, to which numbers are numbers."""
+    cdef list given = []
+    cdef Tensor x
+    for i in range(op.n_args):
+        x = <Tensor>args[i]
+        given.append(element(x) if x.is_scalar else x)
+    return offered(op, name, tuple(given), None)
+
+
+cdef object apply_elementwise(Op op, PyObject** args):
     """Runs an element-wise operation on tensors and records it."""
+    if attached:
+        done = offered_tensors(op, op.name, args)
+        if done is not NotImplemented:
+            return done
     cdef Tensor like = <Tensor>args[0], x, out
     cdef int i, n = op.n_args, dtype = like.type
     cdef bint is_scalar[3]

@@ -7,6 +7,7 @@ from tensorlib._core.apply.inplace cimport (
 )
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
@@ -38,7 +39,12 @@ cdef int put_name(str name, Tensor x, error) except -1:
 
 cdef object looked_up(Tensor x, object key):
     cdef PyObject* args[1]
-    cdef Tensor out = basic_view(x, key)
+    cdef Tensor out
+    if attached:
+        done = offered(registered(GETITEM), "getitem", (x, key), None)
+        if done is not NotImplemented:
+            return done
+    out = basic_view(x, key)
     cdef bint grad = mode().grad
     cdef Index index = None
     if out is None:
@@ -84,6 +90,10 @@ cdef int write(Tensor x, object key, object value) except -1:
     cdef Tensor values, old, fresh
     cdef bint grad = mode().grad
     cdef list histories
+    if attached:
+        done = offered(registered(INDEX_PUT), "setitem", (x, value, key), None)
+        if done is not NotImplemented:
+            return 0
     args[0] = <PyObject*>x
     if meta_arguments(args, 1):
         without_memory()[0] = True

@@ -6,7 +6,8 @@ new history here.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.elementwise cimport apply_into
+from tensorlib._core.apply.elementwise cimport apply_into, offered_tensors
+from tensorlib._core.base.capture cimport attached
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
@@ -123,6 +124,10 @@ cdef object apply_inplace(Op op, PyObject** args):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
     cdef bint wanted = requires_grad(x)
+    if attached:
+        done = offered_tensors(op, op.name + "_", args)
+        if done is not NotImplemented:
+            return done
     if meta_arguments(args, op.n_args):
         without_memory()[0] = True
         try:

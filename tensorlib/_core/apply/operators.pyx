@@ -14,6 +14,7 @@ from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
     refuse_shared_write, refused, stand_in, stands_in, tuple_of,
 )
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.graph.modes cimport mode
@@ -230,6 +231,10 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
                 return apply_product(op, input, other)
+            if attached:
+                done = offered(op, op.name, (input, other), {"out": out})
+                if done is not NotImplemented:
+                    return done
             return product_into(op.name, input, other, out)
         return name_errors(function)
     return maker
@@ -278,6 +283,11 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if attached:
+            result = offered(op, op.name, (input, dim, keepdim), {
+                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
+            if result is not NotImplemented:
+                return result
         if meta_call((input, out)):
             return on_meta(function, (input, dim, keepdim),
                            {"out": out} | ({} if dtype is None else {"dtype": dtype}))
@@ -316,6 +326,10 @@ def make_sized(Op op):
                 raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
                                 f"{type(input).__name__}")
             return done
+        if attached:
+            done = offered(op, op.name, (input, sizes), None)
+            if done is not NotImplemented:
+                return done
         if meta_call((input,)):
             return on_meta(function, (input, sizes), None)
         x = forward(input, sizes)
@@ -334,11 +348,18 @@ cdef tuple as_sizes(Op op, object sizes):
         raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
 
 
-def make_checked(str name, dict places, function, bint takes_out=False):
-    """A plain function behind a check that the arguments at these places (by name) are Tensors."""
+def make_checked(str name, dict places, function, bint takes_out=False, op=None):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors.
+
+    op: the record of one that a capture is offered as a whole.
+    """
     def checked(*args, **kwargs):
         cdef object out = None
         check_tensors(name, places, args, kwargs)
+        if attached and op is not None:
+            result = offered(op, name, args, kwargs)
+            if result is not NotImplemented:
+                return result
         if meta_call(args) or kwargs and meta_call(kwargs.values()):
             return on_meta(checked, args, kwargs)
         if takes_out and "out" in kwargs:
@@ -355,6 +376,10 @@ def make_checked(str name, dict places, function, bint takes_out=False):
     def checked_first(first=..., /, *args, **kwargs):
         if not isinstance(first, Tensor):
             check_tensors(name, places, () if first is ... else (first,), kwargs)
+        if attached and op is not None and first is not ...:
+            result = offered(op, name, (first, *args), kwargs)
+            if result is not NotImplemented:
+                return result
         if meta_call((first, *args)) or kwargs and meta_call(kwargs.values()):
             return on_meta(checked_first, (first, *args), kwargs)
         try:
@@ -496,6 +521,10 @@ def make_general(Op op):
 cdef object run_general(Op op, tuple args, dict kwargs):
     """Runs and records an operation, or stores what it gives in `out`."""
     cdef object out
+    if attached:
+        out = offered(op, op.name, args, kwargs)
+        if out is not NotImplemented:
+            return out
     if meta_call(args) or kwargs and meta_call(kwargs.values()):
         return on_meta(run_general_of, (op, args, kwargs), None)
     if kwargs and "out" in kwargs:

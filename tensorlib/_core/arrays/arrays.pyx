@@ -11,6 +11,7 @@ from libc.stdlib cimport malloc
 
 import numpy as np
 
+from tensorlib._core.base.capture cimport attached, leaving
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, from_numpy_dtype, to_numpy_dtype,
 )
@@ -192,6 +193,8 @@ def numpy(Tensor self, *, bint force=False):
     `force=True` ignores that gradients are not tracked through it.
     Raises: RuntimeError if the tensor requires grad, TypeError for bfloat16.
     """
+    if attached:
+        leaving("numpy", self)
     if force:
         to_numpy_dtype(self.type)
         return window(self)
@@ -200,6 +203,8 @@ def numpy(Tensor self, *, bint force=False):
 
 def __array__(Tensor self, dtype=None, copy=None):
     """What `numpy.asarray(x)` calls. Raises: ValueError if `copy=False` but a copy is needed."""
+    if attached:
+        leaving("numpy", self)
     if requires_grad(self) and mode().grad:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead; "
@@ -248,6 +253,8 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     cdef Export* export
     cdef Py_ssize_t* layout
     cdef int d
+    if attached:
+        leaving("memoryview", x)
     if is_meta(x):
         raise BufferError("memoryview: a meta tensor has no elements")
     if FORMATS[x.type] == NULL:

@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.arrays.operands cimport behind
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, UINT8, default_float,
     dtype_object,
@@ -205,6 +206,10 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     Raises: RuntimeError for integer dtypes and for sizes that are negative or too large, TypeError.
     Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
     """
+    if attached:
+        done = offered(None, "rand", sizes if size is None else (size,), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("rand", layout, device, pin_memory)
     x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()), device)
     x = roomy("rand", x)
@@ -221,6 +226,10 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     Source: Box & Muller, A Note on the Generation of Random Normal Deviates (1958), on the numbers
     of `rand`.
     """
+    if attached:
+        done = offered(None, "randn", sizes if size is None else (size,), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("randn", layout, device, pin_memory)
     x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()), device)
     x = roomy("randn", x)
@@ -231,6 +240,10 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
 def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, layout=None,
                    device=None, pin_memory=False, requires_grad=False):
     """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
+    if attached:
+        done = offered(None, "normal", (mean, std, size), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("normal", layout, device, pin_memory)
     x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()), device)
     x = roomy("normal", x)
@@ -245,6 +258,10 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
+    if attached:
+        done = offered(None, "rand_like", (input,), {"generator": generator, "dtype": dtype})
+        if done is not NotImplemented:
+            return done
     x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
     x = roomy("rand_like", x)
     draw_uniform("rand_like", x, 0, 1, generator)
@@ -257,6 +274,10 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
+    if attached:
+        done = offered(None, "randn_like", (input,), {"generator": generator, "dtype": dtype})
+        if done is not NotImplemented:
+            return done
     x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)
     x = roomy("randn_like", x)
     draw_normal("randn_like", x, 0, 1, generator)
@@ -271,6 +292,10 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
     cdef double low = plain_number("uniform_", "from", from_)
     cdef double high = plain_number("uniform_", "to", to)
     cdef uint64_t bits
+    if attached:
+        done = offered(None, "uniform_", (self, from_, to), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     check_writable("uniform_", self, mode().grad)
     refuse_apart("uniform_")
     check_real("uniform_", self)
@@ -290,6 +315,10 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
+    if attached:
+        done = offered(None, "normal_", (self, mean, std), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     mean, std = plain_number("normal_", "mean", mean), plain_number("normal_", "std", std)
     check_writable("normal_", self, mode().grad)
     refuse_apart("normal_")
@@ -307,6 +336,10 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].
     """
+    if attached:
+        done = offered(None, "bernoulli_", (self, p), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     if not isinstance(p, Tensor):
         p = plain_number("bernoulli_", "p", p)
     check_writable("bernoulli_", self, mode().grad)
@@ -344,7 +377,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     >>> tensorlib.bernoulli(tensorlib.tensor([0., 1.]))
     tensor([0., 1.])
     """
-    cdef Tensor x = alike("bernoulli", input, None, None, None, False, None)
+    cdef Tensor x
+    if attached:
+        done = offered(None, "bernoulli", (input, p), {"generator": generator, "out": out})
+        if done is not NotImplemented:
+            return done
+    x = alike("bernoulli", input, None, None, None, False, None)
     if p is None and not isinstance(input, Tensor):       # probabilities of each example
         return drawn_below(x, input, generator)
     if p is None:
@@ -446,6 +484,10 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
+    if attached:
+        done = offered(None, "randint", (low, high, size), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("randint", layout, device, pin_memory)
     if size is None:
         low, high, size = 0, low, high
@@ -466,6 +508,10 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     `randint_like(input, high)` begins at 0. Shapes: (*) -> (*).
     Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
     """
+    if attached:
+        done = offered(None, "randint_like", (input, low, high), {"generator": generator, "dtype": dtype})
+        if done is not NotImplemented:
+            return done
     if high is None:
         low, high = 0, low
     low = whole("randint_like", "low", 0 if low is None else low)
@@ -482,6 +528,10 @@ def random_(Tensor self, from_=None, to=None, *, generator=None):
     `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
     """
+    if attached:
+        done = offered(None, "random_", (self, from_, to), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     if to is None and from_ is not None:
         from_, to = 0, from_
     from_ = 0 if from_ is None else whole("random_", "from", from_)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
@@ -67,15 +68,23 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     TypeError.
     Source: Durstenfeld, Algorithm 235: Random Permutation (1964), from the inside out.
     """
-    cdef Py_ssize_t length = plain_size("randperm", "n", n)
-    cdef int id = chosen_dtype("randperm", dtype, out, INT64)
-    cdef Generator source = chosen("randperm", generator)
-    cdef tuple sizes = sizes_apart("randperm")
+    cdef Py_ssize_t length
+    cdef int id
+    cdef Generator source
+    cdef tuple sizes
     cdef Tensor x, bits
     cdef BitsDraw draw
     cdef Py_ssize_t row, rows
     cdef int64_t* places
     cdef int era
+    if attached:
+        done = offered(None, "randperm", (n,), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
+    length = plain_size("randperm", "n", n)
+    id = chosen_dtype("randperm", dtype, out, INT64)
+    source = chosen("randperm", generator)
+    sizes = sizes_apart("randperm")
     check_options("randperm", layout, device, pin_memory)
     if id == BOOL:
         raise RuntimeError("randperm: not implemented for tensorlib.bool")

@@ -7,6 +7,7 @@ that lie regularly in memory become one. Half types are computed in float32.
 from cpython.object cimport PyObject
 
 from tensorlib._core.arrays.operands cimport operand
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
@@ -240,6 +241,10 @@ cdef object apply_product(Op op, object a, object b):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return NotImplemented
+    if attached:
+        done = offered(op, op.name, (a, b), None)
+        if done is not NotImplemented:
+            return done
     args[0], args[1] = <PyObject*>a, <PyObject*>b
     if meta_arguments(args, 2):
         without_memory()[0] = True

@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
 from tensorlib._core.graph.op cimport Op
@@ -133,6 +134,12 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
+    if attached and not shallow:
+        done = offered(None, "backward", (roots, grads), {
+            "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
+            "accumulate_grads": accumulate_grads, "no_grad": no_grad})
+        if done is not NotImplemented:
+            return done
     if meta_call((*roots, *grads)):
         without_memory()[0] = True
         try:
@@ -164,6 +171,12 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
         current.grad, current.node_flags = grad_before, flags_before
         end(&sweep)
     return None if found is None else tuple(found)
+
+
+def sweep(tuple roots, tuple grads, *, bint retain_graph, bint create_graph, inputs,
+          bint accumulate_grads, no_grad):
+    """What `run_backward` gives: for a capture, which was offered a sweep."""
+    return run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate_grads, no_grad)
 
 
 cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:

@@ -14,6 +14,7 @@ from libc.stdint cimport (
 )
 from libc.string cimport memcpy
 
+from tensorlib._core.base.capture cimport attached, leaving
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, default_float,
     dtype_object, from_numpy_dtype,
@@ -272,11 +273,15 @@ cdef object element(Tensor x):
 
 def item(Tensor self):
     """The one element as a Python number. Raises: RuntimeError if there are more or none."""
+    if attached:
+        leaving("item", self)
     return element(self)
 
 
 def tolist(Tensor self):
     """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    if attached:
+        leaving("tolist", self)
     if self.ndim_ == 0:
         return element(self)
     if is_meta(self):

@@ -1,0 +1,8 @@
+"""Programs: the same operations as data, with a backward part built from them, and control flow."""
+
+from tensorlib.program.errors import CaptureError, ProgramError
+from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.program import Program
+from tensorlib.program.trace import trace
+
+__all__ = ["Block", "CaptureError", "OpCall", "Program", "ProgramError", "Variable", "trace"]
