@@ -1,11 +1,12 @@
 """Conversions between dtypes and the methods named after them."""
 
-from tensorlib._core.base.device import device
+from tensorlib._core.base.device import is_meta_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.formats import contiguous_format, preserve_format
 from tensorlib._core.layout import views
+from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import op, publish
+from tensorlib.ops.declare import FUNCTIONS, op, publish
 from tensorlib.ops.samples import given
 
 
@@ -17,19 +18,25 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
     if other is not None:
         if not isinstance(other, Tensor):
             raise TypeError(f"to: other must be a Tensor, not {type(other).__name__}")
-        dtype = other.dtype
+        dtype, device = other.dtype, other.device
     for arg in args:
         if isinstance(arg, Tensor):
-            dtype = arg.dtype
+            dtype, device = arg.dtype, arg.device
         elif isinstance(arg, bool):
             copy = copy or arg
         elif isinstance(arg, str) or type(arg).__name__ == "device":
-            check_device(arg)
+            device = arg
         elif arg is not None:
             dtype = arg
+    dtype = self.dtype if dtype is None else dtype
     if device is not None:
-        check_device(device)
-    return self, self.dtype if dtype is None else dtype, copy
+        meta = on_meta(device)
+        if meta and not self.is_meta:
+            return [without_elements, self, dtype]
+        if self.is_meta and not meta:
+            raise NoData("to: cannot copy out of meta tensor: it has no elements; "
+                         "empty_like(x, device='cpu') makes one with memory")
+    return self, dtype, copy
 
 
 def in_format(name, x, memory_format):
@@ -45,13 +52,18 @@ def check_format(name, memory_format):
                            f"got {memory_format!r}")
 
 
-def check_device(name):
-    """Raises RuntimeError unless `name` is the CPU."""
+def on_meta(name):
+    """Whether a device is `meta`. Raises: RuntimeError for one that is not there."""
     try:
-        device(name)
+        return is_meta_device(name)
     except RuntimeError:
-        raise RuntimeError(
-            f"to: expected a dtype, a Tensor or the device 'cpu', got {name!r}") from None
+        raise RuntimeError("to: expected a dtype, a Tensor or one of the devices 'cpu' and 'meta', "
+                           f"got {name!r}") from None
+
+
+def without_elements(self, dtype):
+    """What `to("meta")` gives: a tensor laid out as this one, outside of the graph."""
+    return FUNCTIONS["empty_like"](self, dtype=dtype, device="meta")
 
 
 def to_format(self, args, memory_format, dtype, device, copy, other):
@@ -65,7 +77,8 @@ def to_format(self, args, memory_format, dtype, device, copy, other):
     result_dtype=lambda x, dtype: dtype,
     samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
 def to(input: Tensor, dtype, copy=False):
-    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu", dtype)`.
+    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("meta")`,
+    `to("cpu", dtype)`.
 
     The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
     TypeError for what is no dtype.
@@ -104,8 +117,8 @@ def type_as(self, other: Tensor):
 
 
 def cpu(self):
-    """The tensor itself: it is on the CPU."""
-    return self
+    """The tensor itself, which is on the CPU. Raises: NotImplementedError for one on `meta`."""
+    return self.to("cpu") if self.is_meta else self
 
 
 for _function in (type_as, cpu):

@@ -11,11 +11,13 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object, promote,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.tensor.meta cimport is_meta, meta_arguments
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
@@ -47,6 +49,8 @@ cdef object apply_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = is_whole(op, loop, dtype)
+    if meta_arguments(args, n):
+        return apply_without_memory(op, args)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -66,6 +70,15 @@ cdef object apply_elementwise(Op op, PyObject** args):
     if mode().grad:
         record(op, args, n, out, None)
     return out
+
+
+cdef Tensor apply_without_memory(Op op, PyObject** args):
+    """`apply_elementwise` where a tensor has no memory."""
+    without_memory()[0] = True
+    try:
+        return apply_elementwise(op, args)
+    finally:
+        without_memory()[0] = False
 
 
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
@@ -146,6 +159,8 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
 
 cdef int check_guard(Op op, Tensor x, int dtype) except -1:
     """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
+    if is_meta(x) or computes_nothing():
+        return 0
     if op.guard == ZEROS and has_zero(x):
         raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
     if op.guard == NEGATIVES and has_negative(x):

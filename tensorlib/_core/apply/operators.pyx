@@ -21,6 +21,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport apply_general, record
 from tensorlib._core.products.product cimport apply_product, product, promoted
+from tensorlib._core.tensor.meta cimport meta_call, on_meta
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
@@ -65,6 +66,18 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     return 0
 
 
+cdef object call_out(Op op, tuple args, object out):
+    """An element-wise operation into `out`."""
+    if meta_call((*args, out)):
+        return on_meta(apply_out_of, (op, args, out), None)
+    return apply_out(op, args, out)
+
+
+def apply_out_of(Op op, tuple args, out):
+    """`apply_out`, as a function that is handed on."""
+    return apply_out(op, args, out)
+
+
 def make_elementwise(Op op):
     """The function of an element-wise operation, whose arguments go by the names of its record."""
     if op.arguments == ("input",):
@@ -80,7 +93,7 @@ def make_unary(Op op):
             check_count(op.name, 1, more, input)
         if out is None:
             return apply_unary(op, input)
-        return apply_out(op, (input,), out)
+        return call_out(op, (input,), out)
     return name_errors(function)
 
 
@@ -98,7 +111,7 @@ cdef inline object call_binary(Op op, object a, object b, tuple more, object out
     if more or b is ...:
         check_count(op.name, 2, more, b)
     if out is not None:
-        return apply_out(op, (a, b), out)
+        return call_out(op, (a, b), out)
     result = apply_binary(op, a, b)
     if result is NotImplemented:
         result = stand_in(op, (a, b), None)
@@ -118,7 +131,7 @@ def make_nary(Op op):
         if len(args) != op.n_args or kwargs:
             raise TypeError(wrong_arguments(op.name, op, args, kwargs))
         if out is not None:
-            return apply_out(op, args, out)
+            return call_out(op, args, out)
         if all_tensors(args):
             for i in range(op.n_args):
                 given[i] = <PyObject*>args[i]
@@ -212,6 +225,8 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
                     return done
                 wrong = other if isinstance(input, Tensor) else input
                 raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
+            if out is not None and meta_call((input, other, out)):
+                return on_meta(function, (input, other), {"out": out})
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
@@ -273,6 +288,9 @@ def make_reduction(Op op):
                 key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
             if result is not NotImplemented:
                 return result
+        if meta_call((input, out)):
+            return on_meta(function, (input, dim, keepdim),
+                           {"out": out} | ({} if dtype is None else {"dtype": dtype}))
         if takes_dtype:
             result = forward(input, dim, keepdim, dtype)
         elif dtype is None:
@@ -312,6 +330,8 @@ def make_sized(Op op):
             done = offered(op, op.name, (input, sizes), None)
             if done is not NotImplemented:
                 return done
+        if meta_call((input,)):
+            return on_meta(function, (input, sizes), None)
         x = forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
@@ -340,6 +360,8 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
             result = offered(op, name, args, kwargs)
             if result is not NotImplemented:
                 return result
+        if meta_call(args) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked, args, kwargs)
         if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
         try:
@@ -358,6 +380,8 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
             result = offered(op, name, (first, *args), kwargs)
             if result is not NotImplemented:
                 return result
+        if meta_call((first, *args)) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked_first, (first, *args), kwargs)
         try:
             if first is ...:
                 return function(**kwargs)
@@ -501,6 +525,8 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         out = offered(op, op.name, args, kwargs)
         if out is not NotImplemented:
             return out
+    if meta_call(args) or kwargs and meta_call(kwargs.values()):
+        return on_meta(run_general_of, (op, args, kwargs), None)
     if kwargs and "out" in kwargs:
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
@@ -512,6 +538,11 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         return apply_general(op, args, kwargs)
     except BaseException as error:
         raise shown(error, op.function, kwargs)
+
+
+def run_general_of(Op op, tuple args, dict kwargs):
+    """`run_general`, as a function that is handed on."""
+    return run_general(op, args, kwargs)
 
 
 cdef object store_results(str name, tuple inputs, object result, object out):

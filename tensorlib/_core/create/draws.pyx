@@ -15,10 +15,11 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, UINT8, default_float,
     dtype_object,
 )
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size, run_over,
-    sized,
+    alike, check_options, chosen_dtype, device_beside, finish, number_bits, plain_number,
+    plain_size, run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
@@ -116,6 +117,8 @@ cdef void draw_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
     """x := numbers of the law; dtypes that no kernel draws are cast from float32."""
     cdef Tensor y = x
+    if in_region(x.data_pointer):
+        return 0
     if not x.packed or (x.type != FLOAT32 and x.type != FLOAT64):
         y = new_like(x, FLOAT64 if x.type == FLOAT64 else FLOAT32)
     draw.seed, draw.offset = generator.key, generator.offset
@@ -190,7 +193,9 @@ cdef int draw_normal(str name, Tensor x, double mean, double std, object generat
 cdef Tensor roomy(str name, Tensor x):
     """`x`, or a tensor with room for one of each example of the batches that draw apart."""
     cdef tuple sizes = sizes_apart(name)
-    return sized(name, (), sizes + tuple(x.shape), x.type) if sizes else x
+    if not sizes:
+        return x
+    return sized(name, (), sizes + tuple(x.shape), x.type, device_beside(x, None))
 
 
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -206,7 +211,7 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
         if done is not NotImplemented:
             return done
     check_options("rand", layout, device, pin_memory)
-    x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()))
+    x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()), device)
     x = roomy("rand", x)
     draw_uniform("rand", x, 0, 1, generator)
     return seen_apart(finish("rand", x, out, requires_grad))
@@ -226,7 +231,7 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
         if done is not NotImplemented:
             return done
     check_options("randn", layout, device, pin_memory)
-    x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()))
+    x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()), device)
     x = roomy("randn", x)
     draw_normal("randn", x, 0, 1, generator)
     return seen_apart(finish("randn", x, out, requires_grad))
@@ -240,7 +245,7 @@ def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, lay
         if done is not NotImplemented:
             return done
     check_options("normal", layout, device, pin_memory)
-    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()))
+    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()), device)
     x = roomy("normal", x)
     draw_normal("normal", x, plain_number("normal", "mean", mean),
                 plain_number("normal", "std", std), generator)
@@ -445,6 +450,8 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
         raise RuntimeError(f"{name}: expects low < high, got low={low} and high={high}")
     for bound in (low, high - 1):
         check_bound(name, bound, x.type)
+    if in_region(x.data_pointer):
+        return 0
     draw.seed, draw.offset = source.key, source.offset
     source.offset += 1
     draw.low, draw.span = low, (high - low) % 2**64
@@ -488,7 +495,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         raise TypeError("randint: takes (high, size) or (low, high, size)")
     low = whole("randint", "low", 0 if low is None else low)
     high = whole("randint", "high", high)
-    x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64))
+    x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64), device)
     x = roomy("randint", x)
     draw_between("randint", x, low, high, generator)
     return seen_apart(finish("randint", x, out, requires_grad))

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.create.creation cimport (
     check_options, chosen_dtype, finish, plain_size, run_over, sized,
@@ -89,8 +90,10 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError("randperm: not implemented for tensorlib.bool")
     if length - 1 > largest(id):
         raise RuntimeError(f"randperm: n = {length} is too large for {dtype_object(id)}")
-    x = sized("randperm", (), (*sizes, length), INT64)
-    bits = sized("randperm", (), (*sizes, length), INT64)
+    x = sized("randperm", (), (*sizes, length), INT64, device)
+    bits = sized("randperm", (), (*sizes, length), INT64, device)
+    if in_region(x.data_pointer):
+        return finish("randperm", cast(x, id), out, requires_grad)
     draw.seed, draw.offset = source.key, source.offset
     source.offset += 1
     draw.y = <uint64_t*>bits.data_pointer

@@ -11,12 +11,14 @@ from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
+from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
+from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -64,6 +66,8 @@ cdef Tensor product(str name, Tensor a, Tensor b):
     if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL
             and small[a.type][dims[1]] != NULL):
         out = new_tensor(a.type, 2, dims)
+        if in_region(out.data_pointer):
+            return out
         small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
                                out.data_pointer, dims[0], a.dims[1])
         return out
@@ -190,6 +194,8 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
         if args.b_batch == 0 and args.a_batch == args.m * args.a_row:
             args.m *= args.batch           # rows of one tall matrix
             args.batch = 1
+    if in_region(args.y):
+        return 0
     while True:
         run(dtype, args)
         args.y += args.batch * args.m * args.n * ITEMSIZE[dtype]
@@ -239,6 +245,13 @@ cdef object apply_product(Op op, object a, object b):
         done = offered(op, op.name, (a, b), None)
         if done is not NotImplemented:
             return done
+    args[0], args[1] = <PyObject*>a, <PyObject*>b
+    if meta_arguments(args, 2):
+        without_memory()[0] = True
+        try:
+            return apply_product(op, a, b)
+        finally:
+            without_memory()[0] = False
     if (<Tensor>a).type != (<Tensor>b).type:
         a, b = promoted(a, b)
     out = product(op.name, <Tensor>a, <Tensor>b)

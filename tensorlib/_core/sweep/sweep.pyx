@@ -23,6 +23,8 @@ from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_at,
     grad_place, leads_on, own_sweep, pop_ready, push_ready, walk,
 )
+from tensorlib._core.base.region cimport without_memory
+from tensorlib._core.tensor.meta cimport meta_call
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.graph.anomalies import check_nan, explain
@@ -138,6 +140,13 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
             "accumulate_grads": accumulate_grads, "no_grad": no_grad})
         if done is not NotImplemented:
             return done
+    if meta_call((*roots, *grads)):
+        without_memory()[0] = True
+        try:
+            return run_backward(roots, grads, retain_graph, create_graph, inputs,
+                                accumulate_grads, no_grad, shallow)
+        finally:
+            without_memory()[0] = False
     sweep.since = 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph

@@ -17,6 +17,7 @@ from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
+from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
     make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
 )
@@ -403,7 +404,16 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
 
 
 cdef Tensor new_like(Tensor x, int dtype):
-    return new_tensor(dtype, x.ndim_, x.dims)
+    """An uninitialised contiguous tensor of the sizes of `x`, without memory if that has none."""
+    cdef int before
+    if not in_region(x.storage.data):
+        return new_tensor(dtype, x.ndim_, x.dims)
+    before = without_memory()[0]
+    without_memory()[0] = True
+    try:
+        return new_tensor(dtype, x.ndim_, x.dims)
+    finally:
+        without_memory()[0] = before
 
 
 cdef Tensor new_scalar(int dtype):
