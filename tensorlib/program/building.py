@@ -7,9 +7,11 @@ its size is not known either.
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tensorlib._core.base.capture import current, set_capture
+from tensorlib._core.base.capture import set_capture
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
@@ -17,7 +19,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import DRAWS, WRITERS, form_of
+from tensorlib.program.forms import DRAWS, form_of
 from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
 from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
 
@@ -175,11 +177,17 @@ def run_on_twins(type: str, inputs: dict[str, Any], attributes: dict[str, Any], 
     tensors = [mapped(inputs.get(name), lambda x: twin_of(x, probe)) for name in form.arguments]
     if type in DRAWS:
         given["generator"] = Generator()             # the one that is given is drawn from by runs
+    assert form.run is not None
+    with unseen(), no_grad():
+        return form.run(*tensors, **given)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """A context under which operations are done, and no capture sees them."""
     before = set_capture(None)
     try:
-        with no_grad():
-            assert form.run is not None
-            return form.run(*tensors, **given)
+        yield
     finally:
         set_capture(before)
 
@@ -196,5 +204,3 @@ def combined(results: tuple[Tensor, ...] | list[Tensor]) -> tuple[tuple[int | No
     return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes)
                  ), results[0].dtype
 
-
-__all__ = ["Builder", "builder", "current", "no_number", "WRITERS"]
