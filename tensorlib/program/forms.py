@@ -30,6 +30,10 @@ DRAWS = {
 INDEXED = ("getitem", "spread_index", "put_index")
 
 
+class Stack(list[Any]):
+    """The values of a variable at each step of a loop."""
+
+
 class UnknownType(ValueError):
     """A call of an operation that there is not."""
 
@@ -101,10 +105,21 @@ def runner(op: Op) -> Callable[..., Any]:
     if op.linearity == "composite" and op.name in registry:
         return lambda *tensors, **given: run_resolved(op, tensors, given)
     function = getattr(op.function, "canonical", op.function)
+    if op.name not in registry and op.linearity == "composite":
+        return lambda *tensors, **given: function(*as_operands(tensors), **given)
     if op.name not in registry or not op.attributes:
         return function
     defaults = dict(zip(op.attributes, op.defaults))
     return lambda *tensors, **given: function(*tensors, **{**defaults, **given})
+
+
+def as_operands(values: tuple[Any, ...]) -> list[Any]:
+    """The values with numbers as tensors of the dtype in which the last of them is computed."""
+    dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
+    if dtype is not None and dtype.itemsize == 2:
+        dtype = None                                  # half types are computed as float32
+    return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, (bool, int, float)) else x
+            for x in values]
 
 
 def parsed(base: str, index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
@@ -130,10 +145,24 @@ def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
 
 def summed(parts: tuple[Any, ...]) -> Any:
     """The sum of the parts, from the first to the last."""
+    if type(parts[0]) is Stack:
+        return Stack(map(summed, zip(*parts)))
     total = parts[0]
     for part in parts[1:]:
         total = total + part
     return total
+
+
+def placeholder(shape: tuple[int | None, ...], dtype: Any) -> Tensor:
+    """Zeros in the place of a value that was not computed and is not read."""
+    return FUNCTIONS["zeros"](tuple(size or 0 for size in shape), dtype=dtype)
+
+
+def zeros_of(input: Any) -> Any:
+    """Zeros like a value, or like each of a stack."""
+    if type(input) is Stack:
+        return Stack(map(zeros_of, input))
+    return FUNCTIONS["zeros_like"](input)
 
 
 def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
@@ -142,13 +171,24 @@ def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
     return ()
 
 
+def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
+    """Has an optimiser change parameters by their gradients."""
+    for param, grad in zip(params, grads):
+        param.grad = grad
+    optimizer.step()
+    return ()
+
+
 # The sum of gradients has the name of the reduction, and `parts` in the place of its `input`.
 OWN = {
     "sum of parts": Form(("parts",), (), True, None, summed),
+    "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of),
     "set_grad": Form(("param", "grad"), (), False, None, with_grad),
+    "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped),
     "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
-    "while_loop": Form(("init",), ("cond_block", "body_block"), True, None, None),
-    "scan": Form(("init", "xs"), ("sub_block", "reverse"), True, None, None),
+    "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),
+    "scan": Form(("init", "xs"), ("sub_block", "reverse", "kept"), False, None, None),
+    "placeholder": Form((), ("shape", "dtype"), False, None, placeholder),
 }
 
 

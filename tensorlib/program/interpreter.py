@@ -4,13 +4,15 @@ All values are in one dict by variable: a name stands for one variable in a prog
 that runs again writes its variables again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
-from tensorlib.program.forms import form_of_call
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.forms import Stack, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, mapped
+from tensorlib.program.running_control import run_control
 
 Values = dict[Variable, Any]
 
@@ -42,8 +44,12 @@ def run_block(block: Block, values: Values) -> None:
 def run_call(call: OpCall, values: Values) -> None:
     """Runs one call. What it raises says where the call came from."""
     try:
-        results = CONTROL[call.type](call, values) if call.type in CONTROL else (
-            results_of(call, values))
+        if call.blocks():
+            results = run_control(
+                call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
+                lambda block: run_block(block, values))
+        else:
+            results = results_of(call, values)
     except Exception as error:
         note = f"program: raised in {call!r}" + (f", {call.line}" if call.line else "")
         if not any(text.startswith("program: raised in") for text in
@@ -55,7 +61,7 @@ def run_call(call: OpCall, values: Values) -> None:
             values[x] = result
 
 
-def results_of(call: OpCall, values: Values) -> tuple[Any, ...]:
+def results_of(call: OpCall, values: Values) -> Sequence[Any]:
     """What the operation of a call gives, as a tuple."""
     def value(x: Variable) -> Any:
         return value_of(x, values)
@@ -69,7 +75,7 @@ def results_of(call: OpCall, values: Values) -> tuple[Any, ...]:
         given["wanted"] = tuple(x is not None for x in call.outputs)
     assert form.run is not None
     result = form.run(*tensors, **given)
-    if isinstance(result, Tensor):
+    if isinstance(result, Tensor) or type(result) is Stack:
         return (result,)
     if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
         return result[0]                         # of a sequence, a sequence of gradients
@@ -81,9 +87,8 @@ def likes_of(likes: Any, values: Values) -> list[Any]:
     return [likes_of(x, values) if type(x) is tuple else like(x, values) for x in likes]
 
 
-def like(x: Variable, values: Values) -> tuple[Any, Any]:
-    """The shape of a variable when the program runs, and its dtype."""
+def like(x: Any, values: Values) -> tuple[Any, Any]:
+    """The shape of a variable when the program runs, and its dtype; those of a number."""
+    if type(x) is not Variable:
+        return (), FUNCTIONS["tensor"](x).dtype
     return (value_of(x, values).shape if None in x.shape else x.shape), x.dtype
-
-
-CONTROL: dict[str, Any] = {}

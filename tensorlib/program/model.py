@@ -20,11 +20,12 @@ class Variable:
     persistable: it lasts from run to run and has a `value`, a Tensor: a parameter or a constant.
     trainable: a parameter, which `append_backward` differentiates by default.
     stop_gradient: no gradient passes it.
-    block: where it is defined. writer: the line of user code that defined it, or "".
+    stack: it holds one value for each step of a loop, of which the first dim is the number.
+    block: where it is defined.
     """
 
     __slots__ = ("name", "shape", "dtype", "persistable", "trainable", "stop_gradient", "value",
-                 "block", "twin")
+                 "block", "stack", "twin")
 
     def __init__(self, name: str, shape: tuple[int | None, ...], dtype: DType, *,
                  persistable: bool = False, trainable: bool = False, stop_gradient: bool = False,
@@ -32,7 +33,11 @@ class Variable:
         self.name, self.shape, self.dtype = name, tuple(shape), dtype
         self.persistable, self.trainable = persistable, trainable
         self.stop_gradient, self.value, self.block = stop_gradient, value, block
+        self.stack = False
         self.twin = None                  # a tensor without elements of its shape, once asked for
+
+    # isinstance(x, Tensor) holds, since a Variable goes where a Tensor goes (standing.py)
+    __class__ = property(lambda self: Tensor)       # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Variable({self.name}: {typed(self)})"
@@ -60,9 +65,12 @@ class OpCall:
         self.line = line
 
     def reads(self) -> Iterator[Variable]:
-        """The variables that the call itself reads, those in attributes too."""
+        """The variables that the call reads: its inputs, those in its attributes, and what its
+        blocks read from outside of them."""
         yield from variables_in(self.inputs)
         yield from variables_in(self.attributes)
+        for block in self.blocks():
+            yield from block.reads()
 
     def writes(self) -> Iterator[Variable]:
         """The variables that the call writes."""
@@ -120,6 +128,14 @@ class Block:
                 return block.variables[name]
             block = block.parent
         return None
+
+    def reads(self) -> Iterator[Variable]:
+        """The variables of blocks around this one that it reads, each once."""
+        seen: set[Variable] = set()
+        for x in (*(x for call in self.ops for x in call.reads()), *self.outputs):
+            if x is not None and x not in seen and x.block is not None and not x.block.is_in(self):
+                seen.add(x)
+                yield x
 
     def is_in(self, other: "Block") -> bool:
         """Whether this block is `other`, or lies within it."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
+from tensorlib.program.building import Builder
 from tensorlib.program.interpreter import run_program
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.model import Block, Variable, typed
@@ -29,7 +30,7 @@ class Program:
         self.input_structure: Structure | None = None
         self.input_leaves: list[Any] = []
         self._numbers: dict[str, int] = {}
-        self._changes = 0
+        self._builders: list[Builder] = []
 
     # ---- what it is made of
 
@@ -59,6 +60,14 @@ class Program:
         self._numbers.setdefault(name, 0)
         return name
 
+    def rename(self, x: Variable, stem: str) -> None:
+        """Gives a variable another name, `stem` or one that begins so."""
+        assert x.block is not None
+        del x.block.variables[x.name]
+        self._numbers.pop(x.name, None)
+        x.name = self.new_name(stem)
+        x.block.variables[x.name] = x
+
     def variable(self, name: str) -> Variable:
         """The variable of this name, in whichever block. Raises: KeyError that names near ones."""
         for block in self.blocks:
@@ -73,6 +82,16 @@ class Program:
     def parameters(self) -> list[Tensor]:
         """The Tensors of the trainable variables, as a module's `parameters()` gives them."""
         return [x.value for x in self.persistables() if x.trainable and x.value is not None]
+
+    # ---- building it
+
+    def __enter__(self) -> "Program":
+        self._builders.append(Builder(self.block))
+        self._builders[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._builders.pop().__exit__(*error)
 
     # ---- running it
 

@@ -7,8 +7,6 @@ variable, as the graph has a new node for it (writes.py); a write into a capture
 it is.
 """
 
-import sys
-from pathlib import Path
 from typing import Any
 
 from tensorlib._core.base.capture import current, set_capture
@@ -16,15 +14,12 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import resolved
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.program import Program
+from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
 from tensorlib.program.writes import Writes
 
-HOME = str(Path(__file__).parents[1])
-TRUTHS = ("allclose", "equal", "is_nonzero")       # functions of elements that give a bool
 
 
 class Recorder:
@@ -33,7 +28,7 @@ class Recorder:
     block: where calls are noted. names: of tensors by their id, for what is captured.
     """
 
-    def __init__(self, program: Program, block: Block, names: dict[int, str] | None = None):
+    def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
         self.program, self.block, self.names = program, block, names or {}
         self.epoch = begin_epoch()
         self.known: dict[int, tuple[Tensor, Variable]] = {}
@@ -120,16 +115,13 @@ class Recorder:
     def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Draws numbers and notes that they are to be drawn anew by each run."""
         result = op.function(*args, **kwargs)
-        tensors = {key: self.value(x) for key, x in zip(op.arguments, args)}
-        given = args[len(tensors):]
-        if op.name in ("rand", "randn") and len(given) != 1:
-            given = (given,)
-        attributes = {**dict(zip(DRAWS[op.name], given)), **kwargs}
-        if "size" in attributes:
-            size = attributes["size"]
-            attributes["size"] = tuple(size) if isinstance(size, (tuple, list)) else (size,)
-        return self.noted(op.name, tensors, result,
-                          {key: self.value(x) for key, x in attributes.items() if x is not None})
+        tensors, attributes = drawn(op, args, kwargs)
+        return self.noted(op.name, self.value_of_each(tensors), result,
+                          self.value_of_each(attributes))
+
+    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, as it is noted."""
+        return {key: self.value(x) for key, x in given.items()}
 
     def leaving(self, name: str, tensor: Tensor) -> None:
         """Raises: CaptureError where the number of a tensor that the program computes is taken."""
@@ -172,42 +164,3 @@ class Recorder:
 def memory_of(tensor: Tensor) -> tuple[Any, ...]:
     """Where the elements of a tensor lie, and as what."""
     return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
-
-
-def canonical(op: Op, args: tuple[Any, ...],
-              kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The function that does a call as it was offered, its tensors, and its attributes by name."""
-    if op.linearity == "composite":
-        _, tensors, given = resolved(op, args, kwargs)
-        return op.function, tensors, given
-    count = len(op.arguments)
-    given = {**dict(zip(op.attributes, args[count:])), **kwargs}
-    if op.name == "getitem":
-        return (lambda x, key: x[key]) if not is_index(args[1]) else op.function, args[:1], given
-    return getattr(op.function, "canonical", op.function), args[:count], given
-
-
-def is_index(key: Any) -> bool:
-    """Whether an index expression is parsed already."""
-    return type(key).__name__ == "Index"
-
-
-def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:
-    """The attributes that are not as by default, with tensors as variables."""
-    defaults = dict(zip(op.attributes, op.defaults))
-    return {key: value(x) for key, x in given.items()
-            if isinstance(x, Tensor) or not (key in defaults and same(x, defaults[key]))}
-
-
-def same(x: Any, y: Any) -> bool:
-    """Whether two attributes are the same value of one type."""
-    return type(x) is type(y) and (x is y or isinstance(x, (bool, int, float, str)) and x == y)
-
-
-def user_line() -> str:
-    """The line of the user's code that is running: "file.py:12"; "" where there is none."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(HOME):
-        frame = frame.f_back
-    return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
