@@ -18,9 +18,12 @@ from tensorlib._core.arrays.operands cimport operands_of
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype
 from tensorlib._core.base.region cimport without_memory
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
-from tensorlib._core.graph.op cimport GRADIENT, NOTHING, Op, Rule, SAVED, TILES as FORMULA
+from tensorlib._core.graph.op cimport (
+    GRADIENT, NOTHING, Op, PASS, Rule, SPREAD, TILES as FORMULA, ZERO,
+)
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.products.product cimport product_to
+from tensorlib._core.products.product cimport is_plain_product, product_to
+from tensorlib._core.sweep.rules cimport arguments
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_tensor, over_storage, same_shape,
 )
@@ -148,6 +151,17 @@ cdef tuple as_tuple(object found):
         return (found,)
     if type(found) is tuple and len(<tuple>found) == 1 and type((<tuple>found)[0]) is tuple:
         return (<tuple>found)[0]
+    return tuple(found)
+
+
+cdef tuple tensors_among(values):
+    """The tensors among values and in the tuples and lists among them."""
+    cdef list found = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif type(value) is tuple or type(value) is list:
+            found += tensors_among(value)
     return tuple(found)
 
 
@@ -290,8 +304,22 @@ cdef class Machine:
         """A step of a tile program for inputs of a dtype."""
         self.element_step(None, tensors, out, tiles.at(dtype), tiles)
 
-    def formula(self, Rule rule, list values, Tensor g):
-        """The gradient by an element-wise rule: `values` are what its parameters stand for."""
+    def gradient(self, source, Op op, int i, Tensor g):
+        """The gradient of input `i` of a call, before it is fitted to that; None where a call of
+        the backward operation must give it."""
+        cdef Rule rule = <Rule>op.rules[i]
+        cdef tuple values
+        if rule is None or rule.joint or rule.kind == ZERO or rule.kind == SPREAD:
+            return None
+        if rule.kind == PASS:
+            return g
+        values = arguments(rule, op, source, g, False)
+        if rule.kind == FORMULA:
+            return self.formula(rule, values, g)
+        return self.call(rule.function, values, {}, tensors_among(values), False)[0]
+
+    cdef Tensor formula(self, Rule rule, tuple values, Tensor g):
+        """The gradient by an element-wise rule, of which `values` are what it names."""
         cdef Tensor out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
         cdef list tensors = [g]
         cdef int i
@@ -302,16 +330,18 @@ cdef class Machine:
         return out
 
     def product(self, Tensor a, Tensor b):
-        """The product of two matrices of one dtype."""
+        """The product of two matrices; None where a call must do it."""
         cdef Py_ssize_t dims[2]
         cdef Tensor out
+        if not is_plain_product(a, b):
+            return None
         dims[0], dims[1] = a.dims[0], b.dims[1]
         out = new_tensor(a.type, 2, dims)
         self.step(PRODUCT, [a, b], out, None)
         return out
 
     def call(self, function, tuple args, dict kwargs, tuple read, bint effect):
-        """What a function gives in the rehearsal. `read`: the tensors among its arguments.
+        """What a function gives in the rehearsal, as a tuple. `read`: the tensors that it is given.
 
         Where all of it is views of what is there, and the function has no `effect`, no step is
         needed.
@@ -447,17 +477,17 @@ cdef class Machine:
                 perform(step)
                 for root in step.dead:
                     root.take_back()
-            return [given[self.fed.index(y)] if self.is_fed(y) else alias(y)
-                    for y in self.outputs]
+            return [self.output(y, given) for y in self.outputs]
         finally:
             self.busy = False
             for root in self.roots:
                 if root.source != ARENA:
                     root.take_back()
 
-    cdef bint is_fed(self, Tensor x):
-        """Whether an output is what was fed, and no view of it."""
-        for y in self.fed:
-            if y is x:
-                return True
-        return False
+    cdef Tensor output(self, Tensor x, tuple given):
+        """What is returned for an output: what was fed, or a tensor over the memory of a value."""
+        cdef Py_ssize_t i
+        for i in range(len(self.fed)):
+            if self.fed[i] is x:
+                return <Tensor>given[i]
+        return alias(x)

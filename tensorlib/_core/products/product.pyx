@@ -54,30 +54,45 @@ fill_kernels()
 
 cdef Tensor product(str name, Tensor a, Tensor b):
     """a @ b as a new tensor: matrices in the last two dims, vectors where there is one dim."""
-    cdef MatmulArgs args
     cdef Py_ssize_t dims[2]
-    cdef double[SMALL * SMALL] rows
     cdef Tensor out
     if a.ndim_ != 2 or b.ndim_ != 2 or a.type != b.type:
         return general_product(name, a, b)
     if a.dims[1] != b.dims[0]:
         raise inner_error(name, a, b)
-    dims[0], dims[1] = a.dims[0], b.dims[1]
-    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL
-            and small[a.type][dims[1]] != NULL):
-        out = new_tensor(a.type, 2, dims)
-        if in_region(out.data_pointer):
-            return out
-        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
-                               out.data_pointer, dims[0], a.dims[1])
-        return out
-    if not (takes(a) and takes(b)):
+    if not is_plain_product(a, b):
         return general_product(name, a, b)
+    dims[0], dims[1] = a.dims[0], b.dims[1]
     count(name, 2, dims)
     out = new_tensor(a.type, 2, dims)
-    bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
-    run(a.type, &args)
+    product_to(a, b, out)
     return out
+
+
+cdef inline bint is_small(Tensor a, Tensor b) noexcept:
+    """Whether a loop of ours does the product of these matrices."""
+    return (a.dims[0] <= SMALL and a.dims[1] <= SMALL and b.dims[1] <= SMALL
+            and small[a.type][b.dims[1]] != NULL)
+
+
+cdef bint is_plain_product(Tensor a, Tensor b) noexcept:
+    """Whether `product_to` takes these matrices as they lie."""
+    return (a.ndim_ == 2 and b.ndim_ == 2 and a.type == b.type and a.dims[1] == b.dims[0]
+            and (is_small(a, b) or takes(a) and takes(b)))
+
+
+cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
+    """out := a @ b of plain matrices, for a contiguous `out` of their dtype and sizes."""
+    cdef MatmulArgs args
+    cdef double[SMALL * SMALL] rows
+    if in_region(out.data_pointer):
+        return 0
+    if is_small(a, b):
+        small[a.type][b.dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
+                                 out.data_pointer, a.dims[0], a.dims[1])
+        return 0
+    bind(&args, a, b, out, a.dims[0], a.dims[1], b.dims[1])
+    return run(a.type, &args)
 
 
 cdef inline const void* small_rows(Tensor x, void* rows) noexcept:
