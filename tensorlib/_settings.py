@@ -6,7 +6,7 @@ in full precision, on the CPU.
 
 import warnings
 
-from tensorlib._core.base.device import CPU, device, require_cpu
+from tensorlib._core.base.device import CPU, device, require_device
 
 _kept = {"deterministic": 0, "precision": "highest", "always_warn": False}
 PRECISIONS = ("highest", "high", "medium")
@@ -67,7 +67,7 @@ def get_float32_matmul_precision() -> str:
 
 def set_default_device(device: device | str | None) -> None:
     """Changes nothing for the CPU, where tensors are made. Raises: RuntimeError for others."""
-    require_cpu("set_default_device", device)
+    require_device("set_default_device", device)
 
 
 def get_default_device() -> device:

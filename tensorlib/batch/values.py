@@ -17,6 +17,7 @@ from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.errors import DataDependent
+from tensorlib.ops.stand_ins import attach_methods, attach_operators
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
                 "between them; clone() or new_zeros() of an example can")
@@ -419,27 +420,12 @@ def _drawing(name):
     return lambda self, *args, **options: self.drawn_(name, args, options)
 
 
-def _operator(function, reflected):
-    """The method of a binary operator, or of its reflected form."""
-    if reflected:
-        return lambda self, other: function(other, self)
-    return lambda self, other: function(self, other)
-
-
-def _attach_methods():
-    """Every published method of Tensor, since those are functions of operations."""
+def _attach_facts():
+    """What a tensor tells of itself, as of the batch."""
     for name, method in vars(Tensor).items():
-        if name in ("T", "H", "mT", "mH"):
-            setattr(Batched, name, property(method.fget))
-        elif name == "layout" or (
+        if name == "layout" or (
                 name.startswith("is_") and type(method) is property and name not in vars(Batched)):
             setattr(Batched, name, property(attrgetter(f"value.{name}")))
-        elif getattr(method, "__module__", None) != "tensorlib" or hasattr(Batched, name):
-            continue
-        elif not name.endswith("_"):
-            setattr(Batched, name, method)
-        elif name[:-1] in FUNCTIONS:
-            setattr(Batched, name, _inplace(FUNCTIONS[name[:-1]]))
 
 
 def _attach_draws():
@@ -448,25 +434,7 @@ def _attach_draws():
         setattr(Batched, name, _drawing(name))
 
 
-def _attach_operators():
-    """Python's operators, as the operations they stand for."""
-    named = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div",
-             "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "matmul": "matmul",
-             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-             "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
-    for operator, name in named.items():
-        function = FUNCTIONS[name]
-        setattr(Batched, f"__{operator}__", _operator(function, False))
-        setattr(Batched, f"__r{operator}__", _operator(function, True))
-        setattr(Batched, f"__i{operator}__", _inplace(function))
-    for name in ("lt", "le", "eq", "ne", "gt", "ge"):
-        setattr(Batched, f"__{name}__", _operator(FUNCTIONS[name], False))
-    for operator, name in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
-        setattr(Batched, f"__{operator}__", FUNCTIONS[name])
-    Batched.__pos__ = lambda self: self
-    Batched.__hash__ = object.__hash__
-
-
-_attach_methods()
+_attach_facts()
+attach_methods(Batched, _inplace)
 _attach_draws()
-_attach_operators()
+attach_operators(Batched, _inplace)

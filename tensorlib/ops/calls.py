@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import dtype
-from tensorlib._core.graph.modes import _set_grad_enabled
+from tensorlib._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.sweep.rules import gradients
@@ -153,25 +153,30 @@ def gradient_of(op):
     """The backward operation: made of operations, so that it has a gradient too."""
     needs = needs_of(op)
 
-    def gradient(*values, likes=None, **attributes):
+    def gradient(*values, likes=None, wanted=None, **attributes):
         given = checked(op, needs, values)
         known = Call(op, tuple(map(given.get, op.arguments)), tuple(map(given.get, op.outputs)),
                      attributes, checked_likes(op, likes))
-        wanted = [dtype.is_floating_point for _, dtype in known.facts]
+        wanted = [dtype.is_floating_point and (wanted is None or wanted[i])
+                  for i, (_, dtype) in enumerate(known.facts)]
         gs = tuple(given[f"grad_{name}"] for name in op.outputs)
         if any(g is not None for g in flat(gs)):
-            grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs, True))
+            grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs,
+                                    is_grad_enabled()))
         else:
-            grads = tuple(FUNCTIONS["zeros"](shape, dtype=dtype) if dtype.is_floating_point
-                          else None for shape, dtype in known.facts)
+            grads = tuple(FUNCTIONS["zeros"](shape, dtype=dtype) if is_wanted else None
+                          for is_wanted, (shape, dtype) in zip(wanted, known.facts))
         return (grads,) if op.variadic else grads
 
-    def composite_gradient(*values, **attributes):
+    def composite_gradient(*values, wanted=None, **attributes):
         given = checked(op, needs, values)
-        return swept(op, tuple(given[name] for name in op.arguments), attributes,
-                     tuple(given[f"grad_{name}"] for name in op.outputs))
+        gs = tuple(given[f"grad_{name}"] for name in op.outputs)
+        if "wanted" in op.attributes:        # itself a gradient, of which not all may be needed
+            attributes["wanted"] = tuple(g is not None for g in flat(gs))
+        return swept(op, tuple(given[name] for name in op.arguments), attributes, gs, wanted)
 
-    attributes, defaults = op.attributes, op.defaults
+    own = {**dict(zip(op.attributes, op.defaults)), "wanted": None}
+    attributes, defaults = tuple(own), tuple(own.values())
     if op.linearity == "composite":
         gradient = composite_gradient
     else:
@@ -206,12 +211,12 @@ def checked_likes(op, likes):
     return likes
 
 
-def swept(op, inputs, attributes, gs):
+def swept(op, inputs, attributes, gs, wanted=None):
     """The gradients of a function made of operations, by running it once more and sweeping."""
     before = _set_grad_enabled(True)
     try:
         own = tuple(tuple(inner_input(y) for y in x) if isinstance(x, tuple) else inner_input(x)
-                    for x in inputs)
+                    if wanted is None or before or wanted[i] else x for i, x in enumerate(inputs))
         result = run_resolved(op, own, attributes)
     finally:
         _set_grad_enabled(before)

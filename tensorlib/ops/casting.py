@@ -1,12 +1,13 @@
 """Conversions between dtypes and the methods named after them."""
 
 from tensorlib._core.base.device import device as device_type
-from tensorlib._core.base.device import require_cpu
+from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.formats import contiguous_format, preserve_format
 from tensorlib._core.layout import views
+from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import op, publish
+from tensorlib.ops.declare import FUNCTIONS, op, publish
 from tensorlib.ops.samples import given
 
 
@@ -18,18 +19,26 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
     if other is not None:
         if not isinstance(other, Tensor):
             raise TypeError(f"to: other must be a Tensor, not {type(other).__name__}")
-        dtype = other.dtype
+        dtype, device = other.dtype, other.device
     for arg in args:
         if isinstance(arg, Tensor):
-            dtype = arg.dtype
+            dtype, device = arg.dtype, arg.device
         elif isinstance(arg, bool):
             copy = copy or arg
         elif isinstance(arg, (str, int, device_type)):
-            require_cpu("to", arg)
+            device = arg
         elif arg is not None:
             dtype = arg
-    require_cpu("to", device)
-    return self, self.dtype if dtype is None else dtype, copy
+    require_device("to", device)
+    dtype = self.dtype if dtype is None else dtype
+    if device is not None:
+        meta = is_meta_device(device)
+        if meta and not self.is_meta:
+            return [without_elements, self, dtype]
+        if self.is_meta and not meta:
+            raise NoData("to: cannot copy out of meta tensor: it has no elements; "
+                         "empty_like(x, device='cpu') makes one with memory")
+    return self, dtype, copy
 
 
 def in_format(name, x, memory_format):
@@ -45,6 +54,11 @@ def check_format(name, memory_format):
                            f"got {memory_format!r}")
 
 
+def without_elements(self, dtype):
+    """What `to("meta")` gives: a tensor laid out as this one, outside of the graph."""
+    return FUNCTIONS["empty_like"](self, dtype=dtype, device="meta")
+
+
 def to_format(self, args, memory_format, dtype, device, copy, other):
     """What `to` gives for a memory format."""
     return in_format("to", self.to(*args, dtype=dtype, device=device, copy=copy, other=other),
@@ -56,7 +70,8 @@ def to_format(self, args, memory_format, dtype, device, copy, other):
     result_dtype=lambda x, dtype: dtype,
     samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
 def to(input: Tensor, dtype, copy=False):
-    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu", dtype)`.
+    """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("meta")`,
+    `to("cpu", dtype)`.
 
     The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
     TypeError for what is no dtype.
@@ -95,8 +110,8 @@ def type_as(self, other: Tensor):
 
 
 def cpu(self):
-    """The tensor itself: it is on the CPU."""
-    return self
+    """The tensor itself, which is on the CPU. Raises: NotImplementedError for one on `meta`."""
+    return self.to("cpu") if self.is_meta else self
 
 
 for _function in (type_as, cpu):

@@ -297,7 +297,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             returns=annotations.get("return", Tensor),
             places=[names.index(a) for a in arguments],
             testing={"reference": reference, "samples": samples, **testing})
-        made = checked(name, function, out)
+        made = checked(name, function, out, record if is_seen_whole(record) else None)
         publish(name, made, function.__doc__, False, public and is_ours(function))
         if method:
             publish(name, made, function.__doc__, True, public=False)
@@ -309,12 +309,24 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     return decorate
 
 
-def checked(name, function, out):
-    """A function in Python behind the check that its tensors are Tensors, and with its `out=`."""
+def is_seen_whole(record):
+    """Whether a capture sees a function made of operations as one: it has no gradient.
+
+    What draws numbers and has the gradient of its parts is seen as these.
+    """
+    return not record.differentiable and record.returns is Tensor and (
+        not record.random or record.name in ("multinomial", "poisson", "binomial"))
+
+
+def checked(name, function, out, op=None):
+    """A function in Python behind the check that its tensors are Tensors, and with its `out=`.
+
+    op: its record, where a capture sees it as a whole.
+    """
     places = tensor_places(function) if type(function) is FunctionType else {}
     if not places and not out:
         return function
-    made = wraps(function)(make_checked(name, places, function, out))
+    made = wraps(function)(make_checked(name, places, function, out, op))
     if out:
         made.__signature__ = with_out(function)
     return made

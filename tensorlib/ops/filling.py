@@ -162,7 +162,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
                            f"{input.dtype} and {source.dtype}")
     shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
     input, mask, source = input.expand(shape), mask.expand(shape), source.reshape(-1)
-    if any(map(stands_in, (input, mask, source))):
+    if input.is_meta or any(map(stands_in, (input, mask, source))):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
         return where(mask, source[places], input)
     number = int(mask.sum())
@@ -222,6 +222,8 @@ def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     were checked: see `scatter_reduce`."""
     if not isinstance(index, Tensor):
         raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
+    if input.is_meta:
+        return input.new_empty(input.shape)
     base = np.atleast_1d(numbers(input)).copy()
     index, src = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
     index = np.where(index < 0, index + base.shape[dim], index)

@@ -103,6 +103,8 @@ def picks_twice(index):
     """Whether an index expression picks an element more than once."""
     place = 0
     for one in index.places:
+        if one.is_meta:
+            return False
         array = one.numpy().reshape(-1)
         place = place * (array.max(initial=0) + 1) + array
     return bool(index.places) and np.bincount(place).max(initial=0) > 1

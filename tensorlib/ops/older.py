@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.base.device import NoSuchDevice, require_cpu
+from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite
@@ -113,7 +113,7 @@ def type_(self, dtype=None, non_blocking=False):
         name = BY_TYPE.get(kind)
         if name is None:
             raise ValueError(f"type: invalid type: {dtype!r}")
-        require_cpu("type", module.partition(".")[2] or None)
+        require_device("type", module.partition(".")[2] or None)
         dtype = BY_NAME[name]
     return self.to(dtype=getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
 
@@ -143,13 +143,13 @@ def pin_memory(self, device=None):
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """Raises RuntimeError: there is no GPU to copy the tensor to."""
-    require_cpu("cuda", "cuda" if device is None else device)
+    require_device("cuda", "cuda" if device is None else device)
     raise NoSuchDevice(f"cuda: {device!r} is no GPU")
 
 
 def xpu(self, device=None, non_blocking=False, memory_format=None):
     """Raises RuntimeError: there is no GPU to copy the tensor to."""
-    require_cpu("xpu", "xpu" if device is None else device)
+    require_device("xpu", "xpu" if device is None else device)
     raise NoSuchDevice(f"xpu: {device!r} is no GPU")
 
 

@@ -30,6 +30,8 @@ def along_last(name, input, dim, places_in):
         return views.reshape(from_numpy(places_in(views.reshape(input, (1,)))), ())
     turned = input if dim == input.ndim - 1 else views.transpose(input, dim, -1)
     found = from_numpy(within_memory(name, lambda: places_in(turned)))
+    if input.is_meta:
+        found = found.contiguous()
     return found if turned is input else views.clone(views.transpose(found, dim, -1))
 
 
@@ -56,6 +58,8 @@ def refuse_no_place(name, x, dim):
 
 def sorted_places(x, descending=False):
     """The positions that sort each row, as an array."""
+    if x.is_meta:
+        return no_places(x.shape)
     keys, bits = order_keys(x, descending)
     array = keys.numpy()
     if bits:
@@ -78,8 +82,15 @@ def sorted_places(x, descending=False):
     return array
 
 
+def no_places(shape):
+    """Positions in a tensor without elements: an array of their shape, of one element."""
+    return np.broadcast_to(np.int64(0), tuple(shape))
+
+
 def kth_places(x, k):
     """The positions of the k-th smallest elements (k is at least 1) of each row, as an array."""
+    if x.is_meta:
+        return no_places(x.shape[:-1])
     keys, bits = order_keys(x, False)
     array = keys.numpy()
     if not bits:
@@ -90,6 +101,8 @@ def kth_places(x, k):
 
 def top_places(x, k, largest):
     """The positions of the k largest or smallest elements of each row, in order, as an array."""
+    if x.is_meta:
+        return no_places((*x.shape[:-1], k))
     n = x.shape[-1]
     rows = x.numel() // n if n else 0
     if n >= LONG_ROW and n >= 4 * GROUP * k and 0 < k and rows * LONG_ROW <= 4 * x.numel():

@@ -179,6 +179,8 @@ def one_hot(tensor: Tensor, num_classes=-1):
         if count < 0:
             refuse_batch("one_hot", tensor)
         return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](count)).long()
+    if tensor.is_meta and count > 0:
+        return tensor.new_empty((*tensor.shape, count)).long()
     if tensor.numel() == 0 and count <= 0:
         raise RuntimeError("one_hot: can't infer the number of classes from an empty tensor")
     low, high = (int(y) for y in (tensor.min(), tensor.max())) if tensor.numel() else (0, -1)

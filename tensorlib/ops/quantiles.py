@@ -17,7 +17,8 @@ from tensorlib.ops.extremes import along_jvp, along_vjp
 from tensorlib.ops.indexing import gather
 from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import (
-    SHORT_ROW, along_last, kth_places, numbers, refuse_bools, refuse_no_place, sorted_places,
+    SHORT_ROW, along_last, kth_places, no_places, numbers, refuse_bools, refuse_no_place,
+    sorted_places,
 )
 from tensorlib.ops.outside import within_memory
 from tensorlib.ops.samples import given, refusals
@@ -89,6 +90,8 @@ def middle_jvp(d_input, input, out):
 
 def median_places(x, skip_nan):
     """The positions of the medians of each row, as an array of one column."""
+    if x.is_meta:
+        return no_places((*x.shape[:-1], 1))
     n = x.shape[-1]
     unknown = np.isnan(numbers(x)) if x.is_floating_point() else None
     if unknown is None or not unknown.any():
@@ -291,7 +294,7 @@ def check_quantiles(name, input, q, interpolation):
                            f"{q.dtype} and {input.dtype}")
     if q.ndim > 1:
         raise RuntimeError(f"{name}: q must be a scalar or 1D tensor, got {q.ndim} dims")
-    if not stands_in(q) and not ((q >= 0).logical_and(q <= 1)).all():
+    if not (stands_in(q) or input.is_meta) and not ((q >= 0).logical_and(q <= 1)).all():
         raise RuntimeError(f"{name}: q values must be in the range [0, 1]")
     return input, q
 
@@ -322,7 +325,7 @@ def interpolated(rows, q, interpolation, skip_nan):
 
 def ascending(rows):
     """Each row sorted; where no gradient is wanted the values alone, which takes half the time."""
-    if stands_in(rows) or rows.requires_grad and is_grad_enabled():
+    if rows.is_meta or stands_in(rows) or rows.requires_grad and is_grad_enabled():
         return sort(rows)[0]
     return from_numpy(within_memory("quantile", lambda: np.sort(rows.detach().numpy())))
 

@@ -38,7 +38,8 @@ def numbers(name, kind, *parameters, generator=None):
 
 def all_hold(condition):
     """Whether a condition holds for all elements."""
-    return bool(behind(condition).all())
+    condition = behind(condition)
+    return condition.is_meta or bool(condition.all())
 
 
 def floating(name, x):

@@ -2,8 +2,12 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.program cimport Program
 
-cdef Tensor apply_elementwise(Op op, PyObject** args)
+cdef object apply_elementwise(Op op, PyObject** args)
+cdef object offered_tensors(Op op, str name, PyObject** args)
+cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL
+cdef int result_dtype(Op op, PyObject** args) except -1
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1
 cdef object apply_unary(Op op, object x)
 cdef object apply_binary(Op op, object a, object b)

@@ -6,16 +6,20 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
 from tensorlib._core.arrays.operands cimport number, operand, stand_in
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object, promote,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.tensor.meta cimport is_meta, meta_arguments
+from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.loops cimport Loop, find_loop
@@ -24,9 +28,23 @@ from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
-cdef Tensor apply_elementwise(Op op, PyObject** args):
+cdef object offered_tensors(Op op, str name, PyObject** args):
+    """An element-wise operation as a capture does it, to which numbers are numbers."""
+    cdef list given = []
+    cdef Tensor x
+    for i in range(op.n_args):
+        x = <Tensor>args[i]
+        given.append(element(x) if x.is_scalar else x)
+    return offered(op, name, tuple(given), None)
+
+
+cdef object apply_elementwise(Op op, PyObject** args):
     """Runs an element-wise operation on tensors and records it."""
     cdef list event
+    if attached:
+        done = offered_tensors(op, op.name, args)
+        if done is not NotImplemented:
+            return done
     if not observing:
         return run_elementwise(op, args)
     event = begin_event(op.name, args, op.n_args)
@@ -43,6 +61,8 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = is_whole(op, loop, dtype)
+    if meta_arguments(args, n):
+        return apply_without_memory(op, args)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -62,6 +82,15 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
     if mode().grad:
         record(op, args, n, out, None)
     return out
+
+
+cdef Tensor apply_without_memory(Op op, PyObject** args):
+    """`apply_elementwise` where a tensor has no memory."""
+    without_memory()[0] = True
+    try:
+        return apply_elementwise(op, args)
+    finally:
+        without_memory()[0] = False
 
 
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
@@ -142,6 +171,8 @@ cdef const Program* program_for(Op op, PyObject** args, int promoted) except NUL
 
 cdef int check_guard(Op op, Tensor x, int dtype) except -1:
     """Raises for integers that the operation has no answer to; NumPy's loops would raise midway."""
+    if is_meta(x) or computes_nothing():
+        return 0
     if op.guard == ZEROS and has_zero(x):
         raise IntegerDivisionByZero(f"{op.name}: integer division by zero")
     if op.guard == NEGATIVES and has_negative(x):

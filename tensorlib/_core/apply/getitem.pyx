@@ -7,6 +7,7 @@ from tensorlib._core.apply.inplace cimport (
 )
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.arrays.operands cimport stand_in, stands_in
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.observing cimport begin_event, end_event, observing
@@ -14,6 +15,8 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.index.basic cimport basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
+from tensorlib._core.base.region cimport without_memory
+from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
 
@@ -51,9 +54,22 @@ cdef object looked_up(Tensor x, object key):
 
 cdef object look_up(Tensor x, object key):
     cdef PyObject* args[1]
-    cdef Tensor out = basic_view(x, key)
+    cdef Tensor out
+    if attached:
+        done = offered(registered(GETITEM), "getitem", (x, key), None)
+        if done is not NotImplemented:
+            return done
+    out = basic_view(x, key)
     cdef bint grad = mode().grad
     cdef Index index = None
+    if out is None:
+        args[0] = <PyObject*>x
+        if meta_arguments(args, 1):
+            without_memory()[0] = True
+            try:
+                return looked_up(x, key)
+            finally:
+                without_memory()[0] = False
     if out is not None:
         set_base(out, x)
         if not grad:
@@ -97,6 +113,17 @@ cdef int write(Tensor x, object key, object value) except -1:
     cdef Tensor values, old, fresh
     cdef bint grad = mode().grad
     cdef list histories
+    if attached:
+        done = offered(registered(INDEX_PUT), "setitem", (x, value, key), None)
+        if done is not NotImplemented:
+            return 0
+    args[0] = <PyObject*>x
+    if meta_arguments(args, 1):
+        without_memory()[0] = True
+        try:
+            return write(x, key, value)
+        finally:
+            without_memory()[0] = False
     if not isinstance(value, Tensor):
         try:
             value = from_data(value, x.type)

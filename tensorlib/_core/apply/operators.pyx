@@ -14,6 +14,7 @@ from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
     refuse_shared_write, refused, stand_in, stands_in, tuple_of,
 )
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.graph.modes cimport mode
@@ -21,6 +22,7 @@ from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport apply_general, observed_forward, record
 from tensorlib._core.products.product cimport apply_product, product, promoted
+from tensorlib._core.tensor.meta cimport meta_call, on_meta
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
@@ -65,6 +67,18 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     return 0
 
 
+cdef object call_out(Op op, tuple args, object out):
+    """An element-wise operation into `out`."""
+    if meta_call((*args, out)):
+        return on_meta(apply_out_of, (op, args, out), None)
+    return apply_out(op, args, out)
+
+
+def apply_out_of(Op op, tuple args, out):
+    """`apply_out`, as a function that is handed on."""
+    return apply_out(op, args, out)
+
+
 def make_elementwise(Op op):
     """The function of an element-wise operation, whose arguments go by the names of its record."""
     if op.arguments == ("input",):
@@ -80,7 +94,7 @@ def make_unary(Op op):
             check_count(op.name, 1, more, input)
         if out is None:
             return apply_unary(op, input)
-        return apply_out(op, (input,), out)
+        return call_out(op, (input,), out)
     return name_errors(function)
 
 
@@ -98,7 +112,7 @@ cdef inline object call_binary(Op op, object a, object b, tuple more, object out
     if more or b is ...:
         check_count(op.name, 2, more, b)
     if out is not None:
-        return apply_out(op, (a, b), out)
+        return call_out(op, (a, b), out)
     result = apply_binary(op, a, b)
     if result is NotImplemented:
         result = stand_in(op, (a, b), None)
@@ -118,7 +132,7 @@ def make_nary(Op op):
         if len(args) != op.n_args or kwargs:
             raise TypeError(wrong_arguments(op.name, op, args, kwargs))
         if out is not None:
-            return apply_out(op, args, out)
+            return call_out(op, args, out)
         if all_tensors(args):
             for i in range(op.n_args):
                 given[i] = <PyObject*>args[i]
@@ -212,10 +226,16 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
                     return done
                 wrong = other if isinstance(input, Tensor) else input
                 raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
+            if out is not None and meta_call((input, other, out)):
+                return on_meta(function, (input, other), {"out": out})
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
                 return apply_product(op, input, other)
+            if attached:
+                done = offered(op, op.name, (input, other), {"out": out})
+                if done is not NotImplemented:
+                    return done
             return product_into(op.name, input, other, out)
         return name_errors(function)
     return maker
@@ -264,6 +284,14 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if attached:
+            result = offered(op, op.name, (input, dim, keepdim), {
+                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
+            if result is not NotImplemented:
+                return result
+        if meta_call((input, out)):
+            return on_meta(function, (input, dim, keepdim),
+                           {"out": out} | ({} if dtype is None else {"dtype": dtype}))
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
         if observing:
@@ -302,6 +330,12 @@ def make_sized(Op op):
                 raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
                                 f"{type(input).__name__}")
             return done
+        if attached:
+            done = offered(op, op.name, (input, sizes), None)
+            if done is not NotImplemented:
+                return done
+        if meta_call((input,)):
+            return on_meta(function, (input, sizes), None)
         x = observed_forward(op, (input, sizes), None) if observing else forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
@@ -318,12 +352,21 @@ cdef tuple as_sizes(Op op, object sizes):
         raise TypeError(f"{op.name}: {op.attributes[0]} must be ints, got {sizes!r}") from None
 
 
-def make_checked(str name, dict places, function, bint takes_out=False):
-    """A plain function behind a check that the arguments at these places (by name) are Tensors."""
+def make_checked(str name, dict places, function, bint takes_out=False, op=None):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors.
+
+    op: the record of one that a capture is offered as a whole.
+    """
     def checked(*args, **kwargs):
         cdef object out = None
         cdef list event
         check_tensors(name, places, args, kwargs)
+        if attached and op is not None:
+            result = offered(op, name, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        if meta_call(args) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked, args, kwargs)
         if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
         event = begin_event(name, NULL, 0) if observing else None
@@ -344,6 +387,12 @@ def make_checked(str name, dict places, function, bint takes_out=False):
             return observed(first, args, kwargs)
         if not isinstance(first, Tensor):
             check_tensors(name, places, () if first is ... else (first,), kwargs)
+        if attached and op is not None and first is not ...:
+            result = offered(op, name, (first, *args), kwargs)
+            if result is not NotImplemented:
+                return result
+        if meta_call((first, *args)) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked_first, (first, *args), kwargs)
         try:
             if first is ...:
                 return function(**kwargs)
@@ -486,6 +535,12 @@ def make_general(Op op):
 cdef object run_general(Op op, tuple args, dict kwargs):
     """Runs and records an operation, or stores what it gives in `out`."""
     cdef object out
+    if attached:
+        out = offered(op, op.name, args, kwargs)
+        if out is not NotImplemented:
+            return out
+    if meta_call(args) or kwargs and meta_call(kwargs.values()):
+        return on_meta(run_general_of, (op, args, kwargs), None)
     if kwargs and "out" in kwargs:
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
@@ -497,6 +552,11 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         return apply_general(op, args, kwargs)
     except BaseException as error:
         raise shown(error, op.function, kwargs)
+
+
+def run_general_of(Op op, tuple args, dict kwargs):
+    """`run_general`, as a function that is handed on."""
+    return run_general(op, args, kwargs)
 
 
 cdef object store_results(str name, tuple inputs, object result, object out):

@@ -11,14 +11,17 @@ from libc.stdlib cimport malloc
 
 import numpy as np
 
+from tensorlib._core.base.capture cimport attached, leaving
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, from_numpy_dtype, to_numpy_dtype,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport borrow
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 
+from tensorlib._core.tensor.meta import refuse_reading
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
@@ -163,6 +166,8 @@ cdef object window(Tensor x):
     cdef cnp.npy_intp strides[MAX_NDIM]
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     cdef int d
+    if is_meta(x):
+        refuse_reading("Tensor.numpy()", x)
     for d in range(x.ndim_):
         strides[d] = x.steps[d] * itemsize
     array = PyArray_New(<PyTypeObject*>cnp.ndarray, x.ndim_, <cnp.npy_intp*>x.dims,
@@ -188,6 +193,8 @@ def numpy(Tensor self, *, bint force=False):
     `force=True` ignores that gradients are not tracked through it.
     Raises: RuntimeError if the tensor requires grad, TypeError for bfloat16.
     """
+    if attached:
+        leaving("numpy", self)
     if force:
         to_numpy_dtype(self.type)
         return window(self)
@@ -196,6 +203,8 @@ def numpy(Tensor self, *, bint force=False):
 
 def __array__(Tensor self, dtype=None, copy=None):
     """What `numpy.asarray(x)` calls. Raises: ValueError if `copy=False` but a copy is needed."""
+    if attached:
+        leaving("numpy", self)
     if requires_grad(self) and mode().grad:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead; "
@@ -244,6 +253,10 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     cdef Export* export
     cdef Py_ssize_t* layout
     cdef int d
+    if attached:
+        leaving("memoryview", x)
+    if is_meta(x):
+        raise BufferError("memoryview: a meta tensor has no elements")
     if FORMATS[x.type] == NULL:
         raise BufferError(f"memoryview: the buffer protocol has no format for {x.dtype}")
     if requires_grad(x) and mode().grad:

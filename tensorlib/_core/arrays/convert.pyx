@@ -25,14 +25,17 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
+from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
-from tensorlib._core.tensor.tensor cimport Tensor, alias, new_scalar, new_tensor
+from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.arrays.dlpack import from_dlpack
-from tensorlib._core.base.device import require_cpu
+from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.shape import Size
+from tensorlib._core.tensor.meta import made_on_meta
 
 cnp.import_array()
 
@@ -272,6 +275,19 @@ cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except
     return out + nbytes
 
 
+cdef Tensor new_with_memory(int dtype, int ndim, const Py_ssize_t* dims):
+    """A new tensor for data, which are kept though an operation on `meta` asks for it."""
+    cdef int before
+    if not computes_nothing():
+        return new_tensor(dtype, ndim, dims)
+    before = without_memory()[0]
+    without_memory()[0] = False
+    try:
+        return new_tensor(dtype, ndim, dims)
+    finally:
+        without_memory()[0] = before
+
+
 cdef object from_sequence(object data, int id):
     cdef Survey survey
     cdef list leaves
@@ -292,7 +308,7 @@ cdef object from_sequence(object data, int id):
         warn_of_number()
     # half types are rounded from float64 at once
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
-    x = new_tensor(stored, survey.ndim, survey.dims)
+    x = new_with_memory(stored, survey.ndim, survey.dims)
     if x.numel_:
         write(data, 0, &survey, x, x.data_pointer)
     return x if stored == id else packed_copy(x, id)
@@ -317,7 +333,7 @@ cdef Tensor from_scalar(object value, int id):
     else:
         scalar_dtype(value)
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
-    x = new_scalar(stored)
+    x = new_with_memory(stored, 0, NULL)
     values[0] = <PyObject*>value
     write_row(x.data_pointer, stored, values, 1, True)
     return x if stored == id else packed_copy(x, id)
@@ -380,6 +396,19 @@ cdef Tensor existing(object data):
     return from_dlpack(data) if hasattr(data, "__dlpack__") else None
 
 
+cdef object on_device(object x, object device):
+    """A tensor that was made of data, on the device that was asked for."""
+    if device is None or not is_meta_device(device) or not isinstance(x, Tensor) or (
+            is_meta(<Tensor>x)):
+        return x
+    return made_on_meta(like, x)
+
+
+def like(Tensor x):
+    """A tensor of the sizes and dtype of another one."""
+    return new_tensor(x.type, x.ndim_, x.dims)
+
+
 def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     """A new tensor that copies a number, nested sequence, array, buffer or tensor.
 
@@ -393,8 +422,9 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     tensor([[1.0000, 2.5000],
             [3.0000, 4.0000]])
     """
-    require_cpu("tensor", device)
+    require_device("tensor", device)
     x = from_data(data, -1 if dtype is None else dtype_id(dtype))
+    x = on_device(x, device)
     if requires_grad:
         x.requires_grad = True
     return x
@@ -413,7 +443,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """
     cdef int id = -1 if dtype is None else dtype_id(dtype)
     cdef bint shared
-    require_cpu("asarray", device)
+    require_device("asarray", device)
+    if device is not None and is_meta_device(device):
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     if stands_in(obj):
         return obj.clone() if copy else as_tensor(obj, dtype)
     x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
@@ -438,6 +470,8 @@ def as_tensor(data, dtype=None, device=None):
     A tensor that changes dtype stays in its graph. Raises: as `asarray`.
     """
     if isinstance(data, Tensor) or stands_in(data):
-        require_cpu("as_tensor", device)
+        require_device("as_tensor", device)
+        if device is not None and is_meta_device(device):
+            return data.to(device) if dtype is None else data.to(device, dtype)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)

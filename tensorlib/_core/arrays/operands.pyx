@@ -19,6 +19,7 @@ from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
 )
+from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
@@ -39,9 +40,22 @@ cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
 cdef uint64_t scalar_keys[N_SCALARS]
 
 
+cdef Tensor with_memory(int dtype):
+    """A new 0-d tensor that has memory though an operation on `meta` asks for it."""
+    cdef int before
+    if not computes_nothing():
+        return new_scalar(dtype)
+    before = without_memory()[0]
+    without_memory()[0] = False
+    try:
+        return new_scalar(dtype)
+    finally:
+        without_memory()[0] = before
+
+
 cdef Tensor scalar_tensor(object value, int dtype):
     """A new 0-d tensor of a Python number. Integers wrap to the range of the dtype."""
-    cdef Tensor x = new_scalar(dtype)
+    cdef Tensor x = with_memory(dtype)
     cdef double real
     cdef int64_t whole
     cdef int overflow = 0

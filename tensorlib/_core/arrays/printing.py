@@ -140,7 +140,10 @@ def text(self):
     indent = len(name) + 1
     suffixes = []
     default = str(get_default_dtype())
-    if self.numel() == 0:
+    if self.is_meta:
+        body, plain = "...", (default,)
+        suffixes += ["device='meta'", f"size={tuple(self.shape)}"]
+    elif self.numel() == 0:
         body = "[]"
         plain = (default,)
         if self.dim() != 1:

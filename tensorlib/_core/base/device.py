@@ -1,4 +1,5 @@
-"""Where tensors live: on the CPU. Other devices have names, so that scripts can ask for them."""
+"""Where tensors live: on the CPU, or on `meta`, where they have no elements. Other devices have
+names, so that scripts can ask for them."""
 
 KINDS = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
          "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
@@ -11,10 +12,11 @@ class NoSuchDevice(RuntimeError, AssertionError):
 
 
 class device:
-    """Where a tensor lives. There is `device("cpu")`; others can be named, and hold no tensors.
+    """Where a tensor lives: `device("cpu")`, or `device("meta")` for those without memory.
 
-    A program may name its device, as `device("cuda" if cuda.is_available() else "cpu")` does, or
-    compare it. Under `with device("cpu"):` tensors are made on it.
+    Others can be named, and hold no tensors: a program may name its device, as
+    `device("cuda" if cuda.is_available() else "cpu")` does, or compare it. Under
+    `with device("cpu"):` tensors are made on it.
     Raises: RuntimeError for a name that PyTorch does not know either.
     """
 
@@ -55,24 +57,38 @@ class device:
         return hash((self.type, self.index))
 
     def __enter__(self):
-        require_cpu("device", self)
+        require_device("device", self)
         return self
 
     def __exit__(self, *error):
         pass
 
 
-def require_cpu(name, where):
-    """Raises for the operation `name` unless `where`, a device or its name, is the CPU or None."""
+def require_device(name, where):
+    """Raises for the operation `name` unless `where`, a device or its name, is None or can hold
+    tensors."""
     if where is None or where is CPU or where == "cpu":
         return
     if not isinstance(where, (device, str, int)) or isinstance(where, bool):
         raise TypeError(f"{name}: device must be a device or its name, got {where!r}")
     found = device(where)
-    if found.type != "cpu":
+    if found.type not in ("cpu", "meta"):
         known = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}.get(found.type, found.type)
         raise NoSuchDevice(f"{name}: tensorlib is not compiled with {known} enabled: tensors are "
-                           f"on 'cpu', got device {str(found)!r}")
+                           f"on 'cpu' or 'meta', got device {str(found)!r}")
+
+
+def require_cpu(name, where):
+    """Raises for the operation `name` unless `where` is the CPU or None: what it makes has memory."""
+    require_device(name, where)
+    if where is not None and is_meta_device(where):
+        raise NoSuchDevice(f"{name}: expected the device 'cpu', got 'meta'")
 
 
 CPU = device()
+META = device("meta")
+
+
+def is_meta_device(name):
+    """Whether a device, or its name, is `meta`. Raises: RuntimeError for one that is not there."""
+    return (name if isinstance(name, device) else device(name)).type == "meta"

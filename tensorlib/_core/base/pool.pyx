@@ -16,6 +16,8 @@ range themselves.
 
 import os
 
+from tensorlib._core.base.region cimport computes_nothing
+
 cdef extern from * nogil:
     """
     #include <limits.h>
@@ -128,7 +130,7 @@ cdef Py_ssize_t shared = 0    # chunks that workers have done
 
 cdef void parallel_for(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain) noexcept nogil:
     """Call fn on chunks of at least `grain` that cover [0, n); return when all are done."""
-    if n <= 0:
+    if n <= 0 or computes_nothing():
         return
     grain = max(grain, 1, n // 0x40000000)
     cdef Py_ssize_t chunks = 1 + (n - 1) // grain

@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
 from tensorlib._core.base.closed cimport close_type
+from tensorlib._core.base.region cimport computes_nothing, reserve
 
 cdef extern from * nogil:
     """
@@ -170,6 +171,8 @@ cdef Storage allocate(Py_ssize_t nbytes):
     cdef Block* block
     cdef int size_class
     cdef Py_ssize_t capacity
+    if computes_nothing():
+        return borrow(reserve(nbytes), nbytes, True, None)
     if nbytes > MEMORY:
         raise OutOfMemoryError(
             f"cannot allocate {nbytes:,} bytes: this machine has {MEMORY:,}")

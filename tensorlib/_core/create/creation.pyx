@@ -14,20 +14,23 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
 from tensorlib._core.base.pool cimport parallel_for, range_fn
+from tensorlib._core.base.region cimport in_region, reserve, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.device import require_cpu
+from tensorlib._core.base.device import META, device as device_type, is_meta_device, require_device
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.tensor.meta import made_on_meta
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
@@ -53,7 +56,7 @@ cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except 
 
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1:
     if device is not None:
-        require_cpu(name, device)
+        require_device(name, device)
     if layout is not None and layout is not strided:
         raise TypeError(f"{name}: layout must be tensorlib.strided, got {layout!r}")
     if pin_memory:
@@ -61,16 +64,30 @@ cdef int check_options(str name, object layout, object device, object pin_memory
     return 0
 
 
-cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims):
+cdef object device_beside(Tensor x, object device):
+    """The device asked for, else that of a tensor."""
+    return META if device is None and in_region(x.storage.data) else device
+
+
+cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device):
     """An uninitialised tensor. Raises RuntimeError or OutOfMemoryError for its size."""
+    cdef int before
     count(name, ndim, dims)
+    if device is not None and is_meta_device(device):
+        reserve(0)
+        before = without_memory()[0]
+        without_memory()[0] = True
+        try:
+            return raw_tensor(dtype, ndim, dims)
+        finally:
+            without_memory()[0] = before
     try:
         return raw_tensor(dtype, ndim, dims)
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None
 
 
-cdef Tensor sized(str name, tuple size, object size_keyword, int dtype):
+cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device):
     """An uninitialised tensor of the sizes given as *args, or by keyword."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim
@@ -82,7 +99,7 @@ cdef Tensor sized(str name, tuple size, object size_keyword, int dtype):
         raise TypeError(f"{name}: got 'size' twice")
     else:
         ndim = parse_shape(name, size, dims)
-    return allotted(name, dtype, ndim, dims)
+    return allotted(name, dtype, ndim, dims, device)
 
 
 cdef Tensor tensor_argument(str name, object value):
@@ -216,6 +233,8 @@ cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) e
 cdef int fill_bits(Tensor x, uint64_t bits) except -1:
     """Every element of a tensor without gaps := these bits."""
     cdef Fill fill
+    if in_region(x.data_pointer):
+        return 0
     fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
     return run_over(fill_range, &fill, x.numel_, FILL_GRAIN)
 
@@ -270,7 +289,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     check_options("empty", layout, device, pin_memory)
     if memory_format is not None and memory_format is not contiguous_format:
         raise RuntimeError(f"empty: memory_format must be contiguous_format, got {memory_format!r}")
-    x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()))
+    x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()), device)
     return finish("empty", x, out, requires_grad)
 
 
@@ -287,7 +306,7 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
             [0., 0., 0.]])
     """
     check_options("zeros", layout, device, pin_memory)
-    x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()))
+    x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()), device)
     fill_bits(x, 0)
     return finish("zeros", x, out, requires_grad)
 
@@ -301,7 +320,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
     OutOfMemoryError.
     """
     check_options("ones", layout, device, pin_memory)
-    x = sized("ones", sizes, size, chosen_dtype("ones", dtype, out, default_float()))
+    x = sized("ones", sizes, size, chosen_dtype("ones", dtype, out, default_float()), device)
     return constant("ones", x, out, requires_grad, 1)
 
 
@@ -321,7 +340,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     if is_recorded(fill_value):
         return spread("full", fill_value, size, dtype, out)
     value = plain_number("full", "fill_value", fill_value)
-    x = sized("full", (), size, chosen_dtype("full", dtype, out, number_dtype(value)))
+    x = sized("full", (), size, chosen_dtype("full", dtype, out, number_dtype(value)), device)
     return constant("full", x, out, requires_grad, value)
 
 
@@ -344,7 +363,8 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
         dtype = dtype_object(default_float()) if dtype is None else dtype
         return spread("scalar_tensor", s, (), dtype, None)
     value = plain_number("scalar_tensor", "s", s)
-    x = raw_tensor(chosen_dtype("scalar_tensor", dtype, None, default_float()), 0, NULL)
+    x = allotted("scalar_tensor", chosen_dtype("scalar_tensor", dtype, None, default_float()), 0,
+                 NULL, device)
     return constant("scalar_tensor", x, None, requires_grad, value)
 
 
@@ -368,6 +388,9 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
     x = tensor_argument(name, input)
     id = chosen_dtype(name, dtype, None, x.type)
     check_options(name, layout, device, pin_memory)
+    if device is not None and is_meta_device(device) != is_meta(x):
+        return allotted(name, id, x.ndim_, x.dims, device) if is_meta(x) else (
+            made_on_meta(arranged, x, id))
     if memory_format is contiguous_format:
         return new_like(x, id)
     if memory_format is not None and memory_format is not preserve_format:
@@ -375,6 +398,11 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
             f"{name}: memory_format must be preserve_format or contiguous_format, got "
             f"{memory_format!r}")
     return new_arranged_as(x, id)
+
+
+def arranged(Tensor x, int dtype):
+    """An uninitialised tensor laid out as another one is."""
+    return new_arranged_as(x, dtype)
 
 
 cdef inline object standing(object input, object x):
@@ -435,7 +463,8 @@ def new_empty(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
               pin_memory=False, requires_grad=False):
     """As `empty`, of the dtype of this tensor."""
     check_options("new_empty", layout, device, pin_memory)
-    x = sized("new_empty", sizes, size, chosen_dtype("new_empty", dtype, self, 0))
+    x = sized("new_empty", sizes, size, chosen_dtype("new_empty", dtype, self, 0),
+              device_beside(self, device))
     return finish("new_empty", x, None, requires_grad)
 
 
@@ -443,7 +472,8 @@ def new_zeros(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
               pin_memory=False, requires_grad=False):
     """As `zeros`, of the dtype of this tensor."""
     check_options("new_zeros", layout, device, pin_memory)
-    x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0))
+    x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0),
+              device_beside(self, device))
     fill_bits(x, 0)
     return finish("new_zeros", x, None, requires_grad)
 
@@ -452,7 +482,8 @@ def new_ones(Tensor self, *sizes, size=None, dtype=None, layout=None, device=Non
              pin_memory=False, requires_grad=False):
     """As `ones`, of the dtype of this tensor."""
     check_options("new_ones", layout, device, pin_memory)
-    x = sized("new_ones", sizes, size, chosen_dtype("new_ones", dtype, self, 0))
+    x = sized("new_ones", sizes, size, chosen_dtype("new_ones", dtype, self, 0),
+              device_beside(self, device))
     return constant("new_ones", x, None, requires_grad, 1)
 
 
@@ -462,7 +493,8 @@ def new_full(Tensor self, size, fill_value, *, dtype=None, layout=None, device=N
     check_options("new_full", layout, device, pin_memory)
     if is_recorded(fill_value):
         return spread("new_full", fill_value, size, self.dtype if dtype is None else dtype, None)
-    x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0))
+    x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0),
+              device_beside(self, device))
     value = plain_number("new_full", "fill_value", fill_value)
     return constant("new_full", x, None, requires_grad, value)
 
@@ -471,4 +503,5 @@ def new_tensor(Tensor self, data, *, dtype=None, layout=None, device=None, pin_m
                requires_grad=False):
     """As `tensor`, of the dtype of this tensor."""
     check_options("new_tensor", layout, device, pin_memory)
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+    return tensor(data, dtype=self.dtype if dtype is None else dtype,
+                  device=device_beside(self, device), requires_grad=requires_grad)

@@ -10,14 +10,16 @@ from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.arrays.operands cimport behind
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, UINT8, default_float,
     dtype_object,
 )
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, plain_number, plain_size, run_over,
-    sized,
+    alike, check_options, chosen_dtype, device_beside, finish, number_bits, plain_number,
+    plain_size, run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
@@ -115,6 +117,8 @@ cdef void draw_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
     """x := numbers of the law; dtypes that no kernel draws are cast from float32."""
     cdef Tensor y = x
+    if in_region(x.data_pointer):
+        return 0
     if not x.packed or (x.type != FLOAT32 and x.type != FLOAT64):
         y = new_like(x, FLOAT64 if x.type == FLOAT64 else FLOAT32)
     draw.seed, draw.offset = generator.key, generator.offset
@@ -189,7 +193,9 @@ cdef int draw_normal(str name, Tensor x, double mean, double std, object generat
 cdef Tensor roomy(str name, Tensor x):
     """`x`, or a tensor with room for one of each example of the batches that draw apart."""
     cdef tuple sizes = sizes_apart(name)
-    return sized(name, (), sizes + tuple(x.shape), x.type) if sizes else x
+    if not sizes:
+        return x
+    return sized(name, (), sizes + tuple(x.shape), x.type, device_beside(x, None))
 
 
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -200,8 +206,12 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     Raises: RuntimeError for integer dtypes and for sizes that are negative or too large, TypeError.
     Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
     """
+    if attached:
+        done = offered(None, "rand", sizes if size is None else (size,), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("rand", layout, device, pin_memory)
-    x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()))
+    x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()), device)
     x = roomy("rand", x)
     draw_uniform("rand", x, 0, 1, generator)
     return seen_apart(finish("rand", x, out, requires_grad))
@@ -216,8 +226,12 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     Source: Box & Muller, A Note on the Generation of Random Normal Deviates (1958), on the numbers
     of `rand`.
     """
+    if attached:
+        done = offered(None, "randn", sizes if size is None else (size,), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("randn", layout, device, pin_memory)
-    x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()))
+    x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()), device)
     x = roomy("randn", x)
     draw_normal("randn", x, 0, 1, generator)
     return seen_apart(finish("randn", x, out, requires_grad))
@@ -226,8 +240,12 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
 def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, layout=None,
                    device=None, pin_memory=False, requires_grad=False):
     """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
+    if attached:
+        done = offered(None, "normal", (mean, std, size), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("normal", layout, device, pin_memory)
-    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()))
+    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()), device)
     x = roomy("normal", x)
     draw_normal("normal", x, plain_number("normal", "mean", mean),
                 plain_number("normal", "std", std), generator)
@@ -240,6 +258,10 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
+    if attached:
+        done = offered(None, "rand_like", (input,), {"generator": generator, "dtype": dtype})
+        if done is not NotImplemented:
+            return done
     x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
     x = roomy("rand_like", x)
     draw_uniform("rand_like", x, 0, 1, generator)
@@ -252,6 +274,10 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
+    if attached:
+        done = offered(None, "randn_like", (input,), {"generator": generator, "dtype": dtype})
+        if done is not NotImplemented:
+            return done
     x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)
     x = roomy("randn_like", x)
     draw_normal("randn_like", x, 0, 1, generator)
@@ -266,6 +292,10 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
     cdef double low = plain_number("uniform_", "from", from_)
     cdef double high = plain_number("uniform_", "to", to)
     cdef uint64_t bits
+    if attached:
+        done = offered(None, "uniform_", (self, from_, to), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     check_writable("uniform_", self, mode().grad)
     refuse_apart("uniform_")
     check_real("uniform_", self)
@@ -285,6 +315,10 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
+    if attached:
+        done = offered(None, "normal_", (self, mean, std), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     mean, std = plain_number("normal_", "mean", mean), plain_number("normal_", "std", std)
     check_writable("normal_", self, mode().grad)
     refuse_apart("normal_")
@@ -302,6 +336,10 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].
     """
+    if attached:
+        done = offered(None, "bernoulli_", (self, p), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     if not isinstance(p, Tensor):
         p = plain_number("bernoulli_", "p", p)
     check_writable("bernoulli_", self, mode().grad)
@@ -339,7 +377,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     >>> tensorlib.bernoulli(tensorlib.tensor([0., 1.]))
     tensor([0., 1.])
     """
-    cdef Tensor x = alike("bernoulli", input, None, None, None, False, None)
+    cdef Tensor x
+    if attached:
+        done = offered(None, "bernoulli", (input, p), {"generator": generator, "out": out})
+        if done is not NotImplemented:
+            return done
+    x = alike("bernoulli", input, None, None, None, False, None)
     if p is None and not isinstance(input, Tensor):       # probabilities of each example
         return drawn_below(x, input, generator)
     if p is None:
@@ -407,6 +450,8 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
         raise RuntimeError(f"{name}: expects low < high, got low={low} and high={high}")
     for bound in (low, high - 1):
         check_bound(name, bound, x.type)
+    if in_region(x.data_pointer):
+        return 0
     draw.seed, draw.offset = source.key, source.offset
     source.offset += 1
     draw.low, draw.span = low, (high - low) % 2**64
@@ -439,6 +484,10 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
+    if attached:
+        done = offered(None, "randint", (low, high, size), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
     check_options("randint", layout, device, pin_memory)
     if size is None:
         low, high, size = 0, low, high
@@ -446,7 +495,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         raise TypeError("randint: takes (high, size) or (low, high, size)")
     low = whole("randint", "low", 0 if low is None else low)
     high = whole("randint", "high", high)
-    x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64))
+    x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64), device)
     x = roomy("randint", x)
     draw_between("randint", x, low, high, generator)
     return seen_apart(finish("randint", x, out, requires_grad))
@@ -459,6 +508,10 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     `randint_like(input, high)` begins at 0. Shapes: (*) -> (*).
     Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
     """
+    if attached:
+        done = offered(None, "randint_like", (input, low, high), {"generator": generator, "dtype": dtype})
+        if done is not NotImplemented:
+            return done
     if high is None:
         low, high = 0, low
     low = whole("randint_like", "low", 0 if low is None else low)
@@ -475,6 +528,10 @@ def random_(Tensor self, from_=None, to=None, *, generator=None):
     `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
     """
+    if attached:
+        done = offered(None, "random_", (self, from_, to), {"generator": generator})
+        if done is not NotImplemented:
+            return done
     if to is None and from_ is not None:
         from_, to = 0, from_
     from_ = 0 if from_ is None else whole("random_", "from", from_)

@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.create.creation cimport (
     check_options, chosen_dtype, finish, plain_size, run_over, sized,
@@ -66,22 +68,32 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     TypeError.
     Source: Durstenfeld, Algorithm 235: Random Permutation (1964), from the inside out.
     """
-    cdef Py_ssize_t length = plain_size("randperm", "n", n)
-    cdef int id = chosen_dtype("randperm", dtype, out, INT64)
-    cdef Generator source = chosen("randperm", generator)
-    cdef tuple sizes = sizes_apart("randperm")
+    cdef Py_ssize_t length
+    cdef int id
+    cdef Generator source
+    cdef tuple sizes
     cdef Tensor x, bits
     cdef BitsDraw draw
     cdef Py_ssize_t row, rows
     cdef int64_t* places
     cdef int era
+    if attached:
+        done = offered(None, "randperm", (n,), {"generator": generator, "dtype": dtype, "out": out})
+        if done is not NotImplemented:
+            return done
+    length = plain_size("randperm", "n", n)
+    id = chosen_dtype("randperm", dtype, out, INT64)
+    source = chosen("randperm", generator)
+    sizes = sizes_apart("randperm")
     check_options("randperm", layout, device, pin_memory)
     if id == BOOL:
         raise RuntimeError("randperm: not implemented for tensorlib.bool")
     if length - 1 > largest(id):
         raise RuntimeError(f"randperm: n = {length} is too large for {dtype_object(id)}")
-    x = sized("randperm", (), (*sizes, length), INT64)
-    bits = sized("randperm", (), (*sizes, length), INT64)
+    x = sized("randperm", (), (*sizes, length), INT64, device)
+    bits = sized("randperm", (), (*sizes, length), INT64, device)
+    if in_region(x.data_pointer):
+        return finish("randperm", cast(x, id), out, requires_grad)
     draw.seed, draw.offset = source.key, source.offset
     source.offset += 1
     draw.y = <uint64_t*>bits.data_pointer

@@ -8,12 +8,16 @@ from libc.string cimport memcpy, memset
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, default_float,
 )
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.create.creation cimport (
     allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, plain_size,
     run_over,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
+
+from tensorlib._core.base.device import is_meta_device
+from tensorlib._core.tensor.meta import made_on_meta
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
@@ -59,7 +63,9 @@ cdef void ramp_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 cdef Tensor run_ramp(str name, Ramp* ramp, Py_ssize_t n, int dtype):
     """A vector of int64, float32 or float64."""
-    cdef Tensor x = allotted(name, dtype, 1, &n)
+    cdef Tensor x = allotted(name, dtype, 1, &n, None)
+    if in_region(x.data_pointer):
+        return x
     ramp.y = x.data_pointer
     if dtype == INT64:
         run_over(ramp_integers, ramp, n, RAMP_GRAIN)
@@ -89,6 +95,9 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     end = plain_number("arange", "end", end)
     step = plain_number("arange", "step", step)
     check_options("arange", layout, device, pin_memory)
+    if device is not None and is_meta_device(device):
+        return made_on_meta(arange, start, end, step, out=out, dtype=dtype,
+                            requires_grad=requires_grad)
     reals = PyFloat_Check(start) or PyFloat_Check(end) or PyFloat_Check(step)
     id = chosen_dtype("arange", dtype, out, default_float() if reals else INT64)
     if not (isfinite(start) and isfinite(end) and isfinite(step)):
@@ -176,6 +185,9 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """
     cdef int id = chosen_dtype("linspace", dtype, out, default_float())
     check_options("linspace", layout, device, pin_memory)
+    if device is not None and is_meta_device(device):
+        return made_on_meta(linspace, start, end, steps, out=out, dtype=dtype,
+                            requires_grad=requires_grad)
     return finish("linspace", cast(spaced("linspace", start, end, steps, id), id), out,
                   requires_grad)
 
@@ -196,9 +208,12 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     cdef double* y
     cdef Py_ssize_t i
     check_options("logspace", layout, device, pin_memory)
+    if device is not None and is_meta_device(device):
+        return made_on_meta(logspace, start, end, steps, base, out=out, dtype=dtype,
+                            requires_grad=requires_grad)
     x = spaced("logspace", start, end, steps, FLOAT64 if id != BOOL else BOOL)
     y = <double*>x.data_pointer
-    for i in range(x.numel_):
+    for i in range(0 if in_region(y) else x.numel_):
         y[i] = pow(radix, y[i])
     return finish("logspace", cast(x, id), out, requires_grad)
 
@@ -218,10 +233,10 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     check_options("eye", layout, device, pin_memory)
     dims[0] = plain_size("eye", "n", n)
     dims[1] = dims[0] if m is None else plain_size("eye", "m", m)
-    x = allotted("eye", chosen_dtype("eye", dtype, out, default_float()), 2, dims)
+    x = allotted("eye", chosen_dtype("eye", dtype, out, default_float()), 2, dims, device)
     fill_bits(x, 0)
     number_bits("eye", 1, x.type, &bits)
-    for i in range(min(dims[0], dims[1])):
+    for i in range(0 if in_region(x.data_pointer) else min(dims[0], dims[1])):
         memcpy(x.data_pointer + i * (dims[1] + 1) * ITEMSIZE[x.type], &bits, ITEMSIZE[x.type])
     return finish("eye", x, out, requires_grad)
 
@@ -238,7 +253,7 @@ def triangle(Tensor x, Py_ssize_t diagonal, bint upper):
     rows, cols = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1]
     place = y.data_pointer
     diagonal = min(max(diagonal, -rows), cols)
-    for row in range(x.numel_ // cols if cols else 0):
+    for row in range(x.numel_ // cols if cols and not in_region(place) else 0):
         # [first, last) of this row is what goes
         first = 0 if upper else row % rows + diagonal + 1
         last = row % rows + diagonal if upper else cols

@@ -222,8 +222,8 @@ cdef class Op:
         """The backward operation, an Op with a gradient of its own; None where there is none.
 
         It takes what `needs` names, then by keyword the forward's attributes and, unless the
-        operation is made of others, `likes`, the shape and dtype of each input. It gives a tuple:
-        the gradient of each input.
+        operation is made of others, `likes`, the shape and dtype of each input; `wanted` may say
+        of each input whether its gradient is asked for. It gives a tuple: the gradient of each.
         """
         if self.backward is None and self.differentiable:
             self.backward = (<object>upcalls.gradient_of)(self)

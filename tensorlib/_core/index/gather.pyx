@@ -14,6 +14,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
@@ -163,7 +164,7 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
     cdef int d, era
     cdef bint inside
     require_places(x, dim, places, y)
-    if n == 0:
+    if n == 0 or in_region(x.data_pointer):
         return True
     lines.run, lines.x, lines.y = run, x.data_pointer, y.data_pointer
     lines.places = <const int64_t*>places.data_pointer
@@ -268,6 +269,8 @@ cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
     cdef const int64_t* values = <const int64_t*>positions.data_pointer
     cdef int64_t signs = 0
     cdef Py_ssize_t i
+    if in_region(values):
+        return True
     for i in range(positions.numel_):        # a sign bit where one is not; the least number wraps
         signs |= values[i] | <int64_t>(<uint64_t>(size - 1) - <uint64_t>values[i])
     return signs >= 0
@@ -465,7 +468,7 @@ def take_slices(Tensor input, int dim, Tensor index):
     dims[dim] = places.numel_
     count("index_select", x.ndim_, dims)
     out = new_tensor(input.type, x.ndim_, dims)
-    if out.numel_ == 0:
+    if out.numel_ == 0 or in_region(out.data_pointer):
         return out
     job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
     job.y, job.outer, job.size = out.data_pointer, outer, x.dims[dim]

@@ -25,6 +25,7 @@ from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
 )
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.index.basic cimport (
@@ -38,6 +39,7 @@ from tensorlib._core.reduce.masks cimport count_true, fill_where, nonzero_mask, 
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport may_overlap, packed, packed_copy
 
+from tensorlib._core.tensor.meta import refuse_reading
 from tensorlib._core.index.basic import ONE_ELLIPSIS
 
 cnp.import_array()
@@ -194,6 +196,7 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
     place, dim, part = slots[0]
     index.first = index.at = <int>place
     if len(slots) == 1 and part.type == BOOL and part.ndim_ > 0:
+        refuse_reading("index (the shape of what a mask takes depends on the values)", part)
         index.mask = nonzero_mask(part)
         index.n_true = count_true(index.mask.data_pointer, part.numel_)
         return 0
@@ -311,6 +314,8 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     cdef int n_index = n_index_dims(index), d, own, rest = 0
     cdef Tensor one
     cdef Walk walk
+    if in_region(view.data_pointer):
+        return 0
     start(&walk, view.data_pointer, y.data_pointer)
     if index.mask is not None:
         if not one_step(index.mask.ndim_, view.dims + index.first, view.steps + index.first, &step):

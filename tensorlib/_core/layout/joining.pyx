@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, settled, times, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
@@ -158,6 +159,8 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
     inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
     for d in range(along):
         outer *= dims[d]
+    if in_region(out.data_pointer):
+        return out
     if out.numel_ and join_several(tensors, out, outer, dims[along] * inner):
         return out
     for x in tensors:

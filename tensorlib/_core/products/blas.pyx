@@ -18,6 +18,7 @@ import re
 import numpy
 
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 
@@ -99,6 +100,8 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
     if loops[dtype] == NULL:
         return -1
+    if in_region(args.y):
+        return 0
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
         return 0
     blocks.args = args

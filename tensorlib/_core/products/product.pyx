@@ -7,9 +7,11 @@ that lie regularly in memory become one. Half types are computed in float32.
 from cpython.object cimport PyObject
 
 from tensorlib._core.arrays.operands cimport operand
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
+from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
@@ -17,6 +19,7 @@ from tensorlib._core.graph.observing cimport begin_event, end_event, note_result
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
+from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -52,28 +55,45 @@ fill_kernels()
 
 cdef Tensor product(str name, Tensor a, Tensor b):
     """a @ b as a new tensor: matrices in the last two dims, vectors where there is one dim."""
-    cdef MatmulArgs args
     cdef Py_ssize_t dims[2]
-    cdef double[SMALL * SMALL] rows
     cdef Tensor out
     if a.ndim_ != 2 or b.ndim_ != 2 or a.type != b.type:
         return general_product(name, a, b)
     if a.dims[1] != b.dims[0]:
         raise inner_error(name, a, b)
-    dims[0], dims[1] = a.dims[0], b.dims[1]
-    if (dims[0] <= SMALL and a.dims[1] <= SMALL and dims[1] <= SMALL
-            and small[a.type][dims[1]] != NULL):
-        out = new_tensor(a.type, 2, dims)
-        small[a.type][dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
-                               out.data_pointer, dims[0], a.dims[1])
-        return out
-    if not (takes(a) and takes(b)):
+    if not is_plain_product(a, b):
         return general_product(name, a, b)
+    dims[0], dims[1] = a.dims[0], b.dims[1]
     count(name, 2, dims)
     out = new_tensor(a.type, 2, dims)
-    bind(&args, a, b, out, dims[0], a.dims[1], dims[1])
-    run(a.type, &args)
+    product_to(a, b, out)
     return out
+
+
+cdef inline bint is_small(Tensor a, Tensor b) noexcept:
+    """Whether a loop of ours does the product of these matrices."""
+    return (a.dims[0] <= SMALL and a.dims[1] <= SMALL and b.dims[1] <= SMALL
+            and small[a.type][b.dims[1]] != NULL)
+
+
+cdef bint is_plain_product(Tensor a, Tensor b) noexcept:
+    """Whether `product_to` takes these matrices as they lie."""
+    return (a.ndim_ == 2 and b.ndim_ == 2 and a.type == b.type and a.dims[1] == b.dims[0]
+            and (is_small(a, b) or takes(a) and takes(b)))
+
+
+cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
+    """out := a @ b of plain matrices, for a contiguous `out` of their dtype and sizes."""
+    cdef MatmulArgs args
+    cdef double[SMALL * SMALL] rows
+    if in_region(out.data_pointer):
+        return 0
+    if is_small(a, b):
+        small[a.type][b.dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
+                                 out.data_pointer, a.dims[0], a.dims[1])
+        return 0
+    bind(&args, a, b, out, a.dims[0], a.dims[1], b.dims[1])
+    return run(a.type, &args)
 
 
 cdef inline const void* small_rows(Tensor x, void* rows) noexcept:
@@ -190,6 +210,8 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
         if args.b_batch == 0 and args.a_batch == args.m * args.a_row:
             args.m *= args.batch           # rows of one tall matrix
             args.batch = 1
+    if in_region(args.y):
+        return 0
     while True:
         run(dtype, args)
         args.y += args.batch * args.m * args.n * ITEMSIZE[dtype]
@@ -235,6 +257,17 @@ cdef object apply_product(Op op, object a, object b):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return NotImplemented
+    if attached:
+        done = offered(op, op.name, (a, b), None)
+        if done is not NotImplemented:
+            return done
+    args[0], args[1] = <PyObject*>a, <PyObject*>b
+    if meta_arguments(args, 2):
+        without_memory()[0] = True
+        try:
+            return apply_product(op, a, b)
+        finally:
+            without_memory()[0] = False
     if (<Tensor>a).type != (<Tensor>b).type:
         a, b = promoted(a, b)
     args[0], args[1] = <PyObject*>a, <PyObject*>b

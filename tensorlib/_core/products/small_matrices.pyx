@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -76,7 +77,7 @@ cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) e
     cdef Work w
     cdef Py_ssize_t count, size = 4 if a.type == FLOAT32 else 8
     cdef int era
-    if a.numel_ == 0:
+    if a.numel_ == 0 or in_region(a.data_pointer):
         return 0
     w.run = functions[<int>which][a.type]
     w.n = a.dims[a.ndim_ - 1]
@@ -164,6 +165,8 @@ def lu(Tensor a not None):
     cdef Tensor pivots = new_tensor(INT32, a.ndim_ - 1, a.dims)
     cdef Tensor info = new_tensor(INT32, a.ndim_ - 2, a.dims)
     run(LU, packed(a), None, x, y, None)
+    if in_region(x.data_pointer):
+        return x, pivots, info
     if a.type == FLOAT32:
         read_lu(<const float*>x.data_pointer, <const float*>y.data_pointer,
                 <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer, info.numel_,
@@ -229,6 +232,8 @@ cdef inline bint any_nan(const floating* x, Py_ssize_t n) noexcept nogil:
 def has_nan(Tensor x not None):
     """Whether an element of a float32 or float64 tensor is NaN."""
     cdef Tensor y = packed(x)
+    if in_region(y.data_pointer):
+        return False
     if y.type == FLOAT32:
         return any_nan(<const float*>y.data_pointer, y.numel_)
     if y.type == FLOAT64:

@@ -4,6 +4,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
@@ -101,7 +102,7 @@ cdef int run(Work* work, void (*fn)(void*, Py_ssize_t, Py_ssize_t) noexcept nogi
              Py_ssize_t planes, Py_ssize_t cost) except -1:
     """`cost`: of a plane."""
     cdef int era
-    if planes == 0:
+    if planes == 0 or in_region(work.y):
         return 0
     if times(planes, cost) < RELEASE_GIL:
         fn(work, 0, planes)

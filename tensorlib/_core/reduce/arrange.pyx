@@ -2,6 +2,7 @@
 the kernels reduce over n."""
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run
@@ -249,6 +250,7 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
             f"{sizes_of(ndim, dims)} over {n_reduced} dims")
     if n_reduced == ndim and numel <= FILLED:
         out = new_tensor(g.type, ndim, dims)
-        find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)
+        if not in_region(out.data_pointer):
+            find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)
         return out
     return new_view(g, ndim, dims, steps, g.data_pointer)

@@ -3,9 +3,12 @@
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
+
+from tensorlib._core.tensor.meta import refuse_reading
 
 ctypedef fused floating:
     float
@@ -69,6 +72,7 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     cdef int64_t* counted
     cdef Py_ssize_t n
     x = packed(cast(input, INT64))
+    refuse_reading("bincount (the size of what it gives depends on the values)", x)
     n = x.numel_
     places = <const int64_t*>x.data_pointer
     bounds(places, x.numel_, &low, &high)
@@ -115,6 +119,8 @@ def histogram_counts(Tensor input, double low, double high, Py_ssize_t bins):
     cdef int64_t* y = <int64_t*>out.data_pointer
     cdef Py_ssize_t n = x.numel_
     zero(out)
+    if in_region(y):
+        return out
     era = work_begins()
     with nogil:
         if dtype == FLOAT32:

@@ -4,11 +4,14 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.loops cimport find_cast
+
+from tensorlib._core.tensor.meta import refuse_reading
 
 cdef enum:
     BLOCK = 4096             # elements tested at once by `count_nonzero`
@@ -36,6 +39,8 @@ cdef Tensor nonzero_mask(Tensor x):
     if KIND[x.type] == FLOAT_KIND:
         kept = ~(<uint64_t>1 << (8 * itemsize - 1))
     out = new_tensor(BOOL, x.ndim_, x.dims)
+    if in_region(out.data_pointer):
+        return out
     if itemsize == 1:
         test(<uint8_t*>source.data_pointer, out.data_pointer, x.numel_, <uint8_t>kept)
     elif itemsize == 2:
@@ -83,6 +88,7 @@ cdef int write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
 
 cdef list true_positions(Tensor mask):
     """For each dim of a packed mask the positions of its ones; a 0-d mask counts as 1-d."""
+    refuse_reading("nonzero (the shape of what it gives depends on the values)", mask)
     cdef Py_ssize_t n = count_true(mask.data_pointer, mask.numel_), one = 1, step = 1
     cdef int d
     cdef Py_ssize_t dims[2]
@@ -98,6 +104,7 @@ cdef list true_positions(Tensor mask):
 
 cpdef Tensor nonzero(Tensor x):
     """The coordinates of the elements that are not zero, one row each, as int64."""
+    refuse_reading("nonzero (the shape of what it gives depends on the values)", x)
     cdef Tensor mask = nonzero_mask(x), out
     cdef Py_ssize_t dims[2]
     dims[0], dims[1] = count_true(mask.data_pointer, mask.numel_), x.ndim_
@@ -158,7 +165,10 @@ cdef int fill_where(Tensor x, const char* mask, const char* value) except -1:
     """Sets the elements of a packed `x` whose byte of the mask is true to the element `value`."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = x.numel_
     cdef char* data = x.data_pointer
-    cdef int era = work_begins()
+    cdef int era
+    if in_region(data):
+        return 0
+    era = work_begins()
     with nogil:
         if itemsize == 1:
             blend(<uint8_t*>data, mask, <uint8_t*>value, n)

@@ -8,6 +8,7 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
@@ -237,7 +238,7 @@ def norm_weight_backward(Tensor grad, Tensor input, int ndim, double eps, bint c
     check_alike("norm_weight_backward", grad, input)
     x, g = packed(cast(input, dtype)), packed(cast(grad, dtype))
     out = new_tensor(dtype, 1 if channels else ndim, sizes)
-    if x.numel_ == 0:
+    if x.numel_ == 0 and not in_region(out.data_pointer):
         memset(out.data_pointer, 0, out.numel_ * work.itemsize)
         return cast(out, input.type)
     work.g, work.x, work.y = g.data_pointer, x.data_pointer, out.data_pointer

@@ -15,6 +15,7 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
 )
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -125,6 +126,8 @@ def order_keys(Tensor input, bint descending):
     cdef char* data = x.data_pointer
     cdef int64_t low, high
     if x.numel_ == 0:
+        return out, HALF
+    if in_region(y):
         return out, HALF
     rows = x.numel_ // n
     bits = HALF if ITEMSIZE[dtype] <= 4 else 0

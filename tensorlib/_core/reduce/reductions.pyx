@@ -26,6 +26,7 @@ from tensorlib._core.reduce.schedule cimport (
     RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_run, scan_run,
     squares_run,
 )
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_like, new_tensor, requires_grad, same_shape,
 )
@@ -101,7 +102,8 @@ def count_nonzero(Tensor input, dim=None):
     cdef Tensor out
     if dim is None and input.packed:
         out = new_tensor(INT64, 0, NULL)
-        (<int64_t*>out.data_pointer)[0] = count_in(input)
+        if not is_meta(out):
+            (<int64_t*>out.data_pointer)[0] = count_in(input)
         return out
     return sum(cast(input, BOOL), dim)
 
@@ -141,6 +143,8 @@ def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
 
 cdef int divide(Tensor x, double by) except -1:
     """x /= by, for a contiguous float32 or float64 tensor."""
+    if is_meta(x):
+        return 0
     if x.type == FLOAT32:
         divide_run(<float*>x.data_pointer, by, x.numel_)
     else:
@@ -216,7 +220,7 @@ def var(Tensor input, dim, correction, bint keepdim):
 def std(Tensor input, dim, correction, bint keepdim):
     cdef Tensor out = variance("std", input, dim, correction, keepdim)
     cdef Py_ssize_t i
-    for i in range(out.numel_):
+    for i in range(0 if is_meta(out) else out.numel_):
         if out.type == FLOAT32:
             (<float*>out.data_pointer)[i] = <float>sqrt((<float*>out.data_pointer)[i])
         else:
@@ -317,7 +321,7 @@ def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
     out = new_tensor(x.type, x.ndim_, dims)
     zero(out)
     at, from_ = <int64_t*>where_to.data_pointer, source.data_pointer
-    for o in range(outer):
+    for o in range(0 if is_meta(out) else outer):
         for j in range(inner):
             place = at[o * inner + j]
             if not 0 <= place < size:

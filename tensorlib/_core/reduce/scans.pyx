@@ -10,6 +10,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, compute_dtype,
 )
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
@@ -217,7 +218,7 @@ def cumprod(Tensor input, dim):
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
     cdef char* data = x.data_pointer
     cdef char* to = out.data_pointer
-    if out.numel_:
+    if out.numel_ and not in_region(to):
         era = work_begins()
         with nogil:
             if dtype == INT64:
@@ -240,7 +241,7 @@ def logcumsumexp(Tensor input, dim):
     cdef char* to = out.data_pointer
     if dtype != FLOAT32 and dtype != FLOAT64:
         raise RuntimeError(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
-    if out.numel_:
+    if out.numel_ and not in_region(to):
         era = work_begins()
         with nogil:
             if dtype == FLOAT32:
@@ -268,7 +269,7 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
     cdef char* data = x.data_pointer
     cdef char* by = a.data_pointer
     cdef char* to = out.data_pointer
-    if out.numel_:
+    if out.numel_ and not in_region(to):
         era = work_begins()
         with nogil:
             if dtype == FLOAT32:
@@ -289,7 +290,7 @@ def extreme_so_far(Tensor input, dim, bint largest):
     dtype = compute_dtype(dtype) if dtype > INT64 else dtype
     x = packed(cast(input, dtype))
     cdef char* data = x.data_pointer
-    if out.numel_ == 0:
+    if out.numel_ == 0 or in_region(to):
         return out
     era = work_begins()
     with nogil:

@@ -10,6 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
 
 from tensorlib import _kernels
 
@@ -61,7 +62,7 @@ cdef int reduce_run(int kind, int dtype, const char* x, char* y,
                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     """y := x reduced over n; n may be 0 for SUM, PROD, ANY and ALL"""
     cdef Work work
-    if n == 0:
+    if n == 0 and not in_region(y):
         fill_identity(kind, dtype, y, outer * inner)
         return 0
     return run(&work, kind, dtype, x, NULL, y, NULL, outer, n, inner)
@@ -71,7 +72,7 @@ cdef int squares_run(int dtype, const char* x, const char* c, char* y,
                      Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     """y := sum of (x - c)**2 over n; c has the shape of y"""
     cdef Work work
-    if n == 0:
+    if n == 0 and not in_region(y):
         fill_identity(SQUARES, dtype, y, outer * inner)
         return 0
     return run(&work, SQUARES, dtype, x, c, y, NULL, outer, n, inner)
@@ -90,6 +91,8 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.loop = loops[kind][dtype]
     if work.loop == NULL:
         return NO_LOOP
+    if in_region(y):
+        return 0
     work.indices = at != NULL
     work.x = x
     work.c = c

@@ -38,6 +38,16 @@ def leave_transform(tuple before):
     now.grad, now.forward_mode, now.epoch = before
 
 
+def begin_epoch():
+    """The number of an epoch that begins now."""
+    return next_epoch()
+
+
+def was_made_since(Tensor x, int64_t epoch):
+    """Whether the memory of a tensor was made in this epoch or later."""
+    return x.storage.born >= epoch
+
+
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
     return gradient_node(x), x.slot

@@ -1,4 +1,4 @@
-from tensorlib._core.graph.op cimport Op
+from tensorlib._core.graph.op cimport Op, Rule
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded)
 cpdef object run_rule(object source, Op op, int i, object g, bint recorded)
@@ -15,3 +15,4 @@ cdef inline object gradient(object source, Op op, int i, object g, object joint,
     """
     cdef object grad = run_rule(source, op, i, g, recorded) if joint is None else joint[i]
     return grad if grad is None else fit(source, op, i, grad, recorded)
+cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded)

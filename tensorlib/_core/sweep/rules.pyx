@@ -125,11 +125,12 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
         return g
     if rule.kind == ZERO:
         return zeros_for(source, i)
-    if not recorded and type(source) is Node:
-        if rule.kind == TILES:
-            return run_tiles(<Node>source, rule, <Tensor>g) if isinstance(g, Tensor) else g.before(
-                run_tiles(<Node>source, rule, <Tensor?>behind(g)))
-        if rule.kind == SPREAD and isinstance(g, Tensor):
+    if not recorded:
+        if rule.kind == TILES and isinstance(g, Tensor):
+            return run_tiles(source, rule, <Tensor>g)
+        if rule.kind == TILES and type(source) is Node:
+            return g.before(run_tiles(source, rule, <Tensor?>behind(g)))
+        if rule.kind == SPREAD and isinstance(g, Tensor) and type(source) is Node:
             return spread_back(<Node>source, i, <Tensor>g)
     values = arguments(rule, op, source, g, recorded)
     if rule.kind == TILES:
@@ -210,7 +211,7 @@ cdef Tensor spread_back(Node node, int i, Tensor g):
     return expand_over(g, edge.ndim, edge_dims(edge), n, reduced, attributes["keepdim"])
 
 
-cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
+cdef Tensor run_tiles(object source, Rule rule, Tensor g):
     """g times the derivative, in one pass of tiles. The program takes g and what it needs."""
     cdef PyObject* inputs[MAX_INPUTS]
     cdef char* pointers[3]
@@ -225,8 +226,8 @@ cdef Tensor run_tiles(Node node, Rule rule, Tensor g):
     for i in range(rule.n_wants):
         if rule.wants[i] == GRADIENT:
             continue
-        x = saved_value(node, rule.places[i], False)
-        inputs[n] = <PyObject*>x             # the node keeps it alive
+        x = <Tensor?>value_of(source, rule.places[i], False)
+        inputs[n] = <PyObject*>x             # the source keeps it alive
         if n < 3:
             pointers[n] = x.data_pointer
             is_scalar[n] = x.ndim_ == 0 and g.numel_ != 1

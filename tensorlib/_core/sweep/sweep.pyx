@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
 from tensorlib._core.graph.observing cimport begin_event, end_event, observing
@@ -23,6 +24,8 @@ from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_at,
     grad_place, leads_on, own_sweep, pop_ready, push_ready, walk,
 )
+from tensorlib._core.base.region cimport without_memory
+from tensorlib._core.tensor.meta cimport meta_call
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.graph.anomalies import check_nan, explain
@@ -143,7 +146,21 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
-    cdef list event = begin_event("backward", NULL, 0) if observing else None
+    cdef list event
+    if attached and not shallow:
+        done = offered(None, "backward", (roots, grads), {
+            "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
+            "accumulate_grads": accumulate_grads, "no_grad": no_grad})
+        if done is not NotImplemented:
+            return done
+    if meta_call((*roots, *grads)):
+        without_memory()[0] = True
+        try:
+            return run_backward(roots, grads, retain_graph, create_graph, inputs,
+                                accumulate_grads, no_grad, shallow)
+        finally:
+            without_memory()[0] = False
+    event = begin_event("backward", NULL, 0) if observing else None
     sweep.since = 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
@@ -170,6 +187,12 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
         if event is not None:
             end_event(event)
     return None if found is None else tuple(found)
+
+
+def sweep(tuple roots, tuple grads, *, bint retain_graph, bint create_graph, inputs,
+          bint accumulate_grads, no_grad):
+    """What `run_backward` gives: for a capture, which was offered a sweep."""
+    return run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate_grads, no_grad)
 
 
 cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:

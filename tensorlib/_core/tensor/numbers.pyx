@@ -14,14 +14,17 @@ from libc.stdint cimport (
 )
 from libc.string cimport memcpy
 
+from tensorlib._core.base.capture cimport attached, leaving
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, default_float,
     dtype_object, from_numpy_dtype,
 )
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 import numpy as np
 
+from tensorlib._core.tensor.meta import refuse_reading
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
@@ -263,18 +266,26 @@ cdef object element(Tensor x):
     if x.numel_ != 1:
         raise RuntimeError(
             f"item: a Tensor with {x.numel_} elements cannot be converted to Scalar")
+    if is_meta(x):
+        refuse_reading("Tensor.item()", x)
     return read(x.type, x.data_pointer)
 
 
 def item(Tensor self):
     """The one element as a Python number. Raises: RuntimeError if there are more or none."""
+    if attached:
+        leaving("item", self)
     return element(self)
 
 
 def tolist(Tensor self):
     """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
+    if attached:
+        leaving("tolist", self)
     if self.ndim_ == 0:
         return element(self)
+    if is_meta(self):
+        refuse_reading("Tensor.tolist()", self)
     self = alias(self)           # where a list is made the collector may run, and with it any code
     return read_list(self, 0, self.data_pointer)
 

@@ -2,11 +2,12 @@
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, borrow, untracked
+from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, replace, requires_grad as requires, track_tensor,
 )
 
-from tensorlib._core.base.device import CPU
+from tensorlib._core.base.device import CPU, META
 from tensorlib._core.base.formats import strided
 from tensorlib._core.tensor.tensor import attach
 
@@ -49,8 +50,8 @@ def storage_offset(Tensor self):
 
 
 def device(Tensor self):
-    """Where the elements are: `device("cpu")`."""
-    return CPU
+    """Where the elements are: `device("cpu")`, or `device("meta")` if there are none."""
+    return META if no_memory(self) else CPU
 
 
 def layout(Tensor self):
@@ -64,8 +65,13 @@ def is_cuda(Tensor self):
 
 
 def is_cpu(Tensor self):
-    """True: the elements are in the memory of the CPU."""
-    return True
+    """Whether the elements are in the memory of the CPU."""
+    return not no_memory(self)
+
+
+def is_meta(Tensor self):
+    """Whether the tensor has a shape, strides and a dtype only, and no elements."""
+    return no_memory(self)
 
 
 def is_other(Tensor self):
@@ -172,10 +178,10 @@ def set_data(Tensor self, Tensor value):
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
                is_complex, requires_grad_, is_inference, detach_):
     attach(method.__name__, method)
-for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, real, grad_fn, output_nr,
+for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, real, grad_fn, output_nr,
                retains_grad, _version, _base):
     attach(getter.__name__, property(getter, doc=getter.__doc__))
-for other in ("is_ipu", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
+for other in ("is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
               "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"):
     attach(other, property(is_other, doc=is_other.__doc__))
 for getter, setter in ((name, set_name), (data, set_data)):

@@ -407,7 +407,7 @@ class Tensor:
     def cov(self, *, correction: _Number = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariance of the rows, each a variable with an observation in each column."""
     def cpu(self) -> Tensor:
-        """The tensor itself: it is on the CPU."""
+        """The tensor itself, which is on the CPU."""
     def cross(
         self, other: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
     ) -> Tensor:
@@ -1407,8 +1407,8 @@ class Tensor:
         False, non_blocking: _bool = False, memory_format: Format | None = None, other: Tensor |
         _Number | None = None
     ) -> Tensor:
-        """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("cpu",
-        dtype)`."""
+        """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("meta")`,
+        `to("cpu", dtype)`."""
     def to_numpy(self) -> ndarray[Any, Any]:
         """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
     def tolist(self) -> Any:

@@ -12,10 +12,12 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
+from tensorlib._core.base.capture cimport attached, leaving, offered
 from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
+from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
     make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
 )
@@ -156,6 +158,10 @@ cdef class Tensor:
 
     def detach(self):
         """A view of the same elements, outside the graph."""
+        if attached:
+            done = offered(None, "detach", (self,), None)
+            if done is not NotImplemented:
+                return done
         return alias(self)
 
     def __setattr__(self, name, value):
@@ -320,6 +326,8 @@ cdef class Tensor:
         if self.numel_ != 1:
             how_many = "more than one value" if self.numel_ else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {how_many} is ambiguous")
+        if attached:
+            leaving("bool", self)
         return bool(upcalls.item(self))
 
     def __int__(self):
@@ -332,6 +340,8 @@ cdef class Tensor:
         if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index")
+        if attached:
+            leaving("int", self)
         return int(upcalls.item(self))
 
     def __repr__(self):
@@ -394,7 +404,16 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
 
 
 cdef Tensor new_like(Tensor x, int dtype):
-    return new_tensor(dtype, x.ndim_, x.dims)
+    """An uninitialised contiguous tensor of the sizes of `x`, without memory if that has none."""
+    cdef int before
+    if not in_region(x.storage.data):
+        return new_tensor(dtype, x.ndim_, x.dims)
+    before = without_memory()[0]
+    without_memory()[0] = True
+    try:
+        return new_tensor(dtype, x.ndim_, x.dims)
+    finally:
+        without_memory()[0] = before
 
 
 cdef Tensor new_scalar(int dtype):

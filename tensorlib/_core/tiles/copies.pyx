@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -38,7 +39,8 @@ cdef Tensor cast(Tensor x, int dtype):
 cdef int zero(Tensor x) except -1:
     """Sets every element of a contiguous tensor to zero."""
     cdef Py_ssize_t nbytes = x.numel_ * ITEMSIZE[x.type]
-    memset(x.data_pointer, 0, nbytes)
+    if not in_region(x.data_pointer):
+        memset(x.data_pointer, 0, nbytes)
     return 0
 
 

@@ -14,8 +14,10 @@ from libc.string cimport memcpy
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region, region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
@@ -23,6 +25,8 @@ from tensorlib._core.tiles.loops cimport (
 )
 from tensorlib._core.tiles.plan cimport Operand, Plan, advance, cost, make_plan, place
 from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
+
+from tensorlib._core.tensor.meta import NoData
 
 cdef enum:
     TILE = 512               # elements; a slot of a tile takes at most 4 KiB
@@ -50,6 +54,8 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
     """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
     cdef Flat flat
     cdef int i, era
+    if in_region(output):
+        return 0
     flat.loop = loop
     flat.output = output
     flat.has_scalar = False
@@ -112,6 +118,10 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
         return 0
     plan.program = program
     make_plan(&plan, inputs, out)
+    if region_size:
+        if is_meta(out):
+            return 0
+        refuse_meta(program, inputs)
     if numel < RELEASE_GIL:
         run_range(&plan, 0, numel)
         return 0
@@ -123,6 +133,16 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
         with nogil:
             parallel_for(run_range, &plan, numel, GRAIN // min(cost(&plan), MOST))
     return work_ends(era)
+
+
+cdef int refuse_meta(const Program* program, PyObject** inputs) except -1:
+    """Raises NoData where an input that is to be read has no elements."""
+    cdef int i
+    for i in range(program.n_inputs):
+        if is_meta(<Tensor>inputs[i]):
+            raise NoData("cannot copy out of a meta tensor: it has no elements (shape "
+                         f"{tuple((<Tensor>inputs[i]).shape)})")
+    return 0
 
 
 cdef bint is_transposition(const Plan* plan) noexcept:

@@ -316,7 +316,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
 def check_probabilities(name, input):
     """Raises RuntimeError for an element that is not between 0 and 1."""
-    if not stands_in(input) and input.numel() and not (
+    if not (stands_in(input) or input.is_meta) and input.numel() and not (
             input.detach().amin() >= 0 and input.detach().amax() <= 1):
         raise RuntimeError(f"{name}: all elements of input should be between 0 and 1")
 
@@ -436,7 +436,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full=False, ep
     """
     if not isinstance(var, Tensor):
         var = input * 0 + var
-    if not stands_in(var) and var.numel() and bool((var < 0).any()):
+    if not (stands_in(var) or var.is_meta) and var.numel() and bool((var < 0).any()):
         raise ValueError("gaussian_nll_loss: var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:

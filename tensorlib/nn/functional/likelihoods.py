@@ -299,6 +299,6 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
 
 def check_classes(name, places, classes, ignored):
     """Raises IndexError for a target that is no class; the indexing itself takes negative ones."""
-    if not stands_in(places) and bool(
+    if not (stands_in(places) or places.is_meta) and bool(
             ((places != ignored) & ((places < 0) | (places >= classes))).any()):
         raise IndexError(f"{name}: a target is out of bounds for {classes} classes")

@@ -125,7 +125,8 @@ def check_indices(name, indices, rows):
     """
     if indices.dtype.name not in ("int32", "int64"):
         raise RuntimeError(f"{name}: expected indices of int32 or int64, got {indices.dtype}")
-    if not stands_in(indices) and indices.numel() and bool(indices.amin() < 0):
+    if not (stands_in(indices) or indices.is_meta) and indices.numel() and bool(
+            indices.amin() < 0):
         raise IndexError(f"{name}: index out of range in self: {int(indices.amin())}")
     return indices
 

@@ -328,7 +328,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
     if classes.shape != rows.shape:
         raise RuntimeError(f"multilabel_margin_loss: inconsistent target size "
                            f"{tuple(target.shape)} for an input of shape {tuple(input.shape)}")
-    if not stands_in(classes) and bool(((classes < -1) | (classes >= count)).any()):
+    if not (stands_in(classes) or classes.is_meta) and bool(
+            ((classes < -1) | (classes >= count)).any()):
         raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
     listed = (classes < 0).long().cumsum(1) == 0
     here = where(listed, classes, 0)

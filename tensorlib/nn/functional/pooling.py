@@ -415,7 +415,8 @@ def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
         raise RuntimeError(f"{name}: indices should be int64 and of the input's shape, got "
                            f"{indices.dtype} of shape {tuple(indices.shape)}")
     flat = indices.flatten(-n)
-    if flat.numel() and bool(((flat < 0) | (flat >= math.prod(spatial))).any()):
+    if flat.numel() and not flat.is_meta and bool(
+            ((flat < 0) | (flat >= math.prod(spatial))).any()):
         raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
     lead = tuple(input.shape[:-n])
     empty = zeros((*lead, math.prod(spatial)), dtype=input.dtype)

@@ -1,0 +1,5 @@
+# How many threads have a capture attached: what every operation looks at, and nothing more.
+cdef int attached
+
+cdef object offered(object op, str name, tuple args, dict kwargs)
+cdef int leaving(str name, object x) except -1

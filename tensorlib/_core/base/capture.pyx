@@ -1,0 +1,66 @@
+"""Where a capture attaches: it is offered every operation, before that runs.
+
+A capture is an object of two methods. `operation(op, name, args, kwargs)` does an operation in the
+place of the library and returns what it gives; it may have the library do it, since it is not
+offered what it does itself. `leaving(name, x)` is told that elements of a tensor become numbers of
+Python's or memory of another library, by the function of this name; it may raise. A thread has one
+capture at most. Where no thread has one, an operation pays a look at `attached`.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+cdef extern from * nogil:
+    """
+    static __thread void* thread_capture = 0;            /* owned; 0: there is none */
+    static void* current_capture(void) { return thread_capture; }
+    static void store_capture(void* capture) { thread_capture = capture; }
+    """
+    void* current_capture()
+    void store_capture(void* capture)
+
+
+def set_capture(capture):
+    """Attaches a capture (None: detaches it) to this thread; returns the one before."""
+    global attached
+    cdef PyObject* held = <PyObject*>current_capture()
+    before = None if held == NULL else <object>held
+    attached += (capture is not None) - (before is not None)
+    if capture is not None:
+        Py_INCREF(capture)
+    store_capture(NULL if capture is None else <PyObject*>capture)
+    Py_XDECREF(held)
+    return before
+
+
+def current():
+    """The capture that is attached to this thread, or None."""
+    cdef PyObject* held = <PyObject*>current_capture()
+    return None if held == NULL else <object>held
+
+
+cdef object offered(object op, str name, tuple args, dict kwargs):
+    """What the capture of this thread gives for an operation; NotImplemented where there is none.
+
+    `args` are canonical: the operation's tensors, then its attributes. `name` is that of the form
+    that was called: the operation's own, or with `_` in place.
+    """
+    cdef object capture = set_capture(None)
+    if capture is None:
+        return NotImplemented
+    try:
+        return capture.operation(op, name, args, {} if kwargs is None else kwargs)
+    finally:
+        set_capture(capture)
+
+
+cdef int leaving(str name, object x) except -1:
+    """Tells the capture of this thread that elements of a tensor leave the library."""
+    cdef object capture = set_capture(None)
+    if capture is None:
+        return 0
+    try:
+        capture.leaving(name, x)
+    finally:
+        set_capture(capture)
+    return 0

@@ -1,0 +1,15 @@
+"""Addresses that no memory stands behind: where the elements of `meta` tensors would lie."""
+
+cdef char* region                  # its first address
+cdef size_t region_size            # 0 until a tensor without memory is first asked for
+
+cdef int* without_memory() noexcept nogil
+cdef char* reserve(Py_ssize_t nbytes) except NULL
+
+cdef inline bint in_region(const void* address) noexcept nogil:
+    """Whether an element's address is that of a tensor without memory."""
+    return <size_t>address - <size_t>region < region_size
+
+cdef inline bint computes_nothing() noexcept nogil:
+    """Whether this thread finds out shapes alone: what it allocates has no memory."""
+    return region_size != 0 and without_memory()[0]

@@ -1,0 +1,96 @@
+"""Addresses for the elements of tensors without memory (the device `meta`).
+
+A tensor on `meta` has a storage like every other, with addresses and a number of bytes, so that
+views, strides and the checks that elements lie in their storage are those of all tensors. Its
+addresses are taken from one region of the address space, which is reserved when it is first needed
+and which nothing is ever written to: the places that run loops look whether their result lies in
+it, or whether the thread is in the mode in which all that it allocates does.
+
+The region is readable and writable, though no page of it is ever touched: a loop that came by
+without looking would find zeros there, and no crash. It is as large as the system permits, and the
+addresses of tensors are handed out in turn; those of more than its size begin at the front again,
+since what lies there need not be told apart.
+"""
+
+cdef extern from * nogil:
+    """
+    #include <stddef.h>
+    #include <sys/mman.h>
+    #ifndef MAP_NORESERVE
+    #define MAP_NORESERVE 0
+    #endif
+    #ifndef MAP_ANONYMOUS
+    #define MAP_ANONYMOUS MAP_ANON
+    #endif
+    static __thread int meta_mode = 0;
+    static int* meta_mode_address(void) { return &meta_mode; }
+    static void* reserved(size_t nbytes) {
+        void* found = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return found == MAP_FAILED ? NULL : found;
+    }
+    static int shut(void* data, size_t nbytes) { return mprotect(data, nbytes, PROT_NONE); }
+    """
+    int* meta_mode_address()
+    void* reserved(size_t nbytes)
+    int shut(void* data, size_t nbytes)
+
+cdef enum:
+    LINE = 64
+    LARGEST_BITS = 46              # of the 47 bits of an address that a process has
+    SMALLEST_BITS = 32
+
+cdef size_t taken = 0
+
+
+cdef int* without_memory() noexcept nogil:
+    """Whether what this thread allocates has no memory."""
+    return meta_mode_address()
+
+
+cdef char* reserve(Py_ssize_t nbytes) except NULL:
+    """The address of `nbytes` bytes that are not there. Raises: MemoryError for too many."""
+    global taken
+    cdef size_t wanted = (<size_t>nbytes // LINE + 1) * LINE
+    cdef char* found
+    open_region()
+    if wanted > region_size:
+        raise MemoryError(f"meta: {nbytes:,} bytes are more than the {region_size:,} addresses "
+                          "that this process can have")
+    if wanted > region_size - taken:
+        taken = 0
+    found = region + taken
+    taken += wanted
+    return found
+
+
+cdef int open_region() except -1:
+    """Reserves the region, if that has not been done. Raises: MemoryError."""
+    global region, region_size
+    cdef int bits = LARGEST_BITS
+    cdef char* found = NULL
+    if region_size:
+        return 0
+    while found == NULL and bits >= SMALLEST_BITS:
+        found = <char*>reserved(<size_t>1 << bits)
+        if found != NULL:
+            region, region_size = found, <size_t>1 << bits
+        bits -= 1
+    if found == NULL:
+        raise MemoryError("meta: this process can have no more addresses")
+    return 0
+
+
+def set_without_memory(bint enabled):
+    """Sets whether what this thread allocates has no memory; returns what held before."""
+    cdef bint before = without_memory()[0]
+    if enabled:
+        open_region()
+    without_memory()[0] = enabled
+    return before
+
+
+def forbid_region():
+    """For tests: from now on, who touches an element of a `meta` tensor ends the process."""
+    open_region()
+    shut(region, region_size)

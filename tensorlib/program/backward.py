@@ -1,0 +1,178 @@
+"""The backward part: the gradients of a block's variables, as calls that are added to a program.
+
+Calls are visited from the last to the first. Each gets its backward call, of `Op.gradient`, which is
+a call like any other, so that what was appended can be differentiated again. What several calls
+contribute to the gradient of one variable is summed before it is first read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tensorlib.program.errors import ProgramError
+from tensorlib.program.forms import form_of_call
+from tensorlib.program.model import Block, OpCall, Variable
+
+Callback = Callable[[Block, OpCall], Any]
+
+
+class Backward:
+    """Adds the gradients of a block's calls to a block: the same one, or one of its own.
+
+    source: the block whose calls are visited. target: where calls are added. depends: the variables
+    whose gradients are wanted, and all that depend on them. control: what visits calls with blocks.
+    """
+
+    def __init__(self, source: Block, target: Block, depends: set[Variable],
+                 control: Callable[..., None], callbacks: Sequence[Callback] = ()):
+        self.control = control
+        self.source, self.target, self.depends = source, target, depends
+        self.program, self.callbacks = source.program, callbacks
+        self.parts: dict[Variable, list[Variable]] = {}
+        self.again: dict[Variable, Variable] = {}      # computed again, in the place of the first
+
+    # ---- calls
+
+    def append(self, call: OpCall) -> OpCall:
+        """Adds a call to the target."""
+        self.target.ops.append(call)
+        for callback in self.callbacks:
+            callback(self.target, call)
+        return call
+
+    def visit(self, calls: Iterable[OpCall]) -> None:
+        """Adds the backward calls of `calls`, which are in the order in which they run."""
+        for call in reversed(list(calls)):
+            if any(x in self.depends for x in call.writes()):
+                self.visit_call(call)
+
+    def visit_call(self, call: OpCall) -> None:
+        """Adds the backward call of one, if a gradient arrives there and is wanted further on."""
+        if call.in_place:
+            if any(self.parts.get(x) for x in call.writes()):
+                raise ProgramError(
+                    f"append_backward: {call!r} writes over a value in place{at(call)}; its "
+                    "gradient can't be taken: use the operation that gives a new value")
+            return
+        if not any(x in self.parts for x in call.writes()):
+            return
+        grads = [None if x is None else self.total(x) for x in call.outputs]
+        if all(g is None for g in grads):
+            return
+        if call.type == "sum" and "parts" in call.inputs:
+            for x in call.inputs["parts"]:
+                self.add(x, grads[0])
+        elif call.blocks():
+            self.control(self, call, grads)
+        else:
+            self.visit_operation(call, grads)
+
+    def visit_operation(self, call: OpCall, grads: list[Variable | None]) -> None:
+        """Adds the backward call of an operation of the registry."""
+        form = form_of_call(call)
+        if form.op is None or form.op.gradient is None:
+            return
+        gradient = form.op.gradient
+        known: dict[str, Any] = dict(zip((f"grad_{name}" for name in form.op.outputs), grads))
+        if len(form.op.outputs) < len(grads):                  # the parts of a tensor
+            known[f"grad_{form.op.outputs[0]}"] = tuple(grads)
+        known.update(call.inputs)
+        known.update(zip(form.op.outputs, call.outputs))
+        inputs = {name: self.present(known[name]) for name in gradient.arguments}
+        places = flat_inputs(call, form.arguments)
+        names = gradient.outputs if not form.variadic else gradient.outputs * len(places)
+        outputs = [self.new_gradient(x) if self.wants(x) else None for x in places]
+        if all(x is None for x in outputs):
+            return
+        attributes = {key: x for key, x in call.attributes.items() if key != "wanted"}
+        if "likes" in gradient.attributes and "likes" not in form.attributes:
+            attributes["likes"] = self.present(tuple(
+                call.inputs[name] for name in form.arguments))
+        assert len(names) == len(outputs)
+        self.append(OpCall(f"{call.type}_gradient", inputs, tuple(outputs), attributes, call.line))
+        for x, g in zip(places, outputs):
+            if g is not None:
+                self.add(x, g)
+
+    # ---- gradients
+
+    def wants(self, x: Any) -> bool:
+        """Whether the gradient of an input is wanted."""
+        return type(x) is Variable and x in self.depends and x.dtype.is_floating_point
+
+    def present(self, value: Any) -> Any:
+        """A value with what is computed again in the place of what was computed first."""
+        if type(value) is Variable:
+            return self.again.get(value, value)
+        if type(value) is tuple:
+            return tuple(map(self.present, value))
+        return value
+
+    def new_gradient(self, x: Variable) -> Variable:
+        """A new variable for a part of the gradient of `x`."""
+        g = self.target.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
+        g.stack = x.stack
+        return g
+
+    def add(self, x: Any, g: Variable | None) -> None:
+        """Notes a part of the gradient of `x`, where that is wanted."""
+        if g is not None and self.wants(x):
+            self.parts.setdefault(x, []).append(g)
+
+    def total(self, x: Variable) -> Variable | None:
+        """The gradient of `x`: its one part, or the sum of its parts; None where there is none."""
+        parts = self.parts.get(x)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            for i, part in enumerate(parts):
+                if part.name.startswith(f"{x.name}@GRAD") and "@RENAME@" not in part.name:
+                    self.program.rename(part, f"{x.name}@GRAD@RENAME@{i}")
+            whole = self.new_gradient(x)
+            self.append(OpCall("sum", {"parts": tuple(parts)}, (whole,)))
+            self.parts[x] = [whole]
+        return self.parts[x][0]
+
+    def zeros(self, x: Variable) -> Variable:
+        """Zeros in the place of a gradient of `x` that is not there."""
+        g = self.new_gradient(x)
+        self.append(OpCall("zeros_like", {"input": self.present(x)}, (g,)))
+        return g
+
+    def total_or_zeros(self, x: Variable) -> Variable:
+        """The gradient of `x`, zeros where it has none."""
+        return self.total(x) or self.zeros(x)
+
+
+def at(call: OpCall) -> str:
+    """Where a call came from, for a message."""
+    return f" ({call.line})" if call.line else ""
+
+
+def flat_inputs(call: OpCall, names: Iterable[str]) -> list[Any]:
+    """The inputs of a call one by one, those of a sequence too."""
+    found: list[Any] = []
+    for name in names:
+        x = call.inputs.get(name)
+        found += x if type(x) is tuple else [x]
+    return found
+
+
+def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
+               no_grad: Iterable[Variable] = ()) -> set[Variable]:
+    """The wanted variables and all that depend on them, through what has a gradient."""
+    found, none = set(wanted), set(no_grad)
+    for call in calls:
+        if call.in_place or not passes_gradients(call):
+            continue
+        if any(x in found for x in call.reads()):
+            found.update(x for x in call.writes() if x not in none and not x.stop_gradient
+                         and x.dtype.is_floating_point)
+    return found
+
+
+def passes_gradients(call: OpCall) -> bool:
+    """Whether a call has a gradient."""
+    form = form_of_call(call) if not call.blocks() else None
+    return form is None or form.op is None or (
+        form.op.differentiable and not form.op.random)
+

@@ -1,0 +1,206 @@
+"""Building by hand: operations on Variables become calls, with the shapes that they would have.
+
+Nothing is computed. A call is run once on tensors without elements, which have the shapes and
+dtypes of its variables, so that what the operation itself refuses is an error in the line that was
+written. A size that is not known yet is tried with two numbers: where the result differs with them,
+its size is not known either.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tensorlib._core.base.capture import set_capture
+from tensorlib._core.create.generator import Generator
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.modes import no_grad
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.errors import CaptureError
+from tensorlib.program.forms import DRAWS, form_of
+from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
+from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
+
+PROBES = (61, 67)            # what stands for sizes that are not known
+
+
+class _Open(threading.local):
+    """The builders of this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.builders: list[Builder] = []
+
+
+_open = _Open()
+
+
+def builder() -> "Builder | None":
+    """The innermost builder of this thread, or None."""
+    return _open.builders[-1] if _open.builders else None
+
+
+class Builder:
+    """Adds what is called on Variables to a block, under `with`.
+
+    outer: what knows the tensors around the block: a Recorder, or the builder of a block around it.
+    """
+
+    def __init__(self, block: Block, outer: Any = None):
+        self.block, self.program, self.outer = block, block.program, outer
+        self.known: dict[int, tuple[Tensor, Variable]] = {}
+        self.epoch = begin_epoch()
+
+    def __enter__(self) -> "Builder":
+        self.before = set_capture(self)
+        _open.builders.append(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _open.builders.pop()
+        set_capture(self.before)
+
+    # ---- variables
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """The variable of a tensor from around the block, or made of numbers inside."""
+        if id(tensor) in self.known:
+            return self.known[id(tensor)][1]
+        if self.outer is not None:
+            found: Variable = self.outer.variable_of(tensor)
+            return found
+        trainable = tensor.requires_grad and tensor.is_leaf
+        x = self.program.block.new_variable(
+            getattr(tensor, "name", None) or ("parameter" if trainable else "constant"),
+            tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
+            stop_gradient=not tensor.requires_grad, value=tensor)
+        self.known[id(tensor)] = tensor, x
+        return x
+
+    def value(self, x: Any) -> Any:
+        """An argument as a call has it: tensors as variables."""
+        if isinstance(x, Tensor) and type(x) is not Variable:
+            return self.variable_of(x)
+        if type(x) in (tuple, list):
+            return tuple(map(self.value, x))
+        if type(x) is slice:
+            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
+        return tuple(x) if isinstance(x, tuple) else x
+
+    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name."""
+        return {key: self.value(x) for key, x in given.items()}
+
+    # ---- calls
+
+    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
+                  kwargs: dict[str, Any]) -> Any:
+        """The variables of what an operation gives, which becomes a call of the block."""
+        if kwargs.pop("out", None) is not None:
+            raise CaptureError(f"{name}: a program takes no out=, {user_line()}; use what is "
+                               "returned")
+        if name == "backward":
+            raise CaptureError(f"backward: can't run while a program is built, {user_line()}; use "
+                               "program.append_backward or program.gradients")
+        if name == "setitem" or name.endswith("_"):
+            return self.write(name, args, kwargs)
+        if op is None:
+            op = registry[name]
+            if name in DRAWS:
+                tensors, given = drawn(op, args, kwargs)
+                return self.called(name, self.value_of_each(tensors), self.value_of_each(given))
+        if op.name in TRUTHS:
+            self.leaving(op.name, args[0])
+        if op.returns is not Tensor:
+            return NotImplemented
+        _, tensors, given = canonical(op, args, kwargs)
+        inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
+        return self.called(op.name, inputs, plain(op, given, self.value))
+
+    def write(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Adds a write in place. What was made here of numbers becomes a new variable."""
+        type_ = "put_index_" if name == "setitem" else name
+        form = form_of(type_)
+        values = [self.value(x) for x in args]
+        inputs = dict(zip(form.arguments, values))
+        attributes = dict(zip(form.attributes, values[len(form.arguments):]))
+        attributes.update((key, x) for key, x in kwargs.items() if x is not None)
+        x = args[0]
+        if type(x) is not Variable and was_made_since(x, self.epoch):
+            base = {"put_index_": "put_index", "copy_": "copy", "fill_": "full_like"}.get(
+                type_, type_[:-1])
+            self.known[id(x)] = x, self.called(base, inputs, attributes)
+            return x
+        self.block.ops.append(OpCall(type_, inputs, (values[0],), attributes, user_line()))
+        return x
+
+    def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        """The variables of what a new call gives."""
+        results = inferred(type, inputs, attributes)
+        several = isinstance(results, tuple)
+        outputs = tuple(
+            self.block.new_variable(type, shape, dtype, stop_gradient=type == "detach")
+            for shape, dtype in (results if several else (results,)))
+        self.block.ops.append(OpCall(type, inputs, outputs, attributes, user_line()))
+        return outputs if several else outputs[0]
+
+    def leaving(self, name: str, x: Any) -> None:
+        """Raises: CaptureError where the value of a variable is asked for."""
+        if type(x) is Variable:
+            no_number(name)
+
+
+def no_number(name: str) -> None:
+    """Raises: CaptureError, since a variable has no value before the program runs."""
+    raise CaptureError(
+        f"{name}: a variable of a program has no value yet, {user_line()}; use tensorlib.cond, "
+        "while_loop or where for what depends on it")
+
+
+# ---- inference -----------------------------------------------------------------------------------
+
+def inferred(type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+    """The shape and dtype of what a call gives, or a tuple of such for each result."""
+    values = (*variables_in(inputs), *variables_in(attributes))
+    found = [run_on_twins(type, inputs, attributes, probe)
+             for probe in (PROBES if any(None in x.shape for x in values) else PROBES[:1])]
+    if not isinstance(found[0], (tuple, list)):
+        return combined(found)
+    return tuple(map(combined, zip(*found)))
+
+
+def run_on_twins(type: str, inputs: dict[str, Any], attributes: dict[str, Any], probe: int) -> Any:
+    """What a call gives for tensors without elements, with `probe` for sizes not known."""
+    form = form_of(type)
+    given = mapped(attributes, lambda x: twin_of(x, probe))
+    tensors = [mapped(inputs.get(name), lambda x: twin_of(x, probe)) for name in form.arguments]
+    if type in DRAWS:
+        given["generator"] = Generator()             # the one that is given is drawn from by runs
+    assert form.run is not None
+    with unseen(), no_grad():
+        return form.run(*tensors, **given)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """A context under which operations are done, and no capture sees them."""
+    before = set_capture(None)
+    try:
+        yield
+    finally:
+        set_capture(before)
+
+
+def twin_of(x: Variable, probe: int) -> Tensor:
+    """A tensor without elements of its own that has the shape and dtype of a variable."""
+    shape = tuple(probe if size is None else size for size in x.shape)
+    return FUNCTIONS["zeros"]((), dtype=x.dtype).expand(shape)
+
+
+def combined(results: tuple[Tensor, ...] | list[Tensor]) -> tuple[tuple[int | None, ...], Any]:
+    """The shape and dtype of a result; None for sizes in which the tries differ."""
+    shapes = [tuple(x.shape) for x in results]
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes)
+                 ), results[0].dtype
+

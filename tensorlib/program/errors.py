@@ -1,0 +1,15 @@
+"""What goes wrong with programs."""
+
+from tensorlib.ops.errors import DataDependent
+
+
+class CaptureError(DataDependent):
+    """A function does what no program can be made of. The message names the user's line."""
+
+    __module__ = "tensorlib.program"
+
+
+class ProgramError(ValueError, RuntimeError):
+    """A program is not well formed. The message names the operation, the variable and the line."""
+
+    __module__ = "tensorlib.program"

@@ -1,0 +1,199 @@
+"""What the type of a call stands for: the names of what it takes and gives, and how it is run.
+
+A type is the name of an operation of the registry (`tanh`), of its backward operation
+(`tanh_gradient`, to any order), of its form in place (`tanh_`), of a method that writes (`copy_`),
+or of one of the few operations that only programs have: control flow, and sums of gradients.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.index.keys import Index, parse
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS, run_resolved
+
+# The methods that write over a tensor: what they take beside it, tensors and else.
+WRITERS = {
+    "copy_": (("src",), ()), "fill_": ((), ("value",)), "zero_": ((), ()),
+    "uniform_": ((), ("from_", "to")), "normal_": ((), ("mean", "std")),
+    "random_": ((), ("from_", "to")), "bernoulli_": ((), ("p",)),
+}
+# What numbers are drawn with, in the order of the arguments by position.
+DRAWS = {
+    "rand": ("size",), "randn": ("size",), "normal": ("mean", "std", "size"),
+    "randint": ("low", "high", "size"), "randperm": ("n",), "rand_like": (), "randn_like": (),
+    "randint_like": ("low", "high"), "bernoulli": ("p",),
+}
+# The operations that have an index expression among their attributes.
+INDEXED = ("getitem", "spread_index", "put_index")
+
+
+class Stack(list[Any]):
+    """The values of a variable at each step of a loop."""
+
+
+class UnknownType(ValueError):
+    """A call of an operation that there is not."""
+
+    __module__ = "tensorlib.program"
+
+
+class Form(NamedTuple):
+    """What calls of one type are.
+
+    arguments, attributes: names of what they take. variadic: the one argument is a sequence.
+    op: the record of an operation, None for what is none. run: a function of the values of the
+    arguments and of the attributes by name; None for control flow, which the interpreter runs.
+    """
+
+    arguments: tuple[str, ...]
+    attributes: tuple[str, ...]
+    variadic: bool
+    op: Op | None
+    run: Callable[..., Any] | None
+
+
+@cache
+def form_of(type: str) -> Form:
+    """What calls of this type are. Raises: UnknownType, with the nearest names."""
+    if type in OWN:
+        return OWN[type]
+    if type in WRITERS:
+        tensors, attributes = WRITERS[type]
+        return Form(("input", *tensors), attributes, False, None, getattr(Tensor, type))
+    if type in DRAWS:
+        op = registry[type]
+        arguments = op.arguments
+        return Form(arguments, (*DRAWS[type], "dtype", "generator"), False, op,
+                    lambda *tensors, **given: op.function(*tensors, **given))
+    op = operation(type)
+    if op is None and type.endswith("_"):
+        op = operation(type[:-1])
+        if op is not None and op.name == "put_index":
+            return Form(op.arguments, op.attributes, False, op, write_at_index)
+        inplace = getattr(getattr(op, "function", None), "inplace", None)
+        if inplace is not None:
+            return Form(op.arguments, op.attributes, op.variadic, op,
+                        getattr(inplace, "canonical", inplace))
+        method = getattr(Tensor, type, None)
+        if op is not None and method is not None:
+            return Form(op.arguments, op.attributes, op.variadic, op, method)
+        op = None
+    if op is None:
+        raise UnknownType(f"program: no operation {type!r}")
+    return Form(op.arguments, op.attributes, op.variadic, op, runner(op))
+
+
+def operation(type: str) -> Op | None:
+    """The operation, or backward operation, of this name; None where there is none."""
+    if type in registry:
+        return registry[type]
+    base = operation(type.removesuffix("_gradient")) if type.endswith("_gradient") else None
+    return None if base is None else base.gradient
+
+
+def runner(op: Op) -> Callable[..., Any]:
+    """The function that runs an operation on its tensors, with its attributes by keyword."""
+    base = op.name
+    while base.endswith("_gradient") and base not in registry:
+        base = base.removesuffix("_gradient")
+    if base in INDEXED:
+        return lambda *tensors, index, **given: op.function(
+            *tensors, index=parsed(base, index, tensors, given), **given)
+    if op.linearity == "composite" and op.name in registry:
+        return lambda *tensors, **given: run_resolved(op, tensors, given)
+    function = getattr(op.function, "canonical", op.function)
+    if op.name not in registry and op.linearity == "composite":
+        return lambda *tensors, **given: function(*as_operands(tensors), **given)
+    if op.name not in registry or not op.attributes:
+        return function
+    defaults = dict(zip(op.attributes, op.defaults))
+    return lambda *tensors, **given: function(*tensors, **{**defaults, **given})
+
+
+def as_operands(values: tuple[Any, ...]) -> list[Any]:
+    """The values with numbers as tensors of the dtype in which the last of them is computed."""
+    dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
+    if dtype is not None and dtype.itemsize == 2:
+        dtype = None                                  # half types are computed as float32
+    return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, (bool, int, float)) else x
+            for x in values]
+
+
+def parsed(base: str, index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
+    """An index expression as the operations take it: for a tensor of the shape that is indexed."""
+    if isinstance(index, Index):
+        return index
+    if base == "spread_index":
+        shape = given["shape"]
+    elif "likes" in given:
+        shape = given["likes"][0][0]
+    else:
+        return parse(tensors[0], index)
+    return parse(FUNCTIONS["zeros"](()).expand(tuple(shape)), index)
+
+
+def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
+    """`input`, after `values` were written where the index expression picks."""
+    input[index] = values
+    return input
+
+
+# ---- what only programs have ---------------------------------------------------------------------
+
+def summed(parts: tuple[Any, ...]) -> Any:
+    """The sum of the parts, from the first to the last."""
+    if type(parts[0]) is Stack:
+        return Stack(map(summed, zip(*parts)))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def placeholder(shape: tuple[int | None, ...], dtype: Any) -> Tensor:
+    """Zeros in the place of a value that was not computed and is not read."""
+    return FUNCTIONS["zeros"](tuple(size or 0 for size in shape), dtype=dtype)
+
+
+def zeros_of(input: Any) -> Any:
+    """Zeros like a value, or like each of a stack."""
+    if type(input) is Stack:
+        return Stack(map(zeros_of, input))
+    return FUNCTIONS["zeros_like"](input)
+
+
+def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
+    """Makes `grad` the `.grad` of a parameter."""
+    param.grad = grad
+    return ()
+
+
+def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
+    """Has an optimiser change parameters by their gradients."""
+    for param, grad in zip(params, grads):
+        param.grad = grad
+    optimizer.step()
+    return ()
+
+
+# The sum of gradients has the name of the reduction, and `parts` in the place of its `input`.
+OWN = {
+    "sum of parts": Form(("parts",), (), True, None, summed),
+    "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of),
+    "set_grad": Form(("param", "grad"), (), False, None, with_grad),
+    "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped),
+    "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
+    "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),
+    "scan": Form(("init", "xs"), ("sub_block", "reverse", "kept"), False, None, None),
+    "placeholder": Form((), ("shape", "dtype"), False, None, placeholder),
+}
+
+
+def form_of_call(call: Any) -> Form:
+    """What a call is, by its type and its arguments."""
+    if call.type == "sum" and "parts" in call.inputs:
+        return OWN["sum of parts"]
+    return form_of(call.type)

@@ -1,0 +1,81 @@
+"""What programs made by hand begin with: inputs, parameters, and the program that is built."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tensorlib._core.base.dtypes import dtype as DType
+from tensorlib._core.base.dtypes import get_default_dtype
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.building import Builder, builder, unseen
+from tensorlib.program.model import Variable
+from tensorlib.program.program import Program
+
+
+def program_guard(program: Program) -> AbstractContextManager[Builder]:
+    """A context under which what is built by hand goes into `program`; as `with program:`."""
+    return Builder(program.block)
+
+
+def being_built(name: str) -> Builder:
+    """The builder of the program's own block. Raises: RuntimeError outside of a program."""
+    found = builder()
+    if found is None:
+        raise RuntimeError(f"{name}: there is no program that is built; use it under `with "
+                           "Program() as p:` or program_guard(p)")
+    if found.block.parent is not None:
+        raise RuntimeError(f"{name}: must stand outside of branches and loops")
+    return found
+
+
+def data(name: str, shape: Any, dtype: DType | None = None) -> Variable:
+    """A new input of the program that is built. A size that only a run knows is None.
+
+    Raises: ValueError for a name that is taken, or for negative sizes; TypeError.
+
+    >>> from tensorlib import program
+    >>> with program.Program() as p:
+    ...     x = program.data("x", (None, 3))
+    ...     y = (x * 2).sum(1)
+    >>> x, y
+    (Variable(x: float32[None, 3]), Variable(sum: float32[None]))
+    """
+    made = being_built("data")
+    if not isinstance(name, str):
+        raise TypeError(f"data: the name must be a str, not {type(name).__name__}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in sizes:
+        if size is not None and (not isinstance(size, int) or isinstance(size, bool)):
+            raise TypeError(f"data: sizes are ints or None, got {size!r}")
+        if size is not None and size < 0:
+            raise ValueError(f"data: sizes are not negative, got {size}")
+    check_free("data", made.program, name)
+    x = made.block.new_variable(name, sizes, dtype or get_default_dtype())
+    made.program.inputs.append(x)
+    return x
+
+
+def parameter(name: str, value: Any, trainable: bool = True) -> Variable:
+    """A new parameter of the program that is built, whose value lasts from run to run.
+
+    A Tensor is taken itself, so that the program changes it; of anything else one is made.
+    Raises: ValueError for a name that is taken, RuntimeError for a dtype without gradients.
+    """
+    made = being_built("parameter")
+    check_free("parameter", made.program, name)
+    with unseen():
+        tensor = value if isinstance(value, Tensor) else FUNCTIONS["tensor"](value)
+        if trainable and not tensor.requires_grad:
+            tensor = tensor.detach().requires_grad_()
+    x = made.program.block.new_variable(
+        name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
+        stop_gradient=not trainable, value=tensor)
+    made.known[id(tensor)] = tensor, x
+    return x
+
+
+def check_free(what: str, program: Program, name: str) -> None:
+    """Raises: ValueError for a name that the program has."""
+    if not name or any(name in block.variables for block in program.blocks):
+        raise ValueError(f"{what}: the program has a variable named {name!r} already"
+                         if name else f"{what}: the name is empty")

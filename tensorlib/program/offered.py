@@ -1,0 +1,66 @@
+"""What a capture is offered, in the terms of calls: names of arguments, and the line of the user."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from tensorlib._core.graph.op import Op
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import resolved
+from tensorlib.program.forms import DRAWS
+
+HOME = str(Path(__file__).parents[1])
+TRUTHS = ("allclose", "equal", "is_nonzero")       # functions of elements that give a bool
+
+
+def drawn(op: Op, args: tuple[Any, ...],
+          kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tensors and the attributes, by name, of what draws numbers."""
+    tensors = dict(zip(op.arguments, args))
+    given = args[len(tensors):]
+    if op.name in ("rand", "randn") and len(given) != 1:
+        given = (given,)                             # sizes one by one
+    attributes = {**dict(zip(DRAWS[op.name], given)), **kwargs}
+    if "size" in attributes:
+        size = attributes["size"]
+        attributes["size"] = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return tensors, {key: x for key, x in attributes.items() if x is not None}
+
+
+def canonical(op: Op, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function that does a call as it was offered, its tensors, and its attributes by name."""
+    if op.linearity == "composite":
+        _, tensors, given = resolved(op, args, kwargs)
+        return op.function, tensors, given
+    count = len(op.arguments)
+    given = {**dict(zip(op.attributes, args[count:])), **kwargs}
+    if op.name == "getitem":
+        return (lambda x, key: x[key]) if not is_index(args[1]) else op.function, args[:1], given
+    return getattr(op.function, "canonical", op.function), args[:count], given
+
+
+def is_index(key: Any) -> bool:
+    """Whether an index expression is parsed already."""
+    return type(key).__name__ == "Index"
+
+
+def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The attributes that are not as by default, with tensors as variables."""
+    defaults = dict(zip(op.attributes, op.defaults))
+    return {key: value(x) for key, x in given.items()
+            if isinstance(x, Tensor) or not (key in defaults and same(x, defaults[key]))}
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two attributes are the same value of one type."""
+    return type(x) is type(y) and (x is y or isinstance(x, (bool, int, float, str)) and x == y)
+
+
+def user_line() -> str:
+    """The line of the user's code that is running: "file.py:12"; "" where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(HOME):
+        frame = frame.f_back
+    return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+

@@ -1,0 +1,176 @@
+"""Planning: a machine (executor.pyx) that runs a program without Python between its steps.
+
+Each call of the program is rehearsed on tensors without memory. What a call becomes is decided
+here, by its type: a step of the machine that knows its kernel, or a call of the function.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.tensor.meta import NoData
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.calls import Call
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.autograd.modes import no_grad
+from tensorlib.program.executor import Machine
+from tensorlib.program.forms import INDEXED, WRITERS, Form, form_of_call, operation
+from tensorlib.program.model import OpCall, Variable, mapped
+
+PRODUCTS = ("matmul", "mm")
+
+
+class Unplanned(Exception):
+    """A program that no machine can run: the interpreter does. The message says why."""
+
+
+def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
+         outputs: Iterable[Variable]) -> Machine:
+    """The machine that runs `calls`, and gives `outputs`.
+
+    fed: the variables that each run is given, in order, with tensors that are laid out as theirs
+    will be: inputs, and what lasts from run to run. Raises: Unplanned.
+    """
+    with Machine() as machine, no_grad():
+        values = {x: machine.feed(like) for x, like in fed.items()}
+        for call in calls:
+            try:
+                Rehearsal(machine, values, call).run()
+            except NoData as error:
+                raise Unplanned(f"{call!r}: {error}") from None
+        machine.finish(tuple(values[x] for x in outputs))
+    return machine
+
+
+class Rehearsal:
+    """One call, as it leaves its steps in a machine and its results among the values."""
+
+    def __init__(self, machine: Machine, values: dict[Variable, Any], call: OpCall):
+        self.machine, self.values, self.call = machine, values, call
+
+    def value(self, x: Variable) -> Any:
+        """The tensor of the rehearsal that a variable is."""
+        if x not in self.values:
+            raise Unplanned(f"{self.call!r}: {x.name} has no value")
+        return self.values[x]
+
+    def run(self) -> None:
+        """Rehearses the call."""
+        call = self.call
+        if call.blocks():
+            raise Unplanned(f"{call!r}: control flow is interpreted")
+        if call.type == "set_grad":
+            self.set_grad()
+            return
+        form = form_of_call(call)
+        inputs = tuple(mapped(call.inputs.get(name), self.value) for name in form.arguments)
+        given = {name: mapped(x, self.value) for name, x in call.attributes.items()
+                 if name != "likes"}
+        if "likes" in call.attributes:
+            given["likes"] = self.likes(call.attributes["likes"])
+        results = self.results(form, inputs, given)
+        for x, result in zip(call.outputs, results):
+            if x is not None:
+                self.values[x] = result
+
+    def likes(self, likes: Any) -> list[Any]:
+        """The shape and dtype of each variable, as backward operations take them."""
+        return [self.likes(x) if type(x) is tuple else
+                (self.value(x).shape, x.dtype) if type(x) is Variable else x for x in likes]
+
+    def set_grad(self) -> None:
+        """A gradient that a parameter is given."""
+        param, grad = self.call.inputs["param"], self.call.inputs["grad"]
+        if param.value is None or type(grad) is not Variable:
+            raise Unplanned(f"{self.call!r}: no parameter or no gradient")
+        self.machine.put_grad(param.value, self.value(grad))
+
+    # ---- what gives the results
+
+    def results(self, form: Form, inputs: tuple[Any, ...],
+                given: dict[str, Any]) -> tuple[Any, ...]:
+        """The results of the call, by steps that know their kernel where there are such."""
+        call, op = self.call, form.op
+        found: Any = None
+        if call.type == "sum" and "parts" in call.inputs:
+            return (self.summed(inputs[0]),)
+        if op is not None and call.type in registry and not call.in_place:
+            if op.elementwise and not given:
+                found = self.machine.elementwise(op, inputs)
+            elif call.type in PRODUCTS and all(isinstance(x, Tensor) for x in inputs):
+                found = self.machine.product(*inputs)
+            elif op.linearity != "composite" and call.type not in INDEXED and not op.random:
+                rest = (given.get(name, default)
+                        for name, default in zip(op.attributes, op.defaults))
+                return self.call_of(op.forward, (*inputs, *rest), {}, inputs)
+            if found is not None:
+                return (found,)
+        elif call.type.endswith("_gradient"):
+            base = operation(call.type.removesuffix("_gradient"))
+            if base is not None and base.linearity != "composite" and not base.variadic and (
+                    len(base.outputs) == 1):
+                return self.gradients(form, base, inputs, given)
+        return self.call_of(form.run, inputs, self.with_wanted(form, given), inputs)
+
+    def call_of(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+                inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results of a function of the tensors `inputs`, which is called in each run."""
+        read = tuple(tensors_in((inputs, args, kwargs)))
+        effect = self.call.in_place or self.call.type in WRITERS
+        return self.machine.call(function, args, kwargs, read, effect)
+
+    def with_wanted(self, form: Form, given: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a backward operation with which of its results are needed."""
+        if form.op is not None and "wanted" in form.attributes:
+            given = {**given, "wanted": tuple(x is not None for x in self.call.outputs)}
+        return given
+
+    def summed(self, parts: tuple[Any, ...]) -> Any:
+        """The sum of the parts, from the first to the last."""
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.machine.elementwise(registry["add"], (total, part))
+        return total
+
+    def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
+                  given: dict[str, Any]) -> tuple[Any, ...]:
+        """The results of a backward operation, rule by rule as far as rules are known."""
+        values = dict(zip(form.arguments, inputs))
+        g = values[f"grad_{base.outputs[0]}"]
+        facts = given.get("likes")
+        if not isinstance(g, Tensor) or facts is None:
+            return self.call_of(form.run, inputs, self.with_wanted(form, given), inputs)
+        attributes = {key: x for key, x in given.items() if key not in ("likes", "wanted")}
+        source = Call(base, tuple(map(values.get, base.arguments)),
+                      tuple(map(values.get, base.outputs)), attributes, facts)
+        found: list[Any] = []
+        for i, x in enumerate(self.call.outputs):
+            part = None if x is None else self.machine.gradient(source, base, i, g)
+            if x is not None and part is None:
+                only = tuple(k == i for k in range(len(self.call.outputs)))
+                part = self.call_of(form.run, inputs, {**given, "wanted": only}, inputs)[i]
+            found.append(None if part is None else self.fitted(part, *facts[i]))
+        return tuple(found)
+
+    def fitted(self, g: Any, shape: Any, dtype: Any) -> Any:
+        """A gradient summed over the dims that were broadcast, and cast to the input's dtype."""
+        if tuple(g.shape) != tuple(shape):
+            g = self.call_of(FUNCTIONS["sum_to_size"], (g, tuple(shape)), {}, (g,))[0]
+        if g.dtype is not dtype:
+            g = self.call_of(registry["to"].forward, (g, dtype, False), {}, (g,))[0]
+        return g
+
+
+def tensors_in(value: Any) -> Iterable[Tensor]:
+    """The tensors in nested tuples, lists, dicts and slices."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from tensors_in(part)
+    elif isinstance(value, dict):
+        yield from tensors_in(tuple(value.values()))
+    elif isinstance(value, slice):
+        yield from tensors_in((value.start, value.stop, value.step))
+    elif hasattr(value, "places") and type(value).__name__ == "Index":
+        yield from tensors_in(tuple(value.places))

@@ -1,0 +1,166 @@
+"""Capture: what runs on real tensors is noted, call by call, in the block of a program.
+
+A `Recorder` is attached to the thread while a function runs (_core/base/capture.pyx). It is offered
+each operation, has the library do it, and notes it: for each tensor it knows the variable that
+stands for its present value. A write in place into what the function made itself gives a new
+variable, as the graph has a new node for it (writes.py); a write into a captured tensor is noted as
+it is.
+"""
+
+from typing import Any
+
+from tensorlib._core.base.capture import current, set_capture
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.errors import CaptureError
+from tensorlib.program.forms import DRAWS
+from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
+from tensorlib.program.writes import Writes
+
+
+
+class Recorder:
+    """Notes the operations of this thread in a block, under `with`.
+
+    block: where calls are noted. names: of tensors by their id, for what is captured.
+    """
+
+    def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
+        self.program, self.block, self.names = program, block, names or {}
+        self.epoch = begin_epoch()
+        self.known: dict[int, tuple[Tensor, Variable]] = {}
+        self.by_memory: dict[tuple[Any, ...], Tensor] = {}
+        self.writes = Writes(self)
+
+    def __enter__(self) -> "Recorder":
+        if current() is not None:
+            raise RuntimeError("program: a function is being traced already on this thread")
+        set_capture(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        set_capture(None)
+
+    # ---- tensors and their variables
+
+    def know(self, tensor: Tensor, x: Variable) -> Variable:
+        """Notes that variable `x` is the present value of a tensor."""
+        self.known[id(tensor)] = tensor, x
+        self.by_memory[memory_of(tensor)] = tensor
+        return x
+
+    def knows(self, tensor: Tensor) -> bool:
+        """Whether a tensor, or one of the same memory, has a variable."""
+        return id(tensor) in self.known or memory_of(tensor) in self.by_memory
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """The variable of a tensor's present value; for one from outside a new persistable one."""
+        if id(tensor) in self.known:
+            return self.writes.present(tensor, self.known[id(tensor)][1])
+        same = self.by_memory.get(memory_of(tensor))
+        if same is not None and tensor.numel():
+            return self.variable_of(same)
+        return self.know(tensor, self.captured(tensor))
+
+    def captured(self, tensor: Tensor) -> Variable:
+        """A persistable variable whose value is a tensor that the function took from outside, or
+        that it made of numbers."""
+        trainable = tensor.requires_grad and tensor.is_leaf
+        inside = was_made_since(tensor, self.epoch)
+        name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
+            "constant" if inside else "parameter" if trainable else "captured")
+        return self.program.block.new_variable(
+            name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
+            stop_gradient=not tensor.requires_grad, value=tensor)
+
+    def value(self, x: Any) -> Any:
+        """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
+        if isinstance(x, Tensor):
+            return self.variable_of(x)
+        if type(x) in (tuple, list):
+            return tuple(map(self.value, x))
+        if type(x) is slice:
+            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
+        return tuple(x) if isinstance(x, tuple) else x
+
+    # ---- what a capture is asked
+
+    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
+                  kwargs: dict[str, Any]) -> Any:
+        """Has the library do an operation, notes it and returns what it gives."""
+        if kwargs.get("out") is not None:
+            raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that "
+                               "is returned")
+        kwargs.pop("out", None)
+        if name == "backward":
+            return NotImplemented
+        if name == "setitem" or name.endswith("_"):
+            return self.writes.write(op, name, args, kwargs)
+        if op is None:
+            op = registry[name]
+            if name in DRAWS:
+                return self.draw(op, args, kwargs)
+        if op.name in TRUTHS:
+            self.leaving(op.name, args[0])
+        if op.returns is not Tensor:
+            return NotImplemented
+        function, tensors, given = canonical(op, args, kwargs)
+        inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
+        result = function(*args, **kwargs)
+        return self.noted(op.name, inputs, result, plain(op, given, self.value))
+
+    def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Draws numbers and notes that they are to be drawn anew by each run."""
+        result = op.function(*args, **kwargs)
+        tensors, attributes = drawn(op, args, kwargs)
+        return self.noted(op.name, self.value_of_each(tensors), result,
+                          self.value_of_each(attributes))
+
+    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, as it is noted."""
+        return {key: self.value(x) for key, x in given.items()}
+
+    def leaving(self, name: str, tensor: Tensor) -> None:
+        """Raises: CaptureError where the number of a tensor that the program computes is taken."""
+        if self.knows(tensor) and name != "memoryview":
+            raise CaptureError(
+                f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
+                + ("use tensorlib.cond, while_loop or where for what depends on it"
+                   if name == "bool" else
+                   "keep it a tensor, or use tensorlib.cond or while_loop for what depends on it"))
+
+    # ---- notes
+
+    def noted(self, type: str, inputs: dict[str, Any], result: Any,
+              attributes: dict[str, Any]) -> Any:
+        """`result`, after the call that gave it was noted."""
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        fresh = [not (isinstance(x, Tensor) and id(x) in self.known) for x in results]
+        if any(fresh):
+            outputs = [self.new_variable(type, x) if is_fresh else None
+                       for x, is_fresh in zip(results, fresh)]
+            self.note(OpCall(type, inputs, tuple(outputs), attributes, user_line()))
+        return result
+
+    def new_variable(self, stem: str, tensor: Tensor) -> Variable:
+        """A variable of the block that stands for a tensor which was made just now."""
+        x = self.block.new_variable(
+            stem, tuple(tensor.shape), tensor.dtype,
+            stop_gradient=stem == "detach" or not is_grad_enabled())
+        return self.know(tensor, x)
+
+    def line(self) -> str:
+        """The line of user code that runs."""
+        return user_line()
+
+    def note(self, call: OpCall) -> None:
+        """Adds a call to the block."""
+        self.block.ops.append(call)
+
+
+def memory_of(tensor: Tensor) -> tuple[Any, ...]:
+    """Where the elements of a tensor lie, and as what."""
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype

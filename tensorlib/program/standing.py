@@ -1,0 +1,113 @@
+"""Variables where Tensors go: operators, methods and functions on them add calls to a program."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.stand_ins import attach_methods, attach_operators
+from tensorlib.program.building import Builder, builder, no_number, twin_of
+from tensorlib.program.errors import CaptureError
+from tensorlib.program.model import Variable, variables_in
+
+
+def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What an operation given Variables becomes: a call in the block that is built."""
+    return builder_for(args, kwargs).operation(op, op.name, args, dict(kwargs))
+
+
+def builder_for(*values: Any) -> Builder:
+    """The builder of this thread, else one of the block that the last-made variable is in."""
+    open_one = builder()
+    if open_one is not None:
+        return open_one
+    found = [x.block for x in variables_in(values) if x.block is not None]
+    return Builder(max(found, key=lambda block: block.index))
+
+
+def in_place(function: Any) -> Any:
+    """The method `NAME_` of Variables: a call that writes over the value."""
+    def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return builder_for(self, args).write(f"{function.__name__}_", (self, *args), kwargs)
+    return method
+
+
+def out_of_place(function: Any) -> Any:
+    """The operator `x += y`, which names a new variable `x`."""
+    return lambda self, other: function(self, other)
+
+
+def writing(name: str) -> Any:
+    """A method that writes, or draws, over the value."""
+    def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return builder_for(self, args).write(name, (self, *args), kwargs)
+    return method
+
+
+def set_item(self: Variable, key: Any, value: Any) -> None:
+    """Writes where the index expression picks."""
+    builder_for(self, key, value).write("setitem", (self, value, key), {})
+
+
+def number(name: str) -> Any:
+    """A method that would give a number."""
+    def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        no_number(name)
+    return method
+
+
+def size(self: Variable, dim: int | None = None) -> Any:
+    """The sizes, or that of one dim."""
+    return self.shape if dim is None else self.shape[dim]
+
+
+def numel(self: Variable) -> int:
+    """The number of elements. Raises: CaptureError where a size is not known yet."""
+    if None in self.shape:
+        raise CaptureError(f"numel: {self!r} has a size that is known only when the program runs")
+    count = 1
+    for length in self.shape:
+        count *= length or 0
+    return count
+
+
+def length(self: Variable) -> int:
+    """The first size."""
+    if not self.shape:
+        raise TypeError("len() of a 0-d tensor")
+    if self.shape[0] is None:
+        raise CaptureError(f"len: {self!r} has a size that is known only when the program runs")
+    return self.shape[0]
+
+
+def iterate(self: Variable) -> Iterator[Any]:
+    """The parts along the first dim."""
+    return iter([self[i] for i in range(length(self))])      # type: ignore[index]
+
+
+def like(self: Variable) -> Tensor:
+    """A tensor of this shape and dtype. Raises: CaptureError where a size is not known yet."""
+    numel(self)
+    return twin_of(self, 0)
+
+
+FACTS = {
+    "__tensor_call__": classmethod(called), "__setitem__": set_item, "__len__": length,
+    "__iter__": iterate, "size": size, "numel": numel, "nelement": numel, "like": like,
+    "ndim": property(lambda self: len(self.shape)), "dim": lambda self: len(self.shape),
+    "requires_grad": property(lambda self: not self.stop_gradient and self.trainable),
+    "is_floating_point": lambda self: self.dtype.is_floating_point,
+    "device": property(lambda self: like(self).device),
+    "contiguous": lambda self: self, "is_contiguous": lambda self: True,
+    "grad": property(lambda self: None),
+}
+for _name, _fact in FACTS.items():
+    setattr(Variable, _name, _fact)
+for _name in ("copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_"):
+    setattr(Variable, _name, writing(_name))
+for _name, _shown in {"__bool__": "bool", "__int__": "int", "__float__": "float",
+                      "__index__": "int", "__array__": "numpy"}.items():
+    setattr(Variable, _name, number(_shown))
+for _name in ("item", "tolist", "numpy", "backward"):
+    setattr(Variable, _name, number(_name))
+attach_methods(Variable, in_place)
+attach_operators(Variable, out_of_place)

@@ -1,0 +1,148 @@
+"""Writes in place, as a program notes them.
+
+What the captured function made itself is not written in a program: the new value is a new variable,
+the tensor it is a view of becomes that with the view put in, and other views of it are taken anew
+when they are next read. So each variable keeps its value for a backward part. What was there before
+the function ran (parameters, running means) is written as it is: that is what the function is for.
+"""
+
+from typing import Any
+
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.sweep.graph_reader import was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.forms import WRITERS, form_of
+from tensorlib.program.model import OpCall, Variable, place_of
+
+
+class Writes:
+    """What a recorder knows of tensors that were written."""
+
+    def __init__(self, recorder: Any):
+        self.recorder = recorder
+        self.based: dict[int, Variable] = {}     # of a view: its base's value when it was taken
+
+    # ---- views
+
+    def present(self, tensor: Tensor, x: Variable) -> Variable:
+        """The variable of a tensor now; a view whose base was written is taken from that anew."""
+        base = tensor._base
+        if base is None or id(tensor) not in self.based or id(base) not in self.recorder.known:
+            if base is not None and id(base) in self.recorder.known:
+                self.based[id(tensor)] = self.recorder.known[id(base)][1]
+            return x
+        whole = self.recorder.known[id(base)][1]
+        if self.based[id(tensor)] is whole:
+            return x
+        return self.retaken(tensor, base, whole)
+
+    def retaken(self, tensor: Tensor, base: Tensor, whole: Variable) -> Variable:
+        """The variable of a view as the part of its base's present value."""
+        self.based[id(tensor)] = whole
+        return self.noted("strided_part", {"input": whole}, tensor, {"place": place_in(base, tensor)})
+
+    # ---- writes
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Has the library do a write in place, notes it, and returns the tensor that was written.
+        """
+        x = args[0]
+        before = self.recorder.variable_of(x)
+        if x._base is not None:
+            self.recorder.variable_of(x._base)
+        given = [self.recorder.value(y) for y in args[1:]]
+        if name[:-1] in registry and name not in WRITERS and op is None:
+            method = getattr(Tensor, name)
+            method(*args)
+            return self.relaid(name[:-1], x, before, args[1:])
+        if self.is_lasting(x, before):
+            run(op, name, args, kwargs)
+            return self.as_it_is(op, name, x, before, given, kwargs)
+        if x._base is None and before.persistable:
+            before.value = x.clone()             # a constant, which is written from now on
+        run(op, name, args, kwargs)
+        self.as_new(op, name, x, before, given, kwargs)
+        return x
+
+    def is_lasting(self, x: Tensor, before: Variable) -> bool:
+        """Whether a tensor was there before the function, as its own input or from outside."""
+        base = x if x._base is None else x._base
+        whole = self.recorder.variable_of(base)
+        return (whole.persistable and not was_made_since(base, self.recorder.epoch)
+                or place_of(whole, self.recorder.program.inputs) >= 0)
+
+    def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
+                 kwargs: dict[str, Any]) -> Tensor:
+        """Notes a write into what lasts."""
+        type = "put_index_" if name == "setitem" else name
+        form = form_of(type)
+        inputs = dict(zip(form.arguments, (before, *given)))
+        attributes = dict(zip(form.attributes, given[len(form.arguments) - 1:]))
+        attributes.update((key, y) for key, y in kwargs.items() if y is not None)
+        self.recorder.note(OpCall(type, inputs, (before,), attributes, self.recorder.line()))
+        return x
+
+    def as_new(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
+               kwargs: dict[str, Any]) -> None:
+        """Notes a write as a new value of the tensor, and of the one it is a view of."""
+        if name == "setitem":
+            type, inputs, attributes = "put_index", {"input": before, "values": given[0]}, {
+                "index": given[1]}
+        elif name == "copy_" or name == "fill_" and type_is_variable(given[0]):
+            type, inputs, attributes = "copy", {"input": before, "src": given[0]}, {}
+        elif name in ("fill_", "zero_"):
+            type, inputs = "full_like", {"input": before}
+            attributes = {"fill_value": given[0] if given else 0}
+        elif name in WRITERS:
+            fresh = self.noted("clone", {"input": before}, x, {})
+            self.as_it_is(op, name, x, fresh, given, kwargs)
+            self.spread(x, fresh)
+            return
+        else:
+            type, inputs, attributes = op.name, dict(zip(op.arguments, (before, *given))), {}
+        self.spread(x, self.noted(type, inputs, x, attributes))
+
+    def spread(self, x: Tensor, fresh: Variable) -> None:
+        """Notes what becomes of the tensor that `x` is a view of."""
+        base = x._base
+        if base is None:
+            return
+        whole = self.recorder.known[id(base)][1]
+        made = self.noted("view_scatter", {"input": whole, "value": fresh}, base,
+                          {"place": place_in(base, x)})
+        self.based[id(x)] = made
+
+    def relaid(self, type: str, x: Tensor, before: Variable, args: tuple[Any, ...]) -> Tensor:
+        """Notes that a tensor took on the layout of a view of it."""
+        op = registry[type]
+        self.noted(type, {"input": before}, x, dict(zip(op.attributes, args)))
+        return x
+
+    def noted(self, type: str, inputs: dict[str, Any], tensor: Tensor,
+              attributes: dict[str, Any]) -> Variable:
+        """The new variable of a tensor, which a call gives that is noted."""
+        fresh = self.recorder.new_variable(type, tensor)
+        self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
+        return fresh
+
+
+def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Has the library do a write."""
+    if name == "setitem":
+        x, values, key = args
+        x[key] = values
+    elif name in WRITERS:
+        getattr(Tensor, name)(*args, **kwargs)
+    else:
+        form_of(name).run(*args, **kwargs)
+
+
+def type_is_variable(x: Any) -> bool:
+    return type(x) is Variable
+
+
+def place_in(base: Tensor, view: Tensor) -> tuple[Any, ...]:
+    """Where a view lies in its base: sizes, strides and offset, and strides and offset of the base.
+    """
+    return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
+            base.storage_offset())
