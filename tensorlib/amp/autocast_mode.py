@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from threading import local
+from _thread import _local as local      # `threading` is not imported at start
 from typing import Any
 
 from tensorlib._core.base.device import device

@@ -40,8 +40,8 @@ def is_contiguous(Tensor self, memory_format=None):
 
 
 def data_ptr(Tensor self):
-    """Address of the first element."""
-    return <size_t>self.data_pointer
+    """Address of the first element; 0 on `meta`, where there are none."""
+    return 0 if no_memory(self) else <size_t>self.data_pointer
 
 
 def storage_offset(Tensor self):
