@@ -1,4 +1,6 @@
-"""Second derivatives where formulas come to 0 * inf, or lose what two zeros change together."""
+"""Points where a plain formula loses what is there: 0 * inf, several zeros, infinite neighbours."""
+
+from math import inf
 
 import pytest
 
@@ -27,3 +29,39 @@ def test_products_of_scattered_factors_with_zeros():
     assert x.grad.tolist() == [0, 0, 0]
     with pytest.raises(RuntimeError, match="several zeros has no second derivative"):
         hessian(product)(x.detach())
+
+
+# ---- neighbours of what is infinite, and results that are copies ---------------------------------
+
+def test_an_infinite_element_stays_out_of_windows_that_do_not_have_it():
+    x = tl.tensor([[[1.0, 2.0, 3.0, inf, 5.0]]])
+    assert tl.nn.functional.adaptive_avg_pool1d(x, 3).tolist() == [[[1.5, inf, inf]]]
+    larger = tl.nn.functional.interpolate(x, 10, mode="linear")[0, 0]
+    assert larger[:5].isfinite().all() and larger.isinf().any()
+
+
+def test_slopes_between_neighbours_leave_out_the_element_itself():
+    (slope,) = tl.gradient(tl.tensor([0.0, 1.0, inf, 3.0, 4.0]))
+    assert slope[2].item() == 1.0
+
+
+def test_what_is_repeated_is_a_copy():
+    x = tl.zeros(2, 3)
+    for y in (x.repeat(2, 1, 1), x.tile((2, 1, 1)), x.repeat(1, 1)):
+        y[0] = 1.0
+        assert y.is_contiguous() and x.sum().item() == 0.0
+
+
+def test_gradients_of_symmetric_decompositions_are_symmetric():
+    x = tl.rand(4, 4, dtype=tl.float64)
+    x = (x + x.T).requires_grad_()
+    values, vectors = tl.linalg.eigh(x)
+    (vectors.abs() * tl.rand(4, 4, dtype=tl.float64)).sum().backward()
+    assert (x.grad - x.grad.T).abs().max().item() < 1e-12
+
+
+def test_places_are_int64_whatever_the_indices_are():
+    rows, columns = tl.unravel_index(tl.tensor([5], dtype=tl.int8), (2, 3))
+    assert (rows.dtype, rows.item(), columns.item()) == (tl.int64, 1, 2)
+    with pytest.raises(TypeError, match="unravel_index"):
+        tl.unravel_index(tl.tensor([5.0]), (2, 3))
