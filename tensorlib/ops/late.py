@@ -82,6 +82,8 @@ FAMILIES = {
                   "conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d "
                   "max_pool1d max_pool2d max_pool3d pixel_shuffle pixel_unshuffle "
                   "channel_shuffle"),
+    "tensorlib.nn.functional.recurrent": Names(
+        functions="lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
     "tensorlib.ops.elementary": Names(
         both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
              "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "

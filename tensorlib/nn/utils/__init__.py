@@ -12,7 +12,7 @@ from tensorlib.nn.utils.clip_grad import (
 from tensorlib.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 
 if TYPE_CHECKING:
-    from tensorlib.nn.utils import parametrizations, parametrize, prune, stateless
+    from tensorlib.nn.utils import parametrizations, parametrize, prune, rnn, stateless
     from tensorlib.nn.utils.fusion import (
         fuse_conv_bn_eval,
         fuse_conv_bn_weights,
@@ -27,12 +27,12 @@ __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
     "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm",
-    "remove_weight_norm", "skip_init", "spectral_norm", "stateless", "vector_to_parameters",
-    "weight_norm",
+    "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
+    "vector_to_parameters", "weight_norm",
 ]
 
 __getattr__, __dir__ = on_first_use(__name__, {
-    **{name: name for name in ("parametrizations", "parametrize", "prune", "stateless")},
+    **{name: name for name in ("parametrizations", "parametrize", "prune", "rnn", "stateless")},
     **dict.fromkeys(("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
                      "fuse_linear_bn_weights"), "fusion"),
     "skip_init": "init",

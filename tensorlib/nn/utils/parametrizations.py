@@ -237,8 +237,8 @@ def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = N
 
     `orthogonal_map` says how it is made of a matrix that is learnt: "matrix_exp" or "cayley" of its
     skew-symmetric part, or "householder" reflections; unless given, the first for square ones, else
-    the last. With `use_trivialization`, the map's result multiplies a fixed matrix, so that learning
-    starts well; without, "matrix_exp" and "cayley" can't be assigned to.
+    the last. With `use_trivialization`, the map's result multiplies a fixed matrix, from which
+    learning starts; without, "matrix_exp" and "cayley" can't be assigned to.
 
     Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds", NeurIPS
     2019. Raises: ValueError for vectors, or unknown maps.

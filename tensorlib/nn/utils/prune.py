@@ -351,8 +351,8 @@ def global_unstructured(parameters: Iterable[tuple[Any, str]], pruning_method: A
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     method, places, scores = pruning_method(**kwargs), list(parameters), importance_scores or {}
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found '
-                        f"method {pruning_method} of type {method.PRUNING_TYPE}")
+        raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. '
+                        f"Found method {pruning_method} of type {method.PRUNING_TYPE}")
     tensors = [getattr(module, name) for module, name in places]
     before = [getattr(module, name + "_mask", ones_like(tensor))
               for (module, name), tensor in zip(places, tensors)]

@@ -25,7 +25,7 @@ class SpectralNorm:
         return weight.movedim(self.dim, 0).flatten(1)
 
     def computed(self, module: Any, iterates: bool) -> Tensor:
-        """The weight, after the vectors were brought nearer to the singular ones, or as they are."""
+        """The weight; the vectors are brought nearer to the singular ones if `iterates`."""
         weight: Tensor = getattr(module, self.name + "_orig")
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
         matrix = self.matrix(weight)

@@ -32,7 +32,7 @@ def hook_of(module: Any, kind: type, name: str) -> Any:
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """This module, with the parameters `weight_g` and `weight_v`: see `parametrizations.weight_norm`.
+    """This module, with parameters `weight_g` and `weight_v`: see `parametrizations.weight_norm`.
 
     Raises: RuntimeError where the weight has one already.
     """
