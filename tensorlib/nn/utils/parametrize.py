@@ -252,7 +252,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any,
                                          tensor_name: str | None = None) -> Any:
-    """`to_module`, with the parametrizations of `from_module`, of one tensor or all, and its values.
+    """`to_module`, with the parametrizations of `from_module` and its values, of one tensor or all.
 
     The parametrizations are shared, the tensors are not.
     """
