@@ -105,7 +105,7 @@ class Sequential(Row):
 
     >>> model = Sequential(Linear(3, 4), ReLU(), Linear(4, 1))
     >>> model(tensorlib.ones(2, 3)).shape
-    Size([2, 1])
+    tensorlib.Size([2, 1])
     """
 
     @overload

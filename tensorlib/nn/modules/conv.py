@@ -132,7 +132,7 @@ class Conv2d(Conv):
 
     >>> layer = Conv2d(3, 8, kernel_size=3, padding=1)
     >>> layer(tensorlib.ones(2, 3, 28, 28)).shape
-    Size([2, 8, 28, 28])
+    tensorlib.Size([2, 8, 28, 28])
     """
 
     ndim = 2
@@ -293,7 +293,7 @@ class LazyConv2d(LazyConv, Conv2d):
 
     >>> layer = LazyConv2d(8, kernel_size=3)
     >>> layer(tensorlib.ones(2, 3, 28, 28)).shape, layer.in_channels
-    (Size([2, 8, 26, 26]), 3)
+    (tensorlib.Size([2, 8, 26, 26]), 3)
     """
 
     cls_to_become = Conv2d
