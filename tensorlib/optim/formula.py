@@ -107,7 +107,7 @@ class FormulaOptimizer(Optimizer):
 
     def _set_scalars(self, state, found):
         for name in self.scalars:
-            state[name] = state[name].new_tensor(float(found[name]))
+            state[name] = self._count(found[name])
 
     def _step_recorded(self, group):
         names = self.states(group)

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorlib import Tensor, cat, enable_grad, no_grad, zeros
 from tensorlib.optim.line_search import strong_wolfe
-from tensorlib.optim.optimizer import Optimizer, ParamsT, check_rate
+from tensorlib.optim.optimizer import Optimizer, ParamsT, as_number, check_rate
 
 SMALLEST_CURVATURE = 1e-10
 
@@ -61,7 +61,7 @@ class LBFGS(Optimizer):
         first_loss = closure()
         state["func_evals"] = state.get("func_evals", 0) + 1
         state.setdefault("n_iter", 0)
-        point = [float(first_loss), self._flat_gradient()]
+        point = [as_number(first_loss), self._flat_gradient()]
         if point[1].abs().max() > group["tolerance_grad"]:
             self._iterate(group, state, closure, *point)
         return first_loss
@@ -88,7 +88,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(t, d)
                 if not last:
-                    loss, g, used = float(closure()), self._flat_gradient(), 1
+                    loss, g, used = as_number(closure()), self._flat_gradient(), 1
             calls += used
             state["func_evals"] += used
             if (last or calls >= group["max_eval"] or g.abs().max() <= group["tolerance_grad"]
@@ -135,7 +135,7 @@ class LBFGS(Optimizer):
         """The loss and the gradient at t along the direction; the parameters stay."""
         before = [p.clone() for p in self._params]
         self._move(t, d)
-        found = float(closure()), self._flat_gradient()
+        found = as_number(closure()), self._flat_gradient()
         for p, old in zip(self._params, before):
             p.copy_(old)
         return found

@@ -348,6 +348,11 @@ def _own_copy(p, value, name=None):
     return deepcopy(value)
 
 
+def as_number(value):
+    """The number that a loss is, also where it is a tensor that requires a gradient."""
+    return value.item() if isinstance(value, Tensor) else float(value)
+
+
 # ---- what options may be -------------------------------------------------------------------------
 
 def check_rate(lr):

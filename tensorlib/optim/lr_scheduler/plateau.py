@@ -11,7 +11,7 @@ from tensorlib.optim.lr_scheduler.base import (
     set_value,
     values_of,
 )
-from tensorlib.optim.optimizer import Optimizer
+from tensorlib.optim.optimizer import Optimizer, as_number
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -68,7 +68,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: SupportsFloat, epoch: float | None = None) -> None:
         """Takes note of the figure of an epoch, a number or a tensor of one."""
-        current = float(metrics)
+        current = as_number(metrics)
         if epoch is not None:
             warn(EPOCH_GIVEN, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
