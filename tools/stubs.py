@@ -59,7 +59,7 @@ OPERATORS = (
      for r in ("", "r") if name != "matmul"]
     + [f"def __{r}matmul__(self, other: Tensor | ndarray[Any, Any]) -> Tensor: ..."
        for r in ("", "r")]
-    + [f"def __i{name}__(self, other: _Operand) -> Tensor: ..." for name in BINARY
+    + [f"def __i{name}__(self, other: _Operand) -> Self: ..." for name in BINARY
        if name != "matmul"]
     + [f"def __{name}__(self, other: _Operand) -> Tensor: ..." for name in COMPARISONS]
     + [f"def __{name}__(self, other: object) -> Tensor: ...  # type: ignore[override]"

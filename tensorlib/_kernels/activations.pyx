@@ -4,6 +4,7 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 gradient coming in. The numbers that shape an activation are operands, so that they broadcast.
 """
 
+from tensorlib._kernels.logistic cimport logistic
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_erf cimport erf
@@ -14,12 +15,6 @@ from tensorlib._kernels.vecmath_log cimport log1p
 cdef inline floating normal_cdf(floating x) noexcept nogil:
     cdef floating half = 0.5, root = 0.7071067811865476
     return half + half * erf(x * root)
-
-
-cdef inline floating logistic(floating x) noexcept nogil:
-    """1 / (1 + exp(-x)), to some 2 units in the last place"""
-    cdef floating one = 1
-    return one / (one + exp(-x))
 
 
 # ---- of one tensor -------------------------------------------------------------------------------

@@ -347,7 +347,8 @@ def by_rule(op, batching, level, tensors, attributes):
     """The batch that the batching rule of a primitive gives. Raises: RuntimeError."""
     dims = tuple(0 if is_at(x, level) else None for x in tensors)
     values = [x.value if d == 0 else x for x, d in zip(tensors, dims)]
-    result = batching(VmapInfo(level.size, level.randomness), dims, *values, **attributes)
+    with level.outside():
+        result = batching(VmapInfo(level.size, level.randomness), dims, *values, **attributes)
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(f"{op.name}: its batching rule must return (output, out_dim)")
     output, place = result

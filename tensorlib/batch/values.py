@@ -7,6 +7,7 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 """
 
 import threading
+from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
@@ -52,6 +53,17 @@ class Level:
     def __exit__(self, kind, error, trace):      # no tuple: memory may have run out
         _running.levels = self.levels_before
         generator.set_plan(self.plan_before)
+
+    @contextmanager
+    def outside(self):
+        """Runs what works on the whole batch, as if this one were not mapped over."""
+        levels, _running.levels = _running.levels, self.levels_before
+        plan = generator.set_plan(self.plan_before)
+        try:
+            yield
+        finally:
+            _running.levels = levels
+            generator.set_plan(plan)
 
 
 def running_levels():

@@ -6,7 +6,7 @@
 Size([5, 1])
 """
 
-from tensorlib.nn import functional, init, modules, parameter
+from tensorlib.nn import functional, init, modules, parameter, utils
 from tensorlib.nn.modules import *  # noqa: F403
 from tensorlib.nn.parameter import (
     Buffer,
@@ -17,7 +17,7 @@ from tensorlib.nn.parameter import (
 
 __all__ = [
     *modules.__all__, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-    "functional", "init", "modules", "parameter",
+    "functional", "init", "modules", "parameter", "utils",
 ]
 
 

@@ -11,7 +11,7 @@ what it does not have. Such a module ends with `declared(__name__)`.
 
 import sys
 from importlib import import_module
-from inspect import signature
+from inspect import isfunction, signature
 from typing import NamedTuple
 
 from tensorlib._core.graph.op import declared as operations
@@ -82,6 +82,8 @@ FAMILIES = {
                   "conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d "
                   "max_pool1d max_pool2d max_pool3d pixel_shuffle pixel_unshuffle "
                   "channel_shuffle"),
+    "tensorlib.nn.functional.recurrent": Names(
+        functions="lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
     "tensorlib.ops.elementary": Names(
         both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
              "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
@@ -201,7 +203,9 @@ def gathered(package):
     """
     names, published = [], {id(function) for function in FUNCTIONS.values()}
     for name, value in vars(sys.modules[package]).items():
-        if getattr(value, "__module__", None) == "tensorlib" and name[0] != "_":
+        home = getattr(value, "__module__", None) or ""
+        if name[0] != "_" and (
+                home == "tensorlib" or isfunction(value) and home.startswith(f"{package}.")):
             names.append(name)
             if id(value) not in published:
                 value.__module__, value.__qualname__ = package, name

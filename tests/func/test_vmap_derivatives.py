@@ -79,13 +79,8 @@ def differentiable_parts(name):
 
 
 # Operations whose derivatives run example by example, with a warning.
-ONE_BY_ONE = {"scaled_dot_product_attention": "its kernel is an autograd.Function"}
-
-
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_many_gradients_of_every_operation(name):
-    if name in ONE_BY_ONE:
-        warnings.simplefilter("ignore")
     for function, inputs in differentiable_parts(name):
         out, pull = vjp(function, *inputs)
         gs = directions(out)
@@ -95,8 +90,6 @@ def test_many_gradients_of_every_operation(name):
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_many_tangents_of_every_operation(name):
-    if name in ONE_BY_ONE:
-        warnings.simplefilter("ignore")
     for function, inputs in differentiable_parts(name):
         _, push = linearize(function, *inputs)
         ts = directions(inputs)

@@ -14,7 +14,7 @@ from tensorlib._core.base.shape cimport LARGEST
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
-from tensorlib._core.tiles.copies cimport zero
+from tensorlib._core.tiles.copies cimport packed, zero
 
 from tensorlib import _kernels
 
@@ -236,14 +236,15 @@ cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexce
 
 cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
                double scale) except -1:
-    """Takes contiguous (heads, L, E), (heads, S, E) and (heads, S, V), and a mask (heads, L, S)
-    of any strides. Raises: RuntimeError."""
+    """Takes (heads, L, E), (heads, S, E) and (heads, S, V) row by row, and a mask (heads, L, S) of
+    any strides. Raises: RuntimeError."""
     cdef Tensor x
     for given in (q, k, v) if mask is None else (q, k, v, mask):
         x = <Tensor>given
         if x.ndim_ != 3 or x.type != q.type or x.dims[0] != q.dims[0] or (
-                x.type != FLOAT32 and x.type != FLOAT64) or not (x.packed or x is mask):
-            raise RuntimeError("attention: takes contiguous tensors of 3 dims and one dtype")
+                x.type != FLOAT32 and x.type != FLOAT64):
+            raise RuntimeError("attention: takes tensors of 3 dims and one dtype, float32 or "
+                               "float64")
     if k.dims[2] != q.dims[2] or v.dims[1] != k.dims[1] or mask is not None and (
             mask.dims[1] != q.dims[1] or mask.dims[2] != k.dims[1]):
         raise RuntimeError(f"attention: sizes do not fit: {tuple(q.shape)}, {tuple(k.shape)}, "
@@ -275,6 +276,7 @@ def attention(Tensor q, Tensor k, Tensor v, Tensor mask or None, bint causal, do
     cdef Work w
     cdef Py_ssize_t dims[3]
     cdef Tensor y, logs
+    q, k, v = packed(q), packed(k), packed(v)
     begin(&w, q, k, v, mask, causal, scale)
     dims[0], dims[1], dims[2] = w.heads, w.queries, w.depth
     y, logs = new_tensor(q.type, 3, dims), new_tensor(q.type, 2, dims)
@@ -289,11 +291,12 @@ def attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor 
     """The gradients of `attention` for queries, keys and values."""
     cdef Work w
     cdef Tensor dq, dk, dv
+    g, q, k, v, y, logs = (packed(g), packed(q), packed(k), packed(v), packed(y), packed(logs))
     begin(&w, q, k, v, mask, causal, scale)
     for x, shape in ((g, (w.heads, w.queries, w.depth)), (y, (w.heads, w.queries, w.depth)),
                      (logs, (w.heads, w.queries))):
-        if tuple(x.shape) != shape or (<Tensor>x).type != q.type or not (<Tensor>x).packed:
-            raise RuntimeError(f"attention: expects a contiguous tensor of shape {shape}, got "
+        if tuple(x.shape) != shape or (<Tensor>x).type != q.type:
+            raise RuntimeError(f"attention: expects a tensor of shape {shape}, got "
                                f"{tuple(x.shape)}")
     dq, dk, dv = new_like(q, q.type), new_like(k, q.type), new_like(v, q.type)
     zero(dq)

@@ -4,34 +4,15 @@ import math
 
 import numpy as np
 
-from tensorlib import arange, where
+from tensorlib import where
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib._importing import deferred
+from tensorlib.nn.functional.attention_tiles import by_tiles, scores_of
 from tensorlib.nn.functional.dropout import dropout
 from tensorlib.nn.functional.errors import require_floating
 from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import refusals
-
-
-by_tiles = deferred("tensorlib.nn.functional.attention_tiles", "by_tiles")
-
-
-def weights_of(query, key, mask, causal, scale):
-    """The softmax of the scores, 0 in rows where nothing may be looked at."""
-    scores = query @ key.mT * scale
-    if mask is not None:
-        scores = scores + mask
-    if causal:
-        seen = arange(query.shape[-2]).unsqueeze(1) >= arange(key.shape[-2])
-        scores = where(seen, scores, -math.inf)
-    if not scores.shape[-1]:
-        return scores
-    top = scores.detach().amax(-1, keepdim=True)
-    parts = (scores - where(top == -math.inf, 0.0, top)).exp()
-    sums = parts.sum(-1, keepdim=True)
-    return parts / where(sums == 0, 1.0, sums)
 
 
 def attended(q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None):
@@ -85,11 +66,18 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         key, value = of_groups(name, query, key), of_groups(name, query, value)
     scale = 1 / math.sqrt(max(1, query.shape[-1])) if scale is None else float(scale)
     mask = additive(attn_mask, query.dtype)
-    tensors = (query, key, value) if mask is None else (query, key, value, mask)
-    if dropout_p or any(map(stands_in, tensors)) or mask is not None and mask.requires_grad:
-        weights = weights_of(query, key, mask, is_causal, scale)
+    if dropout_p or mask is not None and (stands_in(mask) or mask.requires_grad):
+        weights = softmax_or_zeros(scores_of(query, key, mask, is_causal, scale))
         return dropout(weights, dropout_p) @ value
     return by_tiles(name, query, key, value, mask, bool(is_causal), scale)
+
+
+def softmax_or_zeros(scores):
+    """The softmax of rows, 0 in those that hold nothing but -inf."""
+    if not scores.shape[-1]:
+        return scores
+    nothing = scores.detach().amax(-1, keepdim=True) == -math.inf
+    return where(nothing, 0.0, where(nothing, 0.0, scores).softmax(-1))
 
 
 def additive(mask, dtype):

@@ -1,52 +1,120 @@
-"""Attention by tiles as a node of the graph: one kernel forward, one for all three gradients."""
+"""Attention by tiles as one operation: a kernel forward, and one for all three gradients."""
 
 import math
 
+import numpy as np
+
+from tensorlib import arange, where
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.products import attention as kernels
-from tensorlib.autograd import is_grad_enabled
-from tensorlib.autograd.function import Function
-from tensorlib.nn.functional.attention import weights_of
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.ops.declare import op
+
+# Of heads (N, L, E), (N, S, E) and (N, S, V), with a mask (N, L, S) or None that is added to the
+# scores. causal: nothing after its own place is looked at.
 
 
-class Attention(Function):
-    """Attention of (heads, L, E), (heads, S, E), (heads, S, V) by one kernel, and its gradient."""
+def scores_of(query, key, mask, causal, scale):
+    """What the softmax is taken of."""
+    scores = query @ key.mT * scale
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        seen = arange(query.shape[-2]).unsqueeze(1) >= arange(key.shape[-2])
+        scores = where(seen, scores, -math.inf)
+    return scores
 
-    @staticmethod
-    def forward(ctx, query, key, value, mask, causal, scale):
-        ctx.save_for_backward(query, key, value)
-        ctx.save_for_forward(query, key, value)
-        query, key, value = (x.detach().contiguous() for x in (query, key, value))
-        out, logs = kernels.attention(query, key, value, mask, causal, scale)
-        ctx.options, ctx.mask = (causal, scale), mask
-        ctx.out, ctx.logs = out.detach(), logs
-        return out
 
-    @staticmethod
-    def backward(ctx, g):
-        (query, key, value), (causal, scale) = ctx.saved_tensors, ctx.options
-        if not is_grad_enabled():
-            grads = kernels.attention_backward(
-                g.contiguous(), *(x.contiguous() for x in (query, key, value)), ctx.out, ctx.logs,
-                ctx.mask, causal, scale)
-            return *grads, None, None, None
-        p = weights_of(query, key, ctx.mask, causal, scale)
-        slope = g @ value.mT
-        slope = p * (slope - (slope * p).sum(-1, keepdim=True)) * scale
-        return slope @ key, slope.mT @ query, p.mT @ g, None, None, None
+def attention_formula(query, key, value, mask, causal, scale):
+    """`attention` by operations of their own; rows that look at nothing give zeros."""
+    scores = scores_of(query, key, mask, causal, scale)
+    if not scores.shape[-1]:
+        return scores @ value, scores.sum(-1) - math.inf
+    top = scores.detach().amax(-1, keepdim=True)
+    top = where(top == -math.inf, 0.0, top)
+    parts = (scores - top).exp()
+    sums = parts.sum(-1, keepdim=True)
+    return (parts / where(sums == 0, 1.0, sums)) @ value, (sums.log() + top).squeeze(-1)
 
-    @staticmethod
-    def jvp(ctx, d_query, d_key, d_value, *_):
-        (query, key, value), (causal, scale) = ctx.saved_tensors, ctx.options
-        p = weights_of(query, key, ctx.mask, causal, scale)
-        moved = 0
-        if d_query is not None:
-            moved = moved + d_query @ key.mT * scale
-        if d_key is not None:
-            moved = moved + query @ d_key.mT * scale
-        moved = p * (moved - (p * moved).sum(-1, keepdim=True))
-        out = moved @ value
-        return out if d_value is None else out + p @ d_value
+
+def backward_formula(grad, query, key, value, out, logs, mask, causal, scale):
+    """`attention_backward` by operations of their own."""
+    scores, shift = scores_of(query, key, mask, causal, scale), logs.unsqueeze(-1)
+    p = where(shift == -math.inf, 0.0, (scores - shift).exp())
+    slope = p * (grad @ value.mT - (grad * out).sum(-1, keepdim=True)) * scale
+    return slope @ key, slope.mT @ query, p.mT @ grad
+
+
+# ---- the references ------------------------------------------------------------------------------
+
+def softmax_of(q, k, mask, causal, scale):
+    """The softmax of the scores and the logarithms of its sums, in NumPy."""
+    scores = q @ k.swapaxes(-1, -2) * scale
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
+    sums = np.exp(scores).sum(-1, keepdims=True)
+    return np.exp(scores) / np.where(sums == 0, 1, sums), np.log(sums)[..., 0]
+
+
+def attention_reference(q, k, v, *options):
+    """The reference of `attention`."""
+    p, logs = softmax_of(q, k, *options)
+    return p @ v, logs
+
+
+def backward_reference(g, q, k, v, out, logs, *options):
+    """The reference of `attention_backward`, by the Jacobian of each row's softmax."""
+    p, _ = softmax_of(q, k, *options)
+    jacobians = np.eye(p.shape[-1]) * p[..., None] - p[..., None] * p[..., None, :]
+    slope = np.einsum("nlst,nls->nlt", jacobians, g @ v.swapaxes(-1, -2)) * options[-1]
+    return slope @ k, slope.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ g
+
+
+def heads(rng):
+    """Samples of `attention`."""
+    for n, queries, keys, width, causal in ((2, 2, 3, 2, False), (1, 3, 3, 2, True)):
+        shapes = (n, queries, width), (n, keys, width), (n, keys, 2)
+        yield (*(rng.uniform(-2, 2, shape) for shape in shapes), None, causal, 0.7), {}
+
+
+def heads_back(rng):
+    """Samples of `attention_backward`."""
+    for inputs, _ in heads(rng):
+        out, logs = attention_reference(*inputs)
+        yield (rng.uniform(-1, 1, out.shape), *inputs[:3], out, logs, *inputs[3:]), {}
+
+
+# ---- the operations ------------------------------------------------------------------------------
+
+@stands_for(backward_formula)
+@op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
+    differentiable=False, outputs=("g_query", "g_key", "g_value"), reference=backward_reference,
+    samples=heads_back, kernel=kernels.attention_backward)
+def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
+                       logs: Tensor, mask, causal, scale):
+    """The gradients of `attention` for its tensors, by one kernel."""
+
+
+def back(grad, query, key, value, out, logs, mask, causal, scale):
+    """`attention_backward`, as the sweep calls it."""
+    return attention_backward(grad, query, key, value, out, logs, mask, causal, scale)
+
+
+@differentiated_by(attention_formula, back, "logs")
+@op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
+    outputs=("out", "logs"), reference=attention_reference, samples=heads,
+    kernel=kernels.attention)
+def attention(query: Tensor, key: Tensor, value: Tensor, mask, causal, scale):
+    """softmax(scale * query @ key.mT + mask) @ value, and the logarithms of the softmax's sums.
+
+    The matrix of scores is never held: a tile of it is, at a time.
+    Shapes: (N, L, E), (N, S, E), (N, S, V), with a mask (N, L, S) or None -> (N, L, V), (N, L).
+    Raises: RuntimeError for sizes that do not fit.
+    Source: Dao et al., "FlashAttention", NeurIPS 2022.
+    """
 
 
 def by_tiles(name, query, key, value, mask, causal, scale):
@@ -54,13 +122,13 @@ def by_tiles(name, query, key, value, mask, causal, scale):
     lead = ()
     for x in (query, key, value, *(() if mask is None else (mask,))):
         lead = broadcast_shapes(name, lead, x.shape[:-2])
-    heads = math.prod(lead)
+    count = math.prod(lead)
     dtype = query.dtype
     wide = [x.float() if dtype.name in ("float16", "bfloat16") else x for x in (query, key, value)]
-    rows = [x.expand((*lead, *x.shape[-2:])).reshape((heads, *x.shape[-2:])) for x in wide]
+    rows = [x.expand((*lead, *x.shape[-2:])).reshape((count, *x.shape[-2:])) for x in wide]
     if mask is not None:
         sizes = (*lead, query.shape[-2], key.shape[-2])
         broadcast_shapes(name, mask.shape, sizes)
-        mask = mask.to(rows[0].dtype).detach().expand(sizes).reshape((heads, *sizes[-2:]))
-    out = Attention.apply(*rows, mask, causal, scale)
+        mask = mask.to(rows[0].dtype).detach().expand(sizes).reshape((count, *sizes[-2:]))
+    out = attention(*rows, mask, causal, scale)[0]
     return out.reshape((*lead, *out.shape[-2:])).to(dtype)

@@ -1,14 +1,50 @@
-"""Batching rules of operations that are one kernel: by the operations that they stand for."""
+"""Rules of operations that are one kernel: those of the operations that they stand for."""
 
-from tensorlib.func import vmap
+from tensorlib import func, zeros_like
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib.autograd import is_grad_enabled
 
 
 def stands_for(formula):
     """Makes `formula`, of the arguments of an operation, what a batch of it is computed by."""
     def decorate(function):
         def batching(info, dims, *values, **attributes):
-            mapped = vmap(lambda *xs: formula(*xs, **attributes), dims, randomness=info.randomness)
+            mapped = func.vmap(lambda *xs: formula(*xs, **attributes), dims,
+                               randomness=info.randomness)
             return mapped(*values), 0
         function.batching = batching
         return function
+    return decorate
+
+
+def differentiated_by(formula, backward, *kept):
+    """Gives an operation the derivatives of `formula`, of its arguments, which gives its outputs.
+
+    The sweep that nobody differentiates calls `backward` instead: with the gradients of the outputs
+    but those in `kept`, which are there for its sake alone, then the operation's tensors, outputs
+    and attributes. It returns a gradient for each tensor.
+    """
+    def decorate(function):
+        op = function.op
+        count, results = len(op.arguments), len(op.outputs) - len(kept)
+
+        def pull(g, *values):
+            tensors, outputs = values[:count], values[count:count + len(op.outputs)]
+            attributes = values[count + len(op.outputs):]
+            gs = [zeros_like(out) if g_out is None else g_out
+                  for g_out, out in zip(g if len(op.outputs) > 1 else (g,), outputs)]
+            plain = len(op.outputs) == 1 or all(x is None for x in g[results:])
+            if plain and not is_grad_enabled() and not any(map(stands_in, (*gs, *values))):
+                return backward(*gs[:results], *tensors, *outputs, *attributes)
+            back = func.vjp(lambda *xs: formula(*xs, *attributes), *tensors)[1]
+            return back(tuple(gs) if len(gs) > 1 else gs[0])
+
+        def push(*values):
+            tangents, tensors, attributes = (
+                values[:count], values[count:2 * count], values[2 * count:])
+            return func.jvp(lambda *xs: formula(*xs, *attributes), tensors, tangents)[1]
+
+        op.add_rule(None, pull, names=("g", *op.arguments, *op.outputs, *op.attributes))
+        op.add_tangent(push, (*(f"d_{x}" for x in op.arguments), *op.arguments, *op.attributes))
+        return stands_for(formula)(function)
     return decorate

@@ -1,0 +1,315 @@
+"""Recurrent layers over a whole sequence, raw: for each step one product and one pass of gates.
+
+The steps lie one after the other, each with as many rows as examples are still going on, as in a
+packed sequence: step t is the first sizes[t] examples. Backwards in time the steps are taken from
+the last to the first, and an example joins where its sequence ends. What an example has gone
+through by then is its state, so that both directions are the same loop over rows of a state.
+
+Half types are computed in float32.
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
+
+from tensorlib import _kernels
+
+cdef enum:
+    PIECE = 1 << 12      # hidden units in a piece of work
+
+ctypedef void (*step_fn)(const char* gates, const char* moved, const char* bias, char* acts,
+                         char* cell, char* cells, char* hidden, char* out, Py_ssize_t rows,
+                         Py_ssize_t n) noexcept nogil
+ctypedef void (*back_fn)(const char* g, const char* acts, const char* out, const char* before,
+                         const char* cell_before, char* dh, char* dc, char* dz, char* dm,
+                         Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+
+KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+
+cdef step_fn steps[4][2]             # float32 and float64
+cdef back_fn backs[4][2]
+
+# Of each kind: parts of the gates, parts that are kept for the gradient, and whether it has cells
+cdef int[4] GATES = [4, 3, 1, 1]
+cdef int[4] KEPT = [4, 4, 0, 0]
+
+ctypedef struct Work:
+    int dtype, kind
+    Py_ssize_t item, n, width, kept, count   # width, kept: elements in a row; count of steps
+    Py_ssize_t rows                          # of all steps
+    Py_ssize_t* sizes
+    bint reverse, has_cells
+    step_fn step
+    back_fn back
+    # of all steps
+    char* gates
+    char* acts
+    char* cells
+    char* out
+    char* g
+    char* before
+    char* cell_before
+    char* dz
+    char* dm
+    # of one step
+    char* moved
+    char* bias
+    char* weight
+    char* hidden
+    char* cell
+    Py_ssize_t first                         # the first row of the step under way
+
+
+cdef int fill() except -1:
+    cdef size_t address
+    cdef int kind, wide
+    for name, _, dtype, address in _kernels.load("recurrent").table():
+        kind, wide = KINDS.index(name.removesuffix("_back")), dtype == "float64"
+        if name.endswith("_back"):
+            backs[kind][wide] = <back_fn>address
+        else:
+            steps[kind][wide] = <step_fn>address
+    return 0
+
+
+fill()
+
+
+# ---- the loops over time -------------------------------------------------------------------------
+
+cdef void run_step(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* w = <Work*>context
+    cdef Py_ssize_t row = w.first + begin, n = w.n * w.item, width = w.width * w.item
+    w.step(w.gates + row * width, w.moved + begin * width, w.bias,
+           w.acts + row * w.kept * w.item, w.cell + begin * n if w.has_cells else NULL,
+           w.cells + row * n if w.has_cells else NULL, w.hidden + begin * n, w.out + row * n,
+           end - begin, w.n)
+
+
+cdef void run_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* w = <Work*>context
+    cdef Py_ssize_t row = w.first + begin, n = w.n * w.item, width = w.width * w.item
+    w.back(w.g + row * n, w.acts + row * w.kept * w.item, w.out + row * n, w.before + row * n,
+           w.cell_before + row * n if w.has_cells else NULL, w.hidden + begin * n,
+           w.cell + begin * n if w.has_cells else NULL, w.dz + row * width, w.dm + row * width,
+           end - begin, w.n)
+
+
+cdef inline void multiply(const Work* w, char* a, Py_ssize_t a_row, Py_ssize_t a_col, char* b,
+                          Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
+                          Py_ssize_t n) noexcept nogil:
+    """y (m, n) := a @ b; steps in elements"""
+    cdef MatmulArgs args
+    args.a, args.b, args.y = a, b, y
+    args.batch, args.m, args.k, args.n = 1, m, k, n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col = a_row * w.item, a_col * w.item
+    args.b_row, args.b_col = b_row * w.item, b_col * w.item
+    args.y_row, args.y_col = n * w.item, w.item
+    matmul_run(w.dtype, &args)
+
+
+cdef void all_steps(Work* w) noexcept nogil:
+    cdef Py_ssize_t t, size
+    w.first = w.rows if w.reverse else 0
+    for t in range(w.count):
+        size = w.sizes[w.count - 1 - t if w.reverse else t]
+        if w.reverse:
+            w.first -= size
+        if size:
+            multiply(w, w.hidden, w.n, 1, w.weight, 1, w.n, w.moved, size, w.n, w.width)
+            parallel_for(run_step, w, size, 1 + PIECE // w.n)
+        if not w.reverse:
+            w.first += size
+
+
+cdef void all_steps_back(Work* w) noexcept nogil:
+    """From the last step that was taken to the first"""
+    cdef Py_ssize_t t, size
+    w.first = 0 if w.reverse else w.rows
+    for t in range(w.count):
+        size = w.sizes[t if w.reverse else w.count - 1 - t]
+        if not w.reverse:
+            w.first -= size
+        if size:
+            parallel_for(run_back, w, size, 1 + PIECE // w.n)
+            multiply(w, w.dm + w.first * w.width * w.item, w.width, 1, w.weight, w.n, 1, w.moved,
+                     size, w.width, w.n)
+            add(w, w.hidden, w.moved, size * w.n)
+        if w.reverse:
+            w.first += size
+
+
+cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if w.dtype == FLOAT32:
+        for i in range(n):
+            (<float*>y)[i] += (<float*>x)[i]
+    else:
+        for i in range(n):
+            (<double*>y)[i] += (<double*>x)[i]
+
+
+cdef void states_before(const Work* w, const char* start, const char* states, char* before,
+                        char* state) noexcept nogil:
+    """The states (rows, n) from which the steps went out, where they came to `states`; `state` is
+    room for one state."""
+    cdef Py_ssize_t t, size, first = w.rows if w.reverse else 0, n = w.n * w.item
+    memcpy(state, start, w.sizes[0] * n)
+    for t in range(w.count):
+        size = w.sizes[w.count - 1 - t if w.reverse else t]
+        if w.reverse:
+            first -= size
+        memcpy(before + first * n, state, size * n)
+        memcpy(state, states + first * n, size * n)
+        if not w.reverse:
+            first += size
+
+
+# ---- what is called ------------------------------------------------------------------------------
+
+cdef Tensor like(str what, Tensor x, Tensor gates, int dtype, tuple shape):
+    """`x` row by row in the dtype that is computed in. Raises: RuntimeError."""
+    if tuple(x.shape) != shape or x.type != gates.type:
+        raise RuntimeError(f"recurrent: expected {what} of shape {shape} and {gates.dtype}, got "
+                           f"{tuple(x.shape)} and {x.dtype}")
+    return packed(cast(x, dtype))
+
+
+cdef int begin(Work* w, str kind, Tensor gates, Tensor hidden, tuple sizes,
+               bint reverse) except -1:
+    """Sets the sizes, whose memory the caller frees. Raises: RuntimeError."""
+    cdef Py_ssize_t i, size
+    cdef int dtype
+    sizes = tuple([<Py_ssize_t>x for x in sizes])     # runs code of theirs, so before all else
+    if kind not in KINDS:
+        raise ValueError(f"recurrent: {kind!r} is none of {', '.join(KINDS)}")
+    if KIND[gates.type] != FLOAT_KIND or gates.ndim_ != 2 or hidden.ndim_ != 2:
+        raise RuntimeError("recurrent: takes matrices of floating-point dtypes, got shapes "
+                           f"{tuple(gates.shape)} and {tuple(hidden.shape)} and "
+                           f"{dtype_object(gates.type)}")
+    w.kind = KINDS.index(kind)
+    dtype = w.dtype = compute_dtype(gates.type)
+    w.item, w.n = 4 if dtype == FLOAT32 else 8, hidden.dims[1]
+    w.width, w.kept, w.has_cells = GATES[w.kind] * w.n, KEPT[w.kind] * w.n, w.kind == 0
+    w.reverse, w.rows, w.count = reverse, 0, len(sizes)
+    w.step, w.back = steps[w.kind][dtype != FLOAT32], backs[w.kind][dtype != FLOAT32]
+    w.sizes = <Py_ssize_t*>malloc((w.count + 1) * sizeof(Py_ssize_t))
+    if w.sizes == NULL:
+        raise MemoryError("recurrent: no memory for the sizes of steps")
+    w.sizes[0] = 0
+    for i in range(w.count):
+        size = sizes[i]
+        if not 0 <= size <= hidden.dims[0] or size > gates.dims[0] - w.rows or (
+                i and size > w.sizes[i - 1]):
+            raise RuntimeError("recurrent: sizes of steps must not grow, nor be more than the "
+                               f"state has rows, {hidden.dims[0]}; got {sizes}")
+        w.sizes[i] = size
+        w.rows += size
+    if w.rows != gates.dims[0] or gates.dims[1] != w.width or w.sizes[0] != hidden.dims[0]:
+        raise RuntimeError(f"recurrent: gates of shape {tuple(gates.shape)} do not fit to a state "
+                           f"of shape {tuple(hidden.shape)} and steps of {w.rows} rows")
+    return 0
+
+
+cdef Tensor matrix(int dtype, Py_ssize_t rows, Py_ssize_t columns):
+    cdef Py_ssize_t[2] dims = [rows, columns]
+    return new_tensor(dtype, 2, dims)
+
+
+cdef tuple cell_shape(const Work* w, Tensor hidden):
+    return tuple(hidden.shape) if w.has_cells else (0, 0)
+
+
+cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hidden, Tensor cell):
+    cdef int dtype = w.dtype, given = gates.type, era
+    cdef Tensor x = packed(cast(gates, dtype))
+    cdef Tensor by = like("a weight", weight, gates, dtype, (w.width, w.n))
+    cdef Tensor plus = like("a bias", bias, gates, dtype, (w.width,))
+    cdef Tensor h, c, out, acts, cells, moved
+    like("a hidden state", hidden, gates, dtype, tuple(hidden.shape))
+    like("a cell state", cell, gates, dtype, cell_shape(w, hidden))
+    h, c = packed_copy(hidden, dtype), packed_copy(cell, dtype)
+    out, acts = matrix(dtype, w.rows, w.n), matrix(dtype, w.rows, w.kept)
+    cells = matrix(dtype, w.rows, w.n) if w.has_cells else matrix(dtype, 0, 0)
+    moved = matrix(dtype, hidden.dims[0], w.width)
+    w.gates, w.weight, w.bias = x.data_pointer, by.data_pointer, plus.data_pointer
+    w.hidden, w.cell, w.moved = h.data_pointer, c.data_pointer, moved.data_pointer
+    w.out, w.acts, w.cells = out.data_pointer, acts.data_pointer, cells.data_pointer
+    if out.numel_:
+        era = work_begins()
+        with nogil:
+            all_steps(w)
+        work_ends(era)
+    return tuple([cast(y, given) for y in (out, h, c, acts, cells)])
+
+
+def recurrent(Tensor gates, Tensor weight, Tensor bias, Tensor hidden, Tensor cell, str kind,
+              tuple sizes, bint reverse):
+    """The states after all steps, the last state and cell, and what the gradient needs."""
+    cdef Work w
+    w.sizes = NULL
+    try:
+        begin(&w, kind, gates, hidden, sizes, reverse)
+        return forward(&w, gates, weight, bias, hidden, cell)
+    finally:
+        free(w.sizes)
+
+
+cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor gates,
+                    Tensor weight, Tensor hidden, Tensor cell, Tensor out, Tensor acts,
+                    Tensor cells):
+    cdef int dtype = w.dtype, given = gates.type, era
+    cdef tuple state = tuple(hidden.shape), rows = (w.rows, w.n)
+    cdef Tensor by = like("a weight", weight, gates, dtype, (w.width, w.n))
+    cdef Tensor slope = like("a gradient", g, gates, dtype, rows)
+    cdef Tensor after = like("results", out, gates, dtype, rows)
+    cdef Tensor kept = like("what was kept", acts, gates, dtype, (w.rows, w.kept))
+    cdef Tensor celled = like("cells", cells, gates, dtype, rows if w.has_cells else (0, 0))
+    cdef Tensor h = like("a hidden state", hidden, gates, dtype, state)
+    cdef Tensor c = like("a cell state", cell, gates, dtype, cell_shape(w, hidden))
+    cdef Tensor dh, dc, before, cell_before, dz, dm, moved, d_weight
+    like("a gradient of the state", g_hidden, gates, dtype, state)
+    like("a gradient of the cell", g_cell, gates, dtype, cell_shape(w, hidden))
+    dh, dc = packed_copy(g_hidden, dtype), packed_copy(g_cell, dtype)
+    before, cell_before = new_like(after, dtype), new_like(celled, dtype)
+    dz = matrix(dtype, w.rows, w.width)
+    dm = dz if w.kind != 1 else matrix(dtype, w.rows, w.width)
+    moved, d_weight = matrix(dtype, hidden.dims[0], w.n), matrix(dtype, w.width, w.n)
+    w.weight, w.g, w.acts = by.data_pointer, slope.data_pointer, kept.data_pointer
+    w.out, w.before, w.cell_before = (after.data_pointer, before.data_pointer,
+                                      cell_before.data_pointer)
+    w.dz, w.dm, w.moved = dz.data_pointer, dm.data_pointer, moved.data_pointer
+    w.hidden, w.cell = dh.data_pointer, dc.data_pointer
+    if not after.numel_:
+        zero(d_weight)
+        return dz, d_weight, dm, dh, dc
+    era = work_begins()
+    with nogil:
+        states_before(w, h.data_pointer, after.data_pointer, w.before, w.moved)
+        if w.has_cells:
+            states_before(w, c.data_pointer, celled.data_pointer, w.cell_before, w.moved)
+        all_steps_back(w)
+        multiply(w, w.dm, 1, w.width, w.before, w.n, 1, d_weight.data_pointer, w.width, w.rows,
+                 w.n)
+    work_ends(era)
+    return tuple([cast(y, given) for y in (dz, d_weight, dm, dh, dc)])
+
+
+def recurrent_backward(Tensor g, Tensor g_hidden, Tensor g_cell, Tensor gates, Tensor weight,
+                       Tensor hidden, Tensor cell, Tensor out, Tensor acts, Tensor cells, str kind,
+                       tuple sizes, bint reverse):
+    """The gradients of the gates, the weight, what is added to the gates, the state, the cell."""
+    cdef Work w
+    w.sizes = NULL
+    try:
+        begin(&w, kind, gates, hidden, sizes, reverse)
+        return backward(&w, g, g_hidden, g_cell, gates, weight, hidden, cell, out, acts, cells)
+    finally:
+        free(w.sizes)
