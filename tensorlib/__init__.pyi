@@ -884,6 +884,17 @@ def group_norm(
 ) -> Tensor:
     """Each group of channels less its mean, over its standard deviation; times weight plus bias."""
 
+def gru(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """The hidden states of the last layer for all steps, and the last one of each layer."""
+
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """The hidden state of a GRU after one step; hx: that before it."""
+
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
@@ -1180,6 +1191,18 @@ def logsumexp(
     input: Tensor, dim: _Sizes, keepdim: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none."""
+
+def lstm(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """The hidden states of the last layer for all steps, and the last (hidden, cell) of each
+    layer."""
+
+def lstm_cell(
+    input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """The hidden state and the cell of an LSTM after one step; hx: those before it."""
 
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are smaller than those of `other`, as bool."""
@@ -1606,6 +1629,28 @@ def result_type(tensor: _Operand, other: _Operand) -> _dtype:
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
     """Each row over its root mean square, times `weight`."""
+
+def rnn_relu(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """As `gru`, with h = relu(w_ih @ x + b_ih + w_hh @ h + b_hh)."""
+
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """relu(w_ih @ input + b_ih + w_hh @ hx + b_hh), of each row; shapes as of `rnn_tanh_cell`."""
+
+def rnn_tanh(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """As `gru`, with h = tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)."""
+
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh), of each row."""
 
 def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
     """`input` shifted along dims, what leaves at one end coming in at the other."""

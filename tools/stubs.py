@@ -59,7 +59,7 @@ OPERATORS = (
      for r in ("", "r") if name != "matmul"]
     + [f"def __{r}matmul__(self, other: Tensor | ndarray[Any, Any]) -> Tensor: ..."
        for r in ("", "r")]
-    + [f"def __i{name}__(self, other: _Operand) -> Tensor: ..." for name in BINARY
+    + [f"def __i{name}__(self, other: _Operand) -> Self: ..." for name in BINARY
        if name != "matmul"]
     + [f"def __{name}__(self, other: _Operand) -> Tensor: ..." for name in COMPARISONS]
     + [f"def __{name}__(self, other: object) -> Tensor: ...  # type: ignore[override]"
@@ -86,7 +86,8 @@ INITS = {
     "Generator": "self, device: _Device = 'cpu'",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
-UNDECLARED = ("tensorlib.distributions", "tensorlib.optim")  # classes in Python, which say what they are
+# classes in Python, which say what they are
+UNDECLARED = ("tensorlib.distributions", "tensorlib.optim")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}

@@ -3,10 +3,13 @@
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
 from typing import Any, TypeAlias
+from numpy import dtype as _numpy_dtype
+from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.tensor.tensor import Tensor
 
 _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
+_DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 
 from tensorlib import alpha_dropout as alpha_dropout
 from tensorlib import avg_pool1d as avg_pool1d
@@ -58,14 +61,16 @@ __all__ = [
     "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
     "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss",
     "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",
-    "linear", "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
-    "max_unpool3d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu6", "relu_", "rms_norm",
-    "rrelu", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
-    "soft_margin_loss", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-    "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold"
+    "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
+    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+    "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu",
+    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss", "unfold", "upsample"
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -247,6 +252,11 @@ def local_response_norm(
 ) -> Tensor:
     """Each element over (k + alpha * mean of the squares of `size` channels around it)**beta."""
 
+def log_softmax(
+    input: Tensor, dim: _Sizes | None = None, _stacklevel: _int = 3, dtype: _DType | None = None
+) -> Tensor:
+    """The logarithm of `softmax`, exact where that is small: `tensorlib.log_softmax`."""
+
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 / (1 + exp(-x))) for each element, without overflow."""
 
@@ -292,6 +302,17 @@ def mse_loss(
 ) -> Tensor:
     """The squared differences (input - target)**2: their mean, sum or, with "none", each."""
 
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: Any, num_heads: Any,
+    in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: Any, dropout_p:
+    Any, out_proj_weight: Any, out_proj_bias: Any, training: _bool = True, key_padding_mask: Any =
+    None, need_weights: _bool = True, attn_mask: Any = None, use_separate_proj_weight: _bool =
+    False, q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
+    static_k: Any = None, static_v: Any = None, average_attn_weights: _bool = True, is_causal: _bool
+    = False
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of several heads, projected before and after, and its weights or None."""
+
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: _Number | Tensor = 1, margin: _float = 1.0, weight: Any =
     None, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean'
@@ -331,6 +352,9 @@ def pad(
 ) -> Tensor:
     """`input` with margins: pairs of sizes before and after, for the last dim first."""
 
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """The larger of each element and 0: `tensorlib.relu`, or with `inplace` its in-place form."""
+
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Each element between 0 and 6: `hardtanh`."""
 
@@ -361,6 +385,16 @@ def soft_margin_loss(
 ) -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 or -1: mean, sum or each."""
 
+def softmax(
+    input: Tensor, dim: _Sizes | None = None, _stacklevel: _int = 3, dtype: _DType | None = None
+) -> Tensor:
+    """exp(input) / sum(exp(input)) along one dim: `tensorlib.softmax`."""
+
+def softmin(
+    input: Tensor, dim: _Sizes | None = None, _stacklevel: _int = 3, dtype: _DType | None = None
+) -> Tensor:
+    """`softmax` of the negative: exp(-input) / sum(exp(-input)) along one dim."""
+
 def softplus(
     input: Tensor, beta: _Number = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None
 ) -> Tensor:
@@ -390,3 +424,9 @@ def unfold(
     input: Tensor, kernel_size: Any, dilation: _int = 1, padding: _int = 0, stride: _int = 1
 ) -> Tensor:
     """The windows of images as columns: `nn.functional.unfold`."""
+
+def upsample(
+    input: Tensor, size: _Sizes | None = None, scale_factor: Any = None, mode: _str = 'nearest',
+    align_corners: Any = None
+) -> Tensor:
+    """`interpolate`, by its old name."""

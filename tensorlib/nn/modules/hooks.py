@@ -149,7 +149,7 @@ def before_forward(sets, module, args, kwargs):
             result = hook.function(module, args, kwargs)
             if result is None:
                 continue
-            if not (isinstance(result, tuple) and len(result) == 2):
+            if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
                 raise RuntimeError("a forward pre-hook with kwargs must return None or a tuple of "
                                    f"the new arguments and keywords, got {result!r}")
             args, kwargs = result
