@@ -92,7 +92,8 @@ class Conv(Convolution):
 
     def margins(self) -> list[int]:
         """What to add before and after each dim, the last dim first, as `pad` takes it."""
-        found = []
+        found: list[int] = []
+        own: Any
         for size, step, own in zip(reversed(self.kernel_size), reversed(self.dilation),
                                    reversed(self.padding)):
             if isinstance(own, str):
