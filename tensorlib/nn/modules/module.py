@@ -161,10 +161,6 @@ class Module(Hooked, Stated):
         """This module, which is in the memory of the CPU."""
         return self
 
-    def share_memory(self) -> Self:
-        """This module."""
-        return self
-
     # ---- as text -------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
