@@ -18,6 +18,15 @@ class Hook(NamedTuple):
     always_call: bool = False
 
 
+def registered(hooks: Any, function: Any, entry: Any = None) -> RemovableHandle:
+    """The handle of a function that was put last among hooks. Raises: TypeError for no function."""
+    if not callable(function):
+        raise TypeError(f"a hook must be callable, got {type(function).__name__}")
+    key = object()
+    hooks[key] = function if entry is None else entry
+    return RemovableHandle(hooks, key)
+
+
 class Hooks:
     """The hooks of one module, or of all, by kind and in the order in which they run."""
 
@@ -29,11 +38,11 @@ class Hooks:
 
     def add(self, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """The handle of a hook that was put last, or first."""
-        hooks, key = getattr(self, kind), object()
-        hooks[key] = hook
+        hooks: OrderedDict[object, Hook] = getattr(self, kind)
+        handle = registered(hooks, hook.function, hook)
         if prepend:
-            hooks.move_to_end(key, last=False)
-        return RemovableHandle(hooks, key)
+            hooks.move_to_end(handle.key, last=False)
+        return handle
 
     def __bool__(self) -> bool:
         return bool(self.forward or self.forward_pre or self.backward or self.backward_pre)
