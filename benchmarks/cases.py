@@ -1,10 +1,10 @@
 """All cases, in the order of the table."""
 
-from benchmarks import graphs, kernels, overhead, training, transforms
+from benchmarks import graphs, kernels, optimizers, overhead, training, transforms
 from benchmarks.case import REGISTERED, Case
 
 GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training,
-          "transforms": transforms}
+          "optimizers": optimizers, "transforms": transforms}
 
 
 def in_order() -> list[Case]:

@@ -264,11 +264,13 @@ def argsort(
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
 
-def as_strided(input: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
+) -> Tensor:
     """The elements of the storage of `input` at places that are `stride` apart, as a view."""
 
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None
+    input: Tensor, src: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
 ) -> Tensor:
     """A copy of `input`, row by row, with `src` at the places that `as_strided` shows."""
 
@@ -319,8 +321,8 @@ def atleast_3d(*tensors: Sequence[Tensor]) -> Tensor:
     """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one."""
 
 def avg_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
-    False, count_include_pad: _bool = True
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True
 ) -> Tensor:
     """The means of windows of sequences."""
 
@@ -518,38 +520,38 @@ def contiguous(input: Tensor, *, memory_format: Format = ...) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
 def conv1d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
-    _int = 1, groups: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, dilation: _Sizes = 1, groups: _int = 1
 ) -> Tensor:
     """The sums of products of the windows of sequences with weights, plus a bias."""
 
 def conv2d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
-    _int = 1, groups: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, dilation: _Sizes = 1, groups: _int = 1
 ) -> Tensor:
     """The sums of products of the windows of images with weights, plus a bias."""
 
 def conv3d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
-    _int = 1, groups: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, dilation: _Sizes = 1, groups: _int = 1
 ) -> Tensor:
     """The sums of products of the windows of volumes with weights, plus a bias."""
 
 def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
-    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, output_padding: _Sizes = 0, groups: _int = 1, dilation: _Sizes = 1
 ) -> Tensor:
     """The gradient of `conv1d` for its input, as an operation of its own, plus a bias."""
 
 def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
-    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, output_padding: _Sizes = 0, groups: _int = 1, dilation: _Sizes = 1
 ) -> Tensor:
     """The gradient of `conv2d` for its input, as an operation of its own, plus a bias."""
 
 def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
-    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, output_padding: _Sizes = 0, groups: _int = 1, dilation: _Sizes = 1
 ) -> Tensor:
     """The gradient of `conv3d` for its input, as an operation of its own, plus a bias."""
 
@@ -574,7 +576,7 @@ def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`."""
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _int = 0, size_average: Any = None,
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
     reduce: Any = None, reduction: _str = 'mean'
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1: mean, sum or each."""
@@ -888,6 +890,17 @@ def group_norm(
 ) -> Tensor:
     """Each group of channels less its mean, over its standard deviation; times weight plus bias."""
 
+def gru(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """The hidden states of the last layer for all steps, and the last one of each layer."""
+
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """The hidden state of a GRU after one step; hx: that before it."""
+
 def gt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are larger than those of `other`, as bool."""
 
@@ -1185,6 +1198,18 @@ def logsumexp(
 ) -> Tensor:
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none."""
 
+def lstm(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """The hidden states of the last layer for all steps, and the last (hidden, cell) of each
+    layer."""
+
+def lstm_cell(
+    input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """The hidden state and the cell of an LSTM after one step; hx: those before it."""
+
 def lt(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether elements of `input` are smaller than those of `other`, as bool."""
 
@@ -1206,7 +1231,7 @@ def manual_seed(seed: _int) -> Generator:
     """The default generator, started anew from `seed`."""
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _int = 0, size_average: Any = None,
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
     reduce: Any = None, reduction: _str = 'mean'
 ) -> Tensor:
     """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
@@ -1243,20 +1268,20 @@ def max(
 def max(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
 
 def max_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
-    ceil_mode: _bool = False, return_indices: _bool = False
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, dilation: _Sizes = 1, ceil_mode: _bool = False, return_indices: _bool = False
 ) -> Tensor:
     """The greatest elements of windows of sequences, with `return_indices` also their places."""
 
 def max_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
-    ceil_mode: _bool = False, return_indices: _bool = False
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, dilation: _Sizes = 1, ceil_mode: _bool = False, return_indices: _bool = False
 ) -> Tensor:
     """The greatest elements of windows of images, with `return_indices` also their places."""
 
 def max_pool3d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
-    ceil_mode: _bool = False, return_indices: _bool = False
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, dilation: _Sizes = 1, ceil_mode: _bool = False, return_indices: _bool = False
 ) -> Tensor:
     """The greatest elements of windows of volumes, with `return_indices` also their places."""
 
@@ -1610,6 +1635,28 @@ def result_type(tensor: _Operand, other: _Operand) -> _dtype:
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
     """Each row over its root mean square, times `weight`."""
+
+def rnn_relu(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """As `gru`, with h = relu(w_ih @ x + b_ih + w_hh @ h + b_hh)."""
+
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """relu(w_ih @ input + b_ih + w_hh @ hx + b_hh), of each row; shapes as of `rnn_tanh_cell`."""
+
+def rnn_tanh(
+    input: Tensor, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any,
+    bidirectional: Any, batch_first: _bool = False
+) -> Tensor:
+    """As `gru`, with h = tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)."""
+
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None
+) -> Tensor:
+    """tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh), of each row."""
 
 def roll(input: Tensor, shifts: Any, dims: _Sizes | None = None) -> Tensor:
     """`input` shifted along dims, what leaves at one end coming in at the other."""

@@ -11,7 +11,7 @@ what it does not have. Such a module ends with `declared(__name__)`.
 
 import sys
 from importlib import import_module
-from inspect import signature
+from inspect import isfunction, signature
 from typing import NamedTuple
 
 from tensorlib._core.graph.op import declared as operations
@@ -204,7 +204,9 @@ def gathered(package):
     """
     names, published = [], {id(function) for function in FUNCTIONS.values()}
     for name, value in vars(sys.modules[package]).items():
-        if getattr(value, "__module__", None) == "tensorlib" and name[0] != "_":
+        home = getattr(value, "__module__", None) or ""
+        if name[0] != "_" and (
+                home == "tensorlib" or isfunction(value) and home.startswith(f"{package}.")):
             names.append(name)
             if id(value) not in published:
                 value.__module__, value.__qualname__ = package, name

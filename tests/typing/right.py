@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tensorlib as tl
-from tensorlib import Tensor, autograd, ops
+import tensorlib.nn.functional as F
+from tensorlib import Tensor, autograd, nn, ops
 from tensorlib.autograd import Function, checkpoint
 from tensorlib.autograd.function import FunctionCtx
 from tensorlib.func import (
@@ -19,10 +20,12 @@ from tensorlib.func import (
     jacrev,
     jvp,
     linearize,
+    stack_module_state,
     value_and_grad,
     vjp,
     vmap,
 )
+from tensorlib.nn.parameter import Parameter
 
 
 # ---- making tensors and computing with them
@@ -233,3 +236,57 @@ picture: str = tl.graph.dot(dense(x, w, y[0]), {"w": w})
 tl.testing.assert_close(x, x)
 assert_type(tl.testing.gradcheck(cube, (v.double().requires_grad_(),)), bool)
 same: bool = np.dtype(x.dtype) == np.float32
+
+# ---- modules
+
+class Block(nn.Module):
+    scale: Tensor
+
+    def __init__(self, width: int, depth: int = 2, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Dropout(dropout))
+        self.gain = Parameter(tl.ones(width))
+        self.register_buffer("scale", tl.tensor(0.5))
+        self.apply(self.start)
+
+    def start(self, module: nn.Module) -> None:
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    def forward(self, data: Tensor) -> Tensor:
+        for layer in self.layers:
+            data = data + F.relu(layer(data))
+        data = self.norm(data) * self.gain * self.scale
+        return F.log_softmax(self.head(data), dim=-1)
+
+
+block = Block(3).to(tl.float32).train()
+assert_type(block, Block)
+prediction: Tensor = block(x)
+criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
+error: Tensor = criterion(prediction, tl.tensor([0, 1, 2, 3]))
+error.backward()
+assert_type(nn.utils.clip_grad_norm_(block.parameters(), 1.0), Tensor)
+count: int = sum(p.numel() for p in block.parameters() if p.requires_grad)
+for name, parameter in block.named_parameters():
+    assert_type(name, str)
+    print(name, tuple(parameter.shape), parameter.grad is None)
+with tl.no_grad():
+    for parameter in block.parameters():
+        parameter -= 0.1 * parameter.grad
+block.zero_grad(set_to_none=True)
+block.load_state_dict(block.state_dict())
+block.eval().requires_grad_(False)
+hook = block.norm.register_forward_hook(lambda module, args, output: None)
+hook.remove()
+params, buffers = stack_module_state([Block(3), Block(3)])
+assert_type(params, dict[str, Tensor])
+nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+nn.utils.prune.l1_unstructured(nn.Linear(3, 2), "weight", amount=0.5)
+images: Tensor = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
+                               nn.Flatten())(tl.randn(2, 1, 8, 8))
+assert_type(F.softmax(x, dim=1), Tensor)
