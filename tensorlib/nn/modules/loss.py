@@ -217,7 +217,7 @@ class LinearCrossEntropyLoss(WeightedLoss):
     work is cut; here they change nothing. Shapes: (B, in_features) and (B, *out_features).
 
     >>> LinearCrossEntropyLoss(4, 10)(tensorlib.ones(3, 4), tensorlib.tensor([1, 2, 3])).shape
-    Size([])
+    tensorlib.Size([])
     """
 
     def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),

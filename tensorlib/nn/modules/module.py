@@ -6,7 +6,7 @@ from typing import Any, Self
 from tensorlib import Tensor, bfloat16, device, double, dtype, empty_like, float, half, no_grad
 from tensorlib._core.graph.held import RemovableHandle
 from tensorlib.nn.modules.hooks import Hook, Hooked, Hooks, call_with_hooks, everywhere
-from tensorlib.nn.modules.members import Members, registration_hooks
+from tensorlib.nn.modules.members import registration_hooks
 from tensorlib.nn.modules.registered import Registered
 from tensorlib.nn.modules.states import IncompatibleKeys, Stated
 from tensorlib.nn.parameter import is_lazy
@@ -14,7 +14,7 @@ from tensorlib.nn.parameter import is_lazy
 _IncompatibleKeys = IncompatibleKeys        # as scripts for PyTorch call it
 
 
-class Module(Members, Hooked, Stated):
+class Module(Hooked, Stated):
     """A model, or a part of one: a function with parameters.
 
     A subclass calls `super().__init__()`, assigns parameters and other modules to attributes, and

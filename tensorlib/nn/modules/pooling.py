@@ -11,8 +11,8 @@ from tensorlib.nn.modules.sizes import Sizes, for_each_dim
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-    "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
-    "MaxUnpool3d",
+    "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]
 
 
@@ -45,7 +45,7 @@ class MaxPool2d(MaxPool):
     """The largest numbers of windows of (B, C, H, W): see `nn.functional.max_pool2d`.
 
     >>> MaxPool2d(2)(tensorlib.ones(1, 3, 8, 8)).shape
-    Size([1, 3, 4, 4])
+    tensorlib.Size([1, 3, 4, 4])
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -283,7 +283,7 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
     """(B, C, H, W) in a given size, by means: see `nn.functional.adaptive_avg_pool2d`.
 
     >>> AdaptiveAvgPool2d((1, None))(tensorlib.ones(2, 3, 5, 7)).shape
-    Size([2, 3, 1, 7])
+    tensorlib.Size([2, 3, 1, 7])
     """
 
     def forward(self, input: Tensor) -> Tensor:

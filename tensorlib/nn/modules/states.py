@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tensorlib import Tensor, no_grad
 from tensorlib._core.graph.held import RemovableHandle
+from tensorlib.nn.modules.members import Members
 from tensorlib.nn.parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
@@ -33,7 +34,7 @@ class Report(list[str]):
         self.steps: list[Callable[[], None]] = []
 
 
-class Stated:
+class Stated(Members):
     """`state_dict` and `load_state_dict`."""
 
     _version = 1
