@@ -1,10 +1,10 @@
 """All cases, in the order of the table."""
 
-from benchmarks import graphs, kernels, optimizers, overhead, training, transforms
+from benchmarks import graphs, kernels, optimizers, overhead, sequences, training, transforms
 from benchmarks.case import REGISTERED, Case
 
 GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training,
-          "optimizers": optimizers, "transforms": transforms}
+          "sequences": sequences, "optimizers": optimizers, "transforms": transforms}
 
 
 def in_order() -> list[Case]:
