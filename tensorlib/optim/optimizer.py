@@ -81,13 +81,13 @@ class Optimizer:
     Raises: TypeError, ValueError for what can't be optimised.
     Source: the interface is that of PyTorch's class of this name.
 
-    >>> class Descent(tl.optim.Optimizer):
-    ...     @tl.no_grad()
+    >>> class Descent(tensorlib.optim.Optimizer):
+    ...     @tensorlib.no_grad()
     ...     def step(self):
     ...         for group in self.param_groups:
     ...             for p in group["params"]:
     ...                 p.sub_(p.grad * group["lr"])
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = Descent([x], {"lr": 0.5})
     >>> (x * x / 2).sum().backward()
     >>> optimizer.step()

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensorlib._core.apply.updating import run_update
+from tensorlib._core.tiles.update import Update
 
 import tensorlib as tl
 from tensorlib import optim
+from tensorlib.ops.updates import trace_update
 from tensorlib.optim.formula import FormulaOptimizer
 from tensorlib.testing import assert_close
 
@@ -470,3 +473,32 @@ def test_any_state_is_taken_or_refused(state, kind):
     except (TypeError, RuntimeError, ValueError, ZeroDivisionError, OverflowError):
         pass
     assert p.shape == (2,)
+
+
+@pytest.mark.parametrize("states, numbers, steps, results, fused", [
+    ((), (), [("add", (5, 0))], [0, 2], None), ((), (), [("add", (-1, 0))], [0, 2], None),
+    ((), (), [("add", (0, 1))], [0, 9], None), ((), (), [("add", (0, 1))], [0], None),
+    ((), ("lr",), [("mul", (0, 3))], [0, 3], None), ((), (), [("add", (2, 0))], [0, 2], None),
+    ((), (), [("add", (0, 1))], [2, 1], None), ((), (), [("add", (0, 1))], [0, 0], None),
+    (("a",), (), [("add", (0, 1))], [0, 3, 3], None), (("a",) * 9, (), [], range(11), None), ((), (), [("add", (0, 1))] * 99, [0, 2], None),
+    ((), range(99), [], [0, 1], None), ((), (), (), [0, 1], "adam"), ((), (), (), [0, 1], "none")])
+def test_updates_that_make_no_sense_are_refused(states, numbers, steps, results, fused):
+    with pytest.raises(ValueError):
+        Update("test", states, numbers, steps, results, fused=fused)
+
+
+def test_a_loop_that_is_not_there():
+    update = Update("test", (), (), [("no such loop", (0, 1))], [0, 2])
+    p = tl.ones(2, requires_grad=True)
+    p.grad = tl.ones(2)
+    with pytest.raises(RuntimeError, match="no such loop"):
+        run_update(update, [p], {}, lambda p: {}, lambda step, state: {})
+
+
+def test_a_formula_may_exchange_its_states():
+    """Old values are read before they are overwritten, whatever the order."""
+    update = trace_update("test", lambda n, p, g, a, b: (a + b * n.two, b, p), ("a", "b"))
+    p, a, b = (tl.tensor([float(i), 10.0 * i]) for i in (1, 2, 3))
+    p.grad = tl.ones(2)
+    run_update(update, [p], {p: {"a": a, "b": b}}, None, lambda step, state: {"two": 2.0})
+    assert [x.tolist() for x in (p, a, b)] == [[8, 80], [3, 30], [1, 10]]

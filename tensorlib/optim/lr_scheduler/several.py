@@ -51,10 +51,11 @@ class SequentialLR(SchedulerOfSchedulers):
     Raises: ValueError for schedules of several optimisers, and for a number of milestones that is
     not one less than theirs; TypeError.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> rise = tl.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
-    >>> fall = tl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
-    >>> schedule = tl.optim.lr_scheduler.SequentialLR(optimizer, [rise, fall], milestones=[2])
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> rise = tensorlib.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> fall = tensorlib.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = tensorlib.optim.lr_scheduler.SequentialLR(
+    ...     optimizer, [rise, fall], milestones=[2])
     >>> for epoch in range(4):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -109,10 +110,10 @@ class ChainedScheduler(SchedulerOfSchedulers):
 
     Raises: ValueError for schedules of several optimisers, TypeError.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.ChainedScheduler([
-    ...     tl.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2),
-    ...     tl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)])
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.ChainedScheduler([
+    ...     tensorlib.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2),
+    ...     tensorlib.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)])
     >>> for epoch in range(3):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -122,7 +123,8 @@ class ChainedScheduler(SchedulerOfSchedulers):
     [0.25]
     """
 
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+    def __init__(self, schedulers: Sequence[LRScheduler],
+                 optimizer: Optimizer | None = None) -> None:
         self.optimizer = self._check(schedulers, optimizer)
         self._schedulers = schedulers
         self._last_lr = values_of(self.optimizer)
