@@ -48,6 +48,19 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return _added(_every_post_hook, hook)
 
 
+def _changed_arguments(optimizer, args, kwargs):
+    """The arguments of a step after the hooks that run before it."""
+    for hook in (*_every_pre_hook.values(), *optimizer._pre_hooks.values()):
+        changed = hook(optimizer, args, kwargs)
+        if changed is None:
+            continue
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), "
+                               f"but got {changed}.")
+        args, kwargs = changed
+    return args, kwargs
+
+
 def _with_hooks(step):
     """`step`, with the hooks run before and after it; once, where one step calls another."""
     @wraps(step)
@@ -55,17 +68,12 @@ def _with_hooks(step):
         self._opt_called = True              # schedules look whether they come after
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
-        for hook in (*_every_pre_hook.values(), *self._pre_hooks.values()):
-            changed = hook(self, args, kwargs)
-            if changed is None:
-                continue
-            if not (isinstance(changed, tuple) and len(changed) == 2):
-                raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), "
-                                   f"but got {changed}.")
-            args, kwargs = changed
+        if _every_pre_hook or self._pre_hooks:
+            args, kwargs = _changed_arguments(self, args, kwargs)
         result = step(self, *args, **kwargs)
-        for hook in (*self._post_hooks.values(), *_every_post_hook.values()):
-            hook(self, args, kwargs)
+        if _every_post_hook or self._post_hooks:
+            for hook in (*self._post_hooks.values(), *_every_post_hook.values()):
+                hook(self, args, kwargs)
         return result
 
     return hooked

@@ -432,13 +432,13 @@ def test_changes_while_a_step_is_prepared():
     p = tl.ones(1000, requires_grad=True)
     p.grad = tl.ones(1000)
 
-    class Rate(float):
+    class Rate:
         def __float__(self):
             p.data = tl.zeros(3)
             return 0.5
 
     optimizer = optim.SGD([p], lr=0.1)
-    optimizer.param_groups[0]["lr"] = Rate(0.5)
+    optimizer.param_groups[0]["lr"] = Rate()
     with pytest.raises(RuntimeError, match="shape"):
         optimizer.step()
 
@@ -448,7 +448,7 @@ def test_rates_that_are_no_numbers(lr):
     p, optimizer = stepped(optim.SGD)
     optimizer.param_groups[0]["lr"] = lr
     before = p.tolist()
-    with pytest.raises(TypeError if lr != "fast" else ValueError):
+    with pytest.raises(TypeError):
         optimizer.step()
     assert p.tolist() == before
 
