@@ -8,7 +8,7 @@ from typing import Any
 from tensorlib import Tensor, no_grad, tensor
 from tensorlib.nn import Module
 from tensorlib.nn.modules.batchnorm import _BatchNorm
-from tensorlib.optim.lr_scheduler.base import LRScheduler, for_groups
+from tensorlib.optim.lr_scheduler.base import LRScheduler, check_optimizer, for_groups
 from tensorlib.optim.optimizer import Optimizer
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -195,6 +195,7 @@ class SWALR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
                  anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
                              f"{anneal_strategy}")

@@ -89,6 +89,10 @@ def test_options_that_are_refused(kind, options, text):
 
 
 def test_what_else_is_refused():
+    for options in ({"fused": True, "foreach": True}, {"fused": True, "differentiable": True}):
+        with pytest.raises(RuntimeError, match="`fused`"):
+            optim.Adam(parameters(), **options)
+    optim.Adam(parameters(), fused=True, capturable=True)
     with pytest.raises(ValueError, match="2D"):
         optim.Muon([tl.ones(3, requires_grad=True)])
     with pytest.raises(ValueError, match="parameter groups"):

@@ -212,6 +212,7 @@ cdef int plan_jobs(Update update, list tensors, Py_ssize_t n, const double* tabl
             inputs[i] = <PyObject*>tensors[row * stride + i]
         jobs[row].program = update.at(compute_dtype(x.type))
         jobs[row].numbers = table + row * MAX_NUMBERS
+        jobs[row].numel = x.numel_
         jobs[row].plan.program = &update.frame
         make_plan(&jobs[row].plan, inputs, x)
     for row in range(n):

@@ -35,6 +35,7 @@ cdef struct Compiled:
 cdef struct Job:
     const Compiled* program
     const double* numbers
+    Py_ssize_t numel
     Plan plan                # its operands in the order of the update's
 
 cdef class Update:

@@ -184,7 +184,7 @@ cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
     cdef Py_ssize_t row, total = 0
     cdef int era
     for row in range(n):
-        total += numel(&jobs[row].plan)
+        total += jobs[row].numel
     if total < RELEASE_GIL:
         run_all(jobs, n)
         return 0
@@ -194,18 +194,10 @@ cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
     return work_ends(era)
 
 
-cdef Py_ssize_t numel(const Plan* plan) noexcept nogil:
-    cdef Py_ssize_t found = 1
-    cdef int d
-    for d in range(plan.ndim):
-        found *= plan.dims[d]
-    return found
-
-
 cdef void run_all(Job* jobs, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t row
     for row in range(n):
-        parallel_for(run_part, &jobs[row], numel(&jobs[row].plan), GRAIN)
+        parallel_for(run_part, &jobs[row], jobs[row].numel, GRAIN)
 
 
 cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

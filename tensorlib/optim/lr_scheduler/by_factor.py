@@ -9,7 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorlib.optim.lr_scheduler.base import LRScheduler, attributes_of, values_of
+from tensorlib.optim.lr_scheduler.base import (
+    LRScheduler,
+    attributes_of,
+    check_optimizer,
+    values_of,
+)
 from tensorlib.optim.optimizer import Optimizer
 
 
@@ -226,6 +231,7 @@ class LambdaScheduler(LRScheduler):
     def __init__(self, optimizer: Optimizer,
                  lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
                  last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
         groups = len(optimizer.param_groups)
         several = isinstance(lr_lambda, (list, tuple))
         if several and len(lr_lambda) != groups:

@@ -4,7 +4,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlib.optim.lr_scheduler.base import LRScheduler, set_value, values_of
+from tensorlib.optim.lr_scheduler.base import (
+    LRScheduler,
+    check_optimizer,
+    set_value,
+    values_of,
+)
 from tensorlib.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from tensorlib.optim.optimizer import Optimizer
 
@@ -68,6 +73,7 @@ class SequentialLR(SchedulerOfSchedulers):
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler],
                  milestones: list[int], last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
         self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
