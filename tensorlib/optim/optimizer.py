@@ -200,7 +200,8 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                 elif p.grad is not None:
-                    p.grad = p.grad.detach()
+                    if p.grad.requires_grad:
+                        p.grad = p.grad.detach()
                     p.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -295,7 +296,7 @@ class Optimizer:
     def _count(number):
         """A state of one number, such as a count of steps."""
         dtype = float64 if get_default_dtype() is float64 else float32
-        return tensor(float(number), dtype=dtype)
+        return tensor(as_number(number), dtype=dtype)
 
     # ---- hooks ----------------------------------------------------------------------------------
 

@@ -150,7 +150,10 @@ def test_gradients_are_cleared():
     p.grad = tl.ones(2, 3)
     kept = p.grad
     optimizer.zero_grad(set_to_none=False)
-    assert p.grad.tolist() == tl.zeros(2, 3).tolist() == kept.tolist() and q.grad is None
+    assert p.grad is kept and kept.tolist() == tl.zeros(2, 3).tolist() and q.grad is None
+    p.grad = (q * 2).sum() * tl.ones(2, 3)       # a gradient with a graph is parted from it
+    optimizer.zero_grad(set_to_none=False)
+    assert not p.grad.requires_grad and not p.grad.any()
     optimizer.zero_grad()
     assert p.grad is None
 

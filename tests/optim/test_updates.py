@@ -159,6 +159,19 @@ def test_sizes_around_tiles_and_chunks(kind, options, n):
         assert_close(found.numpy(), results(whole)[0].numpy(), rtol=1e-6, atol=1e-6)
 
 
+def test_half_parameters_with_states_in_float32():
+    """As where a long running mean would be lost in the steps of a half type."""
+    p = tl.ones(600, dtype=tl.bfloat16, requires_grad=True)
+    optimizer = optim.Adam([p], lr=0.1)
+    optimizer.state[p].update(step=tl.tensor(0.0), exp_avg=tl.zeros(600), exp_avg_sq=tl.zeros(600))
+    for _ in range(3):
+        p.grad = tl.full((600,), 1e-4, dtype=tl.bfloat16)
+        optimizer.step()
+    mean = optimizer.state[p]["exp_avg"]
+    assert mean.dtype is tl.float32 and p.dtype is tl.bfloat16
+    assert_close(mean.numpy(), np.full(600, p.grad[0].item() * (1 - 0.9**3)), rtol=1e-5, atol=0)
+
+
 def layouts(shape):
     """Functions from a NumPy array to a tensor of its values, laid out in other ways."""
     def transposed(x):

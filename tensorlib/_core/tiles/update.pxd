@@ -25,7 +25,6 @@ cdef struct Compiled:
     int n_operands
     int n_numbers
     int n_steps
-    int n_rooms
     fused_loop fused
     bint written[MAX_OPERANDS]
     int results[MAX_OPERANDS]          # the value to copy into an operand at the end, or -1

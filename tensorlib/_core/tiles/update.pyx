@@ -133,7 +133,7 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
                 else:
                     c.results[k] = first + i
         if c.steps[i].operand < 0:
-            rooms[first + i] = c.steps[i].room = free_room(c, taken)
+            rooms[first + i] = c.steps[i].room = free_room(taken)
         for value in values:
             if last_use[value] == i and rooms[value] >= 0:
                 taken[rooms[value]] = rooms[value] == rooms[first + i]
@@ -160,7 +160,7 @@ cdef int set_step(Compiled* c, int i, str name, tuple values, const int* dtypes,
             continue
         which = values[k] - c.n_operands
         if c.number_rooms[which] < 0:
-            c.number_rooms[which] = free_room(c, taken)
+            c.number_rooms[which] = free_room(taken)
     return 0
 
 
@@ -168,12 +168,11 @@ cdef bint is_number(const Compiled* c, int value) noexcept:
     return c.n_operands <= value < c.n_operands + c.n_numbers
 
 
-cdef int free_room(Compiled* c, bint* taken) except -1:
+cdef int free_room(bint* taken) except -1:
     cdef int room
     for room in range(MAX_ROOMS):
         if not taken[room]:
             taken[room] = True
-            c.n_rooms = max(c.n_rooms, room + 1)
             return room
     raise ValueError("an update needs too many values at a time")
 
