@@ -1,4 +1,4 @@
-"""What a step of an optimiser costs: six parameters of a small model, one of 65,536, one of 16 M."""
+"""What a step of an optimiser costs: six small parameters, one of 65,536 elements, one of 16 M."""
 
 from benchmarks.case import case, uniform
 

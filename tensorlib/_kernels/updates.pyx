@@ -119,21 +119,23 @@ cdef void rmsprop_decay_run(floating** operands, const double* numbers,
 
 
 def table():
-    """(name, input dtypes, output dtype, address) of every loop"""
+    """(name, dtypes of the operands, output dtype, address) of every loop"""
     loops = [
-        ("sgd", <size_t>&sgd_run[float], <size_t>&sgd_run[double]),
-        ("sgd_decay", <size_t>&sgd_decay_run[float], <size_t>&sgd_decay_run[double]),
-        ("sgd_momentum", <size_t>&sgd_momentum_run[float], <size_t>&sgd_momentum_run[double]),
-        ("sgd_momentum_decay",
+        ("sgd", 2, <size_t>&sgd_run[float], <size_t>&sgd_run[double]),
+        ("sgd_decay", 2, <size_t>&sgd_decay_run[float], <size_t>&sgd_decay_run[double]),
+        ("sgd_momentum", 3, <size_t>&sgd_momentum_run[float], <size_t>&sgd_momentum_run[double]),
+        ("sgd_momentum_decay", 3,
          <size_t>&sgd_momentum_decay_run[float], <size_t>&sgd_momentum_decay_run[double]),
-        ("sgd_nesterov", <size_t>&sgd_nesterov_run[float], <size_t>&sgd_nesterov_run[double]),
-        ("sgd_nesterov_decay",
+        ("sgd_nesterov", 3, <size_t>&sgd_nesterov_run[float], <size_t>&sgd_nesterov_run[double]),
+        ("sgd_nesterov_decay", 3,
          <size_t>&sgd_nesterov_decay_run[float], <size_t>&sgd_nesterov_decay_run[double]),
-        ("adam", <size_t>&adam_run[float], <size_t>&adam_run[double]),
-        ("adam_decay", <size_t>&adam_decay_run[float], <size_t>&adam_decay_run[double]),
-        ("adamw", <size_t>&adamw_run[float], <size_t>&adamw_run[double]),
-        ("rmsprop", <size_t>&rmsprop_run[float], <size_t>&rmsprop_run[double]),
-        ("rmsprop_decay", <size_t>&rmsprop_decay_run[float], <size_t>&rmsprop_decay_run[double]),
+        ("adam", 4, <size_t>&adam_run[float], <size_t>&adam_run[double]),
+        ("adam_decay", 4, <size_t>&adam_decay_run[float], <size_t>&adam_decay_run[double]),
+        ("adamw", 4, <size_t>&adamw_run[float], <size_t>&adamw_run[double]),
+        ("rmsprop", 3, <size_t>&rmsprop_run[float], <size_t>&rmsprop_run[double]),
+        ("rmsprop_decay", 3,
+         <size_t>&rmsprop_decay_run[float], <size_t>&rmsprop_decay_run[double]),
     ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    return [row for name, operands, single, double_ in loops for row in (
+        (name, ("float32",) * operands, "float32", single),
+        (name, ("float64",) * operands, "float64", double_))]

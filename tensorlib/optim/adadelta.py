@@ -11,12 +11,12 @@ class Adadelta(FormulaOptimizer):
     Raises: ValueError for rates that are out of range. Source: M. Zeiler, "ADADELTA: an adaptive
     learning rate method", 2012.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.Adadelta([x])
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Adadelta([x])
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x
-    tensor([0.9900, 1.9900], requires_grad=True)
+    tensor([0.9968, 1.9968], requires_grad=True)
     """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,

@@ -16,8 +16,8 @@ class Adafactor(Optimizer):
     Raises: ValueError for rates that are out of range. Source: N. Shazeer & M. Stern, "Adafactor:
     adaptive learning rates with sublinear memory cost", 2018.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.Adafactor([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Adafactor([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

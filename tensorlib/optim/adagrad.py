@@ -12,8 +12,8 @@ class Adagrad(FormulaOptimizer):
     Raises: ValueError for negative rates. Source: J. Duchi, E. Hazan & Y. Singer, "Adaptive
     subgradient methods for online learning and stochastic optimization", 2011.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.Adagrad([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Adagrad([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

@@ -15,8 +15,8 @@ class Adam(FormulaOptimizer):
     for stochastic optimization", 2015; S. Reddi, S. Kale & S. Kumar, "On the convergence of Adam
     and beyond", 2018.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.Adam([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Adam([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

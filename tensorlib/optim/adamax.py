@@ -11,8 +11,8 @@ class Adamax(FormulaOptimizer):
     Raises: ValueError for rates that are out of range. Source: D. Kingma & J. Ba, "Adam: a method
     for stochastic optimization", 2015, section 7.1.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.Adamax([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Adamax([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

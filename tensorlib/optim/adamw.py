@@ -11,8 +11,8 @@ class AdamW(Adam):
     Raises: ValueError for rates that are out of range. Source: I. Loshchilov & F. Hutter,
     "Decoupled weight decay regularization", 2019.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.AdamW([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.AdamW([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

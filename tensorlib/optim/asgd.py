@@ -13,8 +13,8 @@ class ASGD(FormulaOptimizer):
     Raises: ValueError for negative rates. Source: B. Polyak & A. Juditsky, "Acceleration of
     stochastic approximation by averaging", 1992.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.ASGD([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.ASGD([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

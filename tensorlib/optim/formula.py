@@ -6,6 +6,8 @@ pass (`tensorlib._core.tiles.update`), and one call does all parameters of a gro
 """
 
 from collections.abc import Callable
+from functools import partial
+from operator import truth
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,28 +57,23 @@ class FormulaOptimizer(Optimizer):
         closure: computes the loss anew, with its gradients, and returns it.
         Raises: TypeError, RuntimeError for gradients and states that do not fit their parameter.
         """
-        loss = self._loss_of(closure)
+        loss = None if closure is None else self._loss_of(closure)
         for group in self.param_groups:
             if group.get("differentiable"):
                 self._step_recorded(group)
                 continue
-            done = []
-
-            def numbers(step, state):
-                found = self.numbers(group, step, state)
-                if self.scalars:
-                    done.append((state, found))
-                return found
-
+            numbers, noted = partial(self.numbers, group), []
+            if self.scalars:
+                numbers = noting(numbers, noted)
             run_update(self._update(group), group["params"], self.state,
-                       lambda p: self._begun(group, p), numbers)
-            for state, found in done:
+                       partial(self._begun, group), numbers)
+            for state, found in noted:
                 self._set_scalars(state, found)
         return loss
 
     def _update(self, group):
         """The group's formula as an `Update`, traced when first needed."""
-        key = tuple([True if group[name] else False for name in self.options])
+        key = tuple(map(truth, map(group.__getitem__, self.options)))
         update = self._updates.get(key)
         if update is None:
             update = self._updates[key] = self._made_update(group, frozenset(
@@ -127,3 +124,13 @@ class FormulaOptimizer(Optimizer):
             p.copy_(new)
             state.update(zip(names, values))
             self._set_scalars(state, found)
+
+
+def noting(numbers, noted):
+    """`numbers`, which notes with each state what it found for that."""
+    def call(step, state):
+        found = numbers(step, state)
+        noted.append((state, found))
+        return found
+
+    return call

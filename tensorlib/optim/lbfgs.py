@@ -20,8 +20,8 @@ class LBFGS(Optimizer):
     Raises: ValueError for a negative rate and for several groups, RuntimeError for another search.
     Source: J. Nocedal & S. Wright, "Numerical optimization", 2006, algorithms 7.4 and 7.5.
 
-    >>> x = tl.tensor([3.0, -2.0], requires_grad=True)
-    >>> optimizer = tl.optim.LBFGS([x], line_search_fn="strong_wolfe")
+    >>> x = tensorlib.tensor([3.0, -2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.LBFGS([x], line_search_fn="strong_wolfe")
     >>> def closure():
     ...     optimizer.zero_grad()
     ...     loss = (x[0] - 1) ** 4 + (x[1] - x[0] ** 2) ** 2

@@ -19,12 +19,13 @@ class Muon(Optimizer):
     et al., "Muon: an optimizer for hidden layers in neural networks", 2024; J. Liu et al., "Muon is
     scalable for LLM training", 2025.
 
-    >>> x = tl.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
-    >>> optimizer = tl.optim.Muon([x], lr=0.1)
+    >>> x = tensorlib.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Muon([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x
-    tensor([[0.9570, 2.0000], [2.0000, 2.0000]], requires_grad=True)
+    tensor([[1.0558, 1.9125],
+            [2.9071, 4.9115]], requires_grad=True)
     """
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, weight_decay: float = 0.1,

@@ -13,12 +13,12 @@ class NAdam(FormulaOptimizer):
     Raises: ValueError for rates that are out of range. Source: T. Dozat, "Incorporating Nesterov
     momentum into Adam", 2016.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.NAdam([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.NAdam([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x
-    tensor([0.8939, 1.8939], requires_grad=True)
+    tensor([0.8944, 1.8944], requires_grad=True)
     """
 
     options = ("maximize", "weight_decay", "decoupled_weight_decay")

@@ -48,6 +48,19 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return _added(_every_post_hook, hook)
 
 
+def _changed_arguments(optimizer, args, kwargs):
+    """The arguments of a step after the hooks that run before it."""
+    for hook in (*_every_pre_hook.values(), *optimizer._pre_hooks.values()):
+        changed = hook(optimizer, args, kwargs)
+        if changed is None:
+            continue
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), "
+                               f"but got {changed}.")
+        args, kwargs = changed
+    return args, kwargs
+
+
 def _with_hooks(step):
     """`step`, with the hooks run before and after it; once, where one step calls another."""
     @wraps(step)
@@ -55,17 +68,12 @@ def _with_hooks(step):
         self._opt_called = True              # schedules look whether they come after
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
-        for hook in (*_every_pre_hook.values(), *self._pre_hooks.values()):
-            changed = hook(self, args, kwargs)
-            if changed is None:
-                continue
-            if not (isinstance(changed, tuple) and len(changed) == 2):
-                raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), "
-                                   f"but got {changed}.")
-            args, kwargs = changed
+        if _every_pre_hook or self._pre_hooks:
+            args, kwargs = _changed_arguments(self, args, kwargs)
         result = step(self, *args, **kwargs)
-        for hook in (*self._post_hooks.values(), *_every_post_hook.values()):
-            hook(self, args, kwargs)
+        if _every_post_hook or self._post_hooks:
+            for hook in (*self._post_hooks.values(), *_every_post_hook.values()):
+                hook(self, args, kwargs)
         return result
 
     return hooked
@@ -81,13 +89,13 @@ class Optimizer:
     Raises: TypeError, ValueError for what can't be optimised.
     Source: the interface is that of PyTorch's class of this name.
 
-    >>> class Descent(tl.optim.Optimizer):
-    ...     @tl.no_grad()
+    >>> class Descent(tensorlib.optim.Optimizer):
+    ...     @tensorlib.no_grad()
     ...     def step(self):
     ...         for group in self.param_groups:
     ...             for p in group["params"]:
     ...                 p.sub_(p.grad * group["lr"])
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> optimizer = Descent([x], {"lr": 0.5})
     >>> (x * x / 2).sum().backward()
     >>> optimizer.step()
@@ -105,6 +113,11 @@ class Optimizer:
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._set_hooks()
+        if defaults.get("fused"):
+            if defaults.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of "
                             f"Tensors or dicts, but got {type(params).__name__}")
@@ -187,7 +200,8 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                 elif p.grad is not None:
-                    p.grad = p.grad.detach()
+                    if p.grad.requires_grad:
+                        p.grad = p.grad.detach()
                     p.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -282,7 +296,7 @@ class Optimizer:
     def _count(number):
         """A state of one number, such as a count of steps."""
         dtype = float64 if get_default_dtype() is float64 else float32
-        return tensor(float(number), dtype=dtype)
+        return tensor(as_number(number), dtype=dtype)
 
     # ---- hooks ----------------------------------------------------------------------------------
 

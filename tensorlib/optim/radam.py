@@ -13,8 +13,8 @@ class RAdam(FormulaOptimizer):
     Raises: ValueError for rates that are out of range. Source: L. Liu, H. Jiang, P. He, W. Chen,
     X. Liu, J. Gao & J. Han, "On the variance of the adaptive learning rate and beyond", 2020.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.RAdam([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.RAdam([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

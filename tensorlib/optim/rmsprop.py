@@ -12,12 +12,12 @@ class RMSprop(FormulaOptimizer):
     Raises: ValueError for negative rates. Source: G. Hinton's lectures, 2012; A. Graves,
     "Generating sequences with recurrent neural networks", 2013, for the centered form.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.RMSprop([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.RMSprop([x], lr=0.05)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x
-    tensor([1.1921e-07, 1.0000e+00], requires_grad=True)
+    tensor([0.5000, 1.5000], requires_grad=True)
     """
 
     options = ("maximize", "weight_decay", "momentum", "centered")

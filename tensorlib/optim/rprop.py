@@ -13,8 +13,8 @@ class Rprop(FormulaOptimizer):
     Raises: ValueError for rates that are out of range. Source: M. Riedmiller & H. Braun, "A direct
     adaptive method for faster backpropagation learning", 1993.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.Rprop([x], lr=0.1)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.Rprop([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

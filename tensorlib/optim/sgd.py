@@ -14,8 +14,8 @@ class SGD(FormulaOptimizer):
     "On the importance of initialization and momentum in deep learning", 2013, in the variant in
     which the rate is applied to the momentum.
 
-    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = tl.optim.SGD([x], lr=0.1, momentum=0.9)
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tensorlib.optim.SGD([x], lr=0.1, momentum=0.9)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x

@@ -8,7 +8,7 @@ from typing import Any
 from tensorlib import Tensor, no_grad, tensor
 from tensorlib.nn import Module
 from tensorlib.nn.modules.batchnorm import _BatchNorm
-from tensorlib.optim.lr_scheduler.base import LRScheduler, for_groups
+from tensorlib.optim.lr_scheduler.base import LRScheduler, check_optimizer, for_groups
 from tensorlib.optim.optimizer import Optimizer
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -88,12 +88,12 @@ class AveragedModel(Module):
     Source: P. Izmailov, D. Podoprikhin, T. Garipov, D. Vetrov & A. Wilson, "Averaging weights leads
     to wider optima and better generalization", 2018.
 
-    >>> model = tl.nn.Linear(1, 1, bias=False)
-    >>> averaged = tl.optim.swa_utils.AveragedModel(model)
+    >>> model = tensorlib.nn.Linear(1, 1, bias=False)
+    >>> averaged = tensorlib.optim.swa_utils.AveragedModel(model)
     >>> for value in (1.0, 3.0):
-    ...     _ = tl.nn.init.constant_(model.weight, value)
+    ...     _ = tensorlib.nn.init.constant_(model.weight, value)
     ...     averaged.update_parameters(model)
-    >>> averaged(tl.ones(1)).item()
+    >>> averaged(tensorlib.ones(1)).item()
     2.0
     """
 
@@ -149,8 +149,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     An averaged model needs it before it is used. The loader gives inputs, or tuples that begin with
     one; each batch has the same weight.
 
-    >>> model = tl.nn.BatchNorm1d(1)
-    >>> tl.optim.swa_utils.update_bn([tl.tensor([[1.0], [2.0], [3.0]])], model)
+    >>> model = tensorlib.nn.BatchNorm1d(1)
+    >>> tensorlib.optim.swa_utils.update_bn([tensorlib.tensor([[1.0], [2.0], [3.0]])], model)
     >>> model.running_mean
     tensor([2.])
     """
@@ -180,8 +180,8 @@ class SWALR(LRScheduler):
 
     Raises: ValueError for another strategy, and for epochs that are not a count.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.swa_utils.SWALR(optimizer, 0.5, 2, "linear")
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.swa_utils.SWALR(optimizer, 0.5, 2, "linear")
     >>> for epoch in range(3):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -195,6 +195,7 @@ class SWALR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
                  anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
                              f"{anneal_strategy}")

@@ -14,7 +14,7 @@ from .values import compiled
 
 PACKAGES = ("autograd", "autograd.graph", "autograd.functional", "autograd.forward_ad", "func",
             "graph", "memory", "ops", "testing", "utils.checkpoint", "linalg", "special",
-            "nn.functional", "distributions")
+            "nn.functional", "distributions", "optim", "optim.lr_scheduler")
 
 # What starts programs or test runs of its own, or changes the operations that other calls use.
 LEFT_OUT = {"draw", "check_op", "strategies", "add_rule", "add_tangent", "vjp", "jvp", "deriv",
@@ -32,7 +32,8 @@ OTHERS = ["tl.Generator()", "tl.float32", "tl.Size([2, 3])", "tl.device('cpu')",
           "ops.registry['add']", "ops.call('sum', tl.rand(2, requires_grad=True), dim=0)",
           "ops.build_grad_op(ops.call('sum', tl.ones(2), dim=0))",
           "tl.rand(2, requires_grad=True).tanh().grad_fn", "ops.registry['sum'].rules[0]",
-          "tl.rand(2, requires_grad=True).register_hook(print)", "tl.no_grad()", "tl.tanh"]
+          "tl.rand(2, requires_grad=True).register_hook(print)", "tl.no_grad()", "tl.tanh",
+          "tl.optim.Adam([tl.rand(2, requires_grad=True)])"]
 
 
 @cache

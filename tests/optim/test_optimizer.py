@@ -89,6 +89,10 @@ def test_options_that_are_refused(kind, options, text):
 
 
 def test_what_else_is_refused():
+    for options in ({"fused": True, "foreach": True}, {"fused": True, "differentiable": True}):
+        with pytest.raises(RuntimeError, match="`fused`"):
+            optim.Adam(parameters(), **options)
+    optim.Adam(parameters(), fused=True, capturable=True)
     with pytest.raises(ValueError, match="2D"):
         optim.Muon([tl.ones(3, requires_grad=True)])
     with pytest.raises(ValueError, match="parameter groups"):
@@ -146,7 +150,10 @@ def test_gradients_are_cleared():
     p.grad = tl.ones(2, 3)
     kept = p.grad
     optimizer.zero_grad(set_to_none=False)
-    assert p.grad.tolist() == tl.zeros(2, 3).tolist() == kept.tolist() and q.grad is None
+    assert p.grad is kept and kept.tolist() == tl.zeros(2, 3).tolist() and q.grad is None
+    p.grad = (q * 2).sum() * tl.ones(2, 3)       # a gradient with a graph is parted from it
+    optimizer.zero_grad(set_to_none=False)
+    assert not p.grad.requires_grad and not p.grad.any()
     optimizer.zero_grad()
     assert p.grad is None
 

@@ -5,6 +5,7 @@ What can fail, or can run code of the user's, comes before the first write.
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from cpython.object cimport PyObject
 
@@ -62,8 +63,7 @@ cdef int gather(Update update, tuple params, states, begin, numbers, list tensor
     cdef double step, last = -1
     cdef bint fresh, known = False
     cdef Py_ssize_t row = 0, j
-    cdef object given, state, value
-    cdef list values = []
+    cdef object given, state, name
     for p in params:
         if not isinstance(p, Tensor):
             raise TypeError(f"{update.name}: a parameter must be a Tensor, got {type(p).__name__}")
@@ -85,11 +85,13 @@ cdef int gather(Update update, tuple params, states, begin, numbers, list tensor
             step = counted(update, count) + 1
         if update.each or not (known and step == last):
             given = numbers(step, state)
-            values = [float(given[name]) if isinstance(name, str) else name
-                      for name in update.numbers]
+            for j in range(len(update.numbers)):
+                name = update.numbers[j]
+                table[row * MAX_NUMBERS + j] = given[name] if isinstance(name, str) else name
             known, last = True, step
-        for j in range(len(update.numbers)):
-            table[row * MAX_NUMBERS + j] = values[j]
+        else:
+            memcpy(table + row * MAX_NUMBERS, table + (row - 1) * MAX_NUMBERS,
+                   MAX_NUMBERS * sizeof(double))
         row += 1
         tensors.append(gradient)
         for name in update.states:
@@ -210,6 +212,7 @@ cdef int plan_jobs(Update update, list tensors, Py_ssize_t n, const double* tabl
             inputs[i] = <PyObject*>tensors[row * stride + i]
         jobs[row].program = update.at(compute_dtype(x.type))
         jobs[row].numbers = table + row * MAX_NUMBERS
+        jobs[row].numel = x.numel_
         jobs[row].plan.program = &update.frame
         make_plan(&jobs[row].plan, inputs, x)
     for row in range(n):

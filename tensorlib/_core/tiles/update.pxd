@@ -25,7 +25,6 @@ cdef struct Compiled:
     int n_operands
     int n_numbers
     int n_steps
-    int n_rooms
     fused_loop fused
     bint written[MAX_OPERANDS]
     int results[MAX_OPERANDS]          # the value to copy into an operand at the end, or -1
@@ -35,6 +34,7 @@ cdef struct Compiled:
 cdef struct Job:
     const Compiled* program
     const double* numbers
+    Py_ssize_t numel
     Plan plan                # its operands in the order of the update's
 
 cdef class Update:

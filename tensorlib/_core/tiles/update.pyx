@@ -22,13 +22,13 @@ from tensorlib._core.tiles.program cimport Program
 from tensorlib import _kernels
 
 cdef enum:
-    MAX_ROOMS = 24           # tiles beside the operands: repeated numbers, results between steps
+    MAX_ROOMS = 16           # tiles beside the operands: repeated numbers, results between steps
     TILE = 512               # elements
     GRAIN = 16384            # elements of one parallel chunk
     RELEASE_GIL = 16384      # elements from which on the GIL is released
 
-cdef dict FUSED = {(name, dtype): address
-                   for name, _, dtype, address in _kernels.load("updates").table()}
+cdef dict FUSED = {(name, dtype, len(operands)): address
+                   for name, operands, dtype, address in _kernels.load("updates").table()}
 
 
 cdef class Update:
@@ -48,6 +48,7 @@ cdef class Update:
                 or len(self.steps) > MAX_STEPS):
             raise ValueError(f"{name}: the update is too long: {len(self.states)} states, "
                              f"{len(self.numbers)} numbers, {len(self.steps)} steps")
+        check_values(self)
         memset(&self.frame, 0, sizeof(Program))
         self.frame.n_inputs = len(self.states) + 1
 
@@ -57,6 +58,29 @@ cdef class Update:
             compile(self, &self.compiled[which], dtype)
             self.ready[which] = True
         return &self.compiled[which]
+
+
+cdef int check_values(Update self) except -1:
+    """Raises unless every step takes values that are there, and every operand becomes one."""
+    cdef int operands = len(self.states) + 2, i, value, known
+    if self.fused is not None and (self.fused, "float32", operands) not in FUSED:
+        raise ValueError(f"{self.name}: no loop {self.fused!r} of {operands} operands")
+    known = operands + len(self.numbers)
+    for i, (loop, values) in enumerate(self.steps):
+        for value in values:
+            if not 0 <= value < known + i:
+                raise ValueError(f"{self.name}: step {i} takes value {value} before it is there")
+    if len(self.results) != operands:
+        raise ValueError(f"{self.name}: {len(self.results)} results for {operands} operands")
+    if self.fused is not None:
+        return 0
+    written = [value for i, value in enumerate(self.results) if value != i]
+    if self.results[0] != 0 or len(set(written)) != len(written):
+        raise ValueError(f"{self.name}: the gradient is written, or one value goes to two places")
+    for value in written:
+        if not known <= value < known + len(self.steps):
+            raise ValueError(f"{self.name}: {value} is the result of no step")
+    return 0
 
 
 # ---- compiling -----------------------------------------------------------------------------------
@@ -83,7 +107,7 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
         c.results[i] = -1
         c.written[i] = self.results[i] != i
     if self.fused is not None:
-        address = FUSED[self.fused, "float64" if dtype == FLOAT64 else "float32"]
+        address = FUSED[self.fused, "float64" if dtype == FLOAT64 else "float32", c.n_operands]
         c.fused = <fused_loop>address
         return 0
     for i in range(n_steps):
@@ -109,7 +133,7 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
                 else:
                     c.results[k] = first + i
         if c.steps[i].operand < 0:
-            rooms[first + i] = c.steps[i].room = free_room(c, taken)
+            rooms[first + i] = c.steps[i].room = free_room(taken)
         for value in values:
             if last_use[value] == i and rooms[value] >= 0:
                 taken[rooms[value]] = rooms[value] == rooms[first + i]
@@ -136,7 +160,7 @@ cdef int set_step(Compiled* c, int i, str name, tuple values, const int* dtypes,
             continue
         which = values[k] - c.n_operands
         if c.number_rooms[which] < 0:
-            c.number_rooms[which] = free_room(c, taken)
+            c.number_rooms[which] = free_room(taken)
     return 0
 
 
@@ -144,12 +168,11 @@ cdef bint is_number(const Compiled* c, int value) noexcept:
     return c.n_operands <= value < c.n_operands + c.n_numbers
 
 
-cdef int free_room(Compiled* c, bint* taken) except -1:
+cdef int free_room(bint* taken) except -1:
     cdef int room
     for room in range(MAX_ROOMS):
         if not taken[room]:
             taken[room] = True
-            c.n_rooms = max(c.n_rooms, room + 1)
             return room
     raise ValueError("an update needs too many values at a time")
 
@@ -160,7 +183,7 @@ cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
     cdef Py_ssize_t row, total = 0
     cdef int era
     for row in range(n):
-        total += numel(&jobs[row].plan)
+        total += jobs[row].numel
     if total < RELEASE_GIL:
         run_all(jobs, n)
         return 0
@@ -170,18 +193,10 @@ cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
     return work_ends(era)
 
 
-cdef Py_ssize_t numel(const Plan* plan) noexcept nogil:
-    cdef Py_ssize_t found = 1
-    cdef int d
-    for d in range(plan.ndim):
-        found *= plan.dims[d]
-    return found
-
-
 cdef void run_all(Job* jobs, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t row
     for row in range(n):
-        parallel_for(run_part, &jobs[row], numel(&jobs[row].plan), GRAIN)
+        parallel_for(run_part, &jobs[row], jobs[row].numel, GRAIN)
 
 
 cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -64,10 +64,10 @@ class LRScheduler:
     epoch, and the groups have an `initial_lr`.
     Raises: TypeError for what is no optimiser, KeyError for a group without an `initial_lr`.
 
-    >>> class Halving(tl.optim.lr_scheduler.LRScheduler):
+    >>> class Halving(tensorlib.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
     ...         return [lr / 2**self.last_epoch for lr in self.base_lrs]
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=0.8)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=0.8)
     >>> schedule = Halving(optimizer)
     >>> for epoch in range(2):
     ...     optimizer.step()

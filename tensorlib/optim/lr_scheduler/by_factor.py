@@ -9,7 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorlib.optim.lr_scheduler.base import LRScheduler, attributes_of, values_of
+from tensorlib.optim.lr_scheduler.base import (
+    LRScheduler,
+    attributes_of,
+    check_optimizer,
+    values_of,
+)
 from tensorlib.optim.optimizer import Optimizer
 
 
@@ -30,8 +35,8 @@ class FactorScheduler(LRScheduler):
 class StepLR(FactorScheduler):
     """Multiplies the rates by gamma every step_size epochs.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=0.5)
-    >>> schedule = tl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=0.5)
+    >>> schedule = tensorlib.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
     >>> for epoch in range(4):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -58,8 +63,8 @@ class StepLR(FactorScheduler):
 class MultiStepLR(FactorScheduler):
     """Multiplies the rates by gamma at each of some epochs, the milestones.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=0.5)
-    >>> schedule = tl.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=0.5)
+    >>> schedule = tensorlib.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
     >>> for epoch in range(4):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -88,8 +93,8 @@ class ConstantLR(FactorScheduler):
 
     Raises: ValueError for a factor outside [0, 1].
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=0.5)
-    >>> schedule = tl.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=0.5)
+    >>> schedule = tensorlib.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
     >>> for epoch in range(3):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -127,8 +132,8 @@ class LinearLR(FactorScheduler):
 
     Raises: ValueError for factors outside [0, 1].
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
     >>> for epoch in range(3):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -167,8 +172,8 @@ class LinearLR(FactorScheduler):
 class ExponentialLR(FactorScheduler):
     """Multiplies the rates by gamma after each epoch.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     >>> for epoch in range(2):
     ...     optimizer.step()
     ...     schedule.step()
@@ -190,8 +195,8 @@ class ExponentialLR(FactorScheduler):
 class PolynomialLR(FactorScheduler):
     """Lets the rates fall to 0 in total_iters epochs, as (1 - epoch / total_iters)**power.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
     >>> for epoch in range(3):
     ...     optimizer.step()
     ...     schedule.step()
@@ -226,6 +231,7 @@ class LambdaScheduler(LRScheduler):
     def __init__(self, optimizer: Optimizer,
                  lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
                  last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
         groups = len(optimizer.param_groups)
         several = isinstance(lr_lambda, (list, tuple))
         if several and len(lr_lambda) != groups:
@@ -256,8 +262,8 @@ class LambdaLR(LambdaScheduler):
 
     Raises: ValueError for another number of functions than of groups.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
     >>> for epoch in range(3):
     ...     optimizer.step()
     ...     schedule.step()
@@ -277,8 +283,8 @@ class MultiplicativeLR(LambdaScheduler):
 
     Raises: ValueError for another number of functions than of groups, TypeError for no functions.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
     >>> for epoch in range(3):
     ...     optimizer.step()
     ...     schedule.step()

@@ -13,8 +13,8 @@ class CosineAnnealingLR(LRScheduler):
     Source: I. Loshchilov & F. Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
     without the restarts.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
     >>> optimizer.step()
     >>> schedule.step()
     >>> [round(lr, 6) for lr in schedule.get_last_lr()]
@@ -56,8 +56,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Raises: ValueError unless T_0 and T_mult are positive integers. Source: I. Loshchilov &
     F. Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
     >>> for epoch in range(4):
     ...     print([round(lr, 6) for lr in schedule.get_last_lr()])
     ...     optimizer.step()

@@ -48,8 +48,9 @@ class CyclicLR(MomentumScheduler):
     Raises: ValueError for other modes, and for an optimiser without momentum. Source: L. Smith,
     "Cyclical learning rates for training neural networks", 2017.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0, momentum=0.9)
-    >>> schedule = tl.optim.lr_scheduler.CyclicLR(optimizer, 0.5, 1.0, step_size_up=2)
+    >>> x = tensorlib.zeros(1, requires_grad=True)
+    >>> optimizer = tensorlib.optim.SGD([x], lr=1.0, momentum=0.9)
+    >>> schedule = tensorlib.optim.lr_scheduler.CyclicLR(optimizer, 0.5, 1.0, step_size_up=2)
     >>> for step in range(4):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -139,8 +140,9 @@ class OneCycleLR(MomentumScheduler):
     without momentum. Source: L. Smith & N. Topin, "Super-convergence: very fast training of neural
     networks using large learning rates", 2019.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0, momentum=0.9)
-    >>> schedule = tl.optim.lr_scheduler.OneCycleLR(
+    >>> x = tensorlib.zeros(1, requires_grad=True)
+    >>> optimizer = tensorlib.optim.SGD([x], lr=1.0, momentum=0.9)
+    >>> schedule = tensorlib.optim.lr_scheduler.OneCycleLR(
     ...     optimizer, max_lr=1.0, total_steps=10, anneal_strategy="linear")
     >>> for step in range(3):
     ...     print([round(lr, 2) for lr in schedule.get_last_lr()])

@@ -23,8 +23,8 @@ class ReduceLROnPlateau(LRScheduler):
     epochs do not count.
     Raises: ValueError for a factor of 1 or more, and for other modes.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
     >>> for loss in [3.0, 2.0, 2.0, 2.0]:
     ...     schedule.step(loss)
     >>> schedule.get_last_lr()

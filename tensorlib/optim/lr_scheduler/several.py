@@ -4,7 +4,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlib.optim.lr_scheduler.base import LRScheduler, set_value, values_of
+from tensorlib.optim.lr_scheduler.base import (
+    LRScheduler,
+    check_optimizer,
+    set_value,
+    values_of,
+)
 from tensorlib.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from tensorlib.optim.optimizer import Optimizer
 
@@ -51,10 +56,11 @@ class SequentialLR(SchedulerOfSchedulers):
     Raises: ValueError for schedules of several optimisers, and for a number of milestones that is
     not one less than theirs; TypeError.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> rise = tl.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
-    >>> fall = tl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
-    >>> schedule = tl.optim.lr_scheduler.SequentialLR(optimizer, [rise, fall], milestones=[2])
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> rise = tensorlib.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> fall = tensorlib.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> schedule = tensorlib.optim.lr_scheduler.SequentialLR(
+    ...     optimizer, [rise, fall], milestones=[2])
     >>> for epoch in range(4):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -67,6 +73,7 @@ class SequentialLR(SchedulerOfSchedulers):
 
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler],
                  milestones: list[int], last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
         self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -109,10 +116,10 @@ class ChainedScheduler(SchedulerOfSchedulers):
 
     Raises: ValueError for schedules of several optimisers, TypeError.
 
-    >>> optimizer = tl.optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
-    >>> schedule = tl.optim.lr_scheduler.ChainedScheduler([
-    ...     tl.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2),
-    ...     tl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)])
+    >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = tensorlib.optim.lr_scheduler.ChainedScheduler([
+    ...     tensorlib.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2),
+    ...     tensorlib.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)])
     >>> for epoch in range(3):
     ...     print(schedule.get_last_lr())
     ...     optimizer.step()
@@ -122,7 +129,8 @@ class ChainedScheduler(SchedulerOfSchedulers):
     [0.25]
     """
 
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+    def __init__(self, schedulers: Sequence[LRScheduler],
+                 optimizer: Optimizer | None = None) -> None:
         self.optimizer = self._check(schedulers, optimizer)
         self._schedulers = schedulers
         self._last_lr = values_of(self.optimizer)
