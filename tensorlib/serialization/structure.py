@@ -115,6 +115,8 @@ class Encoder:
                 raise TypeError(f"save: obj{path} is of type {type(x).__qualname__}; of Tensor's "
                                 f"subclasses a file has {' and '.join(CLASSES)}; save x.detach()")
             node["class"] = named[0]
+            if not getattr(x, "persistent", True):
+                node["persistent"] = False
         if x.requires_grad != (node.get("class") == "Parameter"):
             node["requires_grad"] = x.requires_grad
         return node
@@ -211,12 +213,11 @@ class Decoder:
 
     def classed(self, x: Tensor, node: Any) -> Tensor:
         kind = node.get("class")
-        wants = node.get("requires_grad", kind == "Parameter")
         if kind == "Parameter":
-            return nn.Parameter(x, requires_grad=wants)  # type: ignore[attr-defined,no-any-return]
+            return nn.Parameter(x, requires_grad=node.get("requires_grad", True))
         if kind == "Buffer":
-            x = nn.Buffer(x)  # type: ignore[attr-defined]
-        return x.requires_grad_() if wants else x
+            x = nn.Buffer(x, persistent=node.get("persistent", True))
+        return x.requires_grad_() if node.get("requires_grad") else x
 
     def array(self, name: str, node: Any) -> Any:
         dtype = np.dtype(node["dtype"])
