@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -242,7 +243,7 @@ class Decoder:
         "float": lambda self, text, node: float(text),
         "int": lambda self, text, node: int(text, 16),
         "complex": lambda self, parts, node: complex(float(parts[0]), float(parts[1])),
-        "Size": lambda self, sizes, node: tl.Size(sizes),
+        "Size": lambda self, sizes, node: tl.Size([index(size) for size in sizes]),
         "dtype": lambda self, name, node: named_dtype(name),
         "device": lambda self, name, node: tl.device(name),
     }
