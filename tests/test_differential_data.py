@@ -104,7 +104,8 @@ def test_arguments_that_are_refused(options):
         ours.DataLoader(range(3), **options)
 
 
-@pytest.mark.parametrize("size, replicas, drop_last", [(10, 3, False), (10, 3, True), (2, 5, False)])
+@pytest.mark.parametrize("size, replicas, drop_last", [
+    (10, 3, False), (10, 3, True), (2, 5, False)])
 def test_shares(size, replicas, drop_last):
     for rank in range(replicas):
         options = {"num_replicas": replicas, "rank": rank, "shuffle": False, "drop_last": drop_last}
@@ -125,9 +126,10 @@ def content():
     return {
         "model": model.state_dict(), "optimizer": optimizer.state_dict(),
         "scheduler": torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 5]).state_dict(),
-        "random": torch.get_rng_state(), "best": np.float64(0.5), "array": np.arange(6).reshape(2, 3),
+        "random": torch.get_rng_state(), "best": np.float64(0.5),
+        "array": np.arange(6).reshape(2, 3), "leaf": torch.ones(2).requires_grad_(),
         "views": [x, x[1:], x.t(), x[::2, 1], x.expand(2, 4, 5)], "size": x.shape,
-        "types": [torch.float32, torch.bfloat16, torch.int64], "leaf": torch.ones(2).requires_grad_(),
+        "types": [torch.float32, torch.bfloat16, torch.int64],
         "dtypes": [torch.arange(3).to(getattr(torch, dtype)) for dtype in DTYPES],
         "empty": [torch.empty(0), torch.empty(2, 0, 3)], "scalar": torch.tensor(2.5), "set": {1, 2},
         "plain": [None, True, 2**70, -1, 1.5, "é", b"bytes", (1, (2,)), 1j, bytearray(b"x")],

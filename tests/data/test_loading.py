@@ -50,7 +50,8 @@ def test_batches():
     assert list(DataLoader(NUMBERS, 5, collate_fn=len)) == [5, 5]
 
 
-@pytest.mark.parametrize("size, drop_last, length", [(4, False, 3), (4, True, 2), (None, False, 10)])
+@pytest.mark.parametrize("size, drop_last, length", [
+    (4, False, 3), (4, True, 2), (None, False, 10)])
 def test_lengths(size, drop_last, length):
     for dataset in (NUMBERS, Upto(10)):
         loader = DataLoader(dataset, size, drop_last=drop_last)

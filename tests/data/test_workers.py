@@ -44,8 +44,9 @@ class Kinds(Dataset):
         return 4
 
     def __getitem__(self, index):
-        return {"image": np.full((70, 70), index, np.float32), "half": tl.ones(3).bfloat16() * index,
-                "name": f"{index}" * 40_000, "empty": tl.empty(0, 2), "turned": tl.rand(3, 2).t()}
+        return {"image": np.full((70, 70), index, np.float32), "name": f"{index}" * 40_000,
+                "half": tl.ones(3).bfloat16() * index, "empty": tl.empty(0, 2),
+                "turned": tl.rand(3, 2).t()}
 
 
 def test_what_travels():

@@ -1,4 +1,4 @@
-"""Files that are cut off, corrupt or hostile: one type of error, no crash, no execution, no cost."""
+"""Files that are cut off, corrupt or hostile: one type of error, no crash, no code run."""
 
 import io
 import json
@@ -92,7 +92,8 @@ HOSTILE = {
     "an archive of no arrays": (zipped([("a.npy", b"a")]), "damaged"),
     "a compressed pickle": (zipped([("a/data.pkl", bytes(99))], compression=zipfile.ZIP_DEFLATED),
                             "compressed or encrypted"),
-    "a pickle of another program": (pickle.dumps([1, 2]), "damaged|torch.save did not write|no end"),
+    "a pickle of another program": (
+        pickle.dumps([1, 2]), "damaged|torch.save did not write|no end"),
 }
 
 
@@ -168,7 +169,8 @@ def tensor_program(count=b"K\x02", offset=b"K\x00", size=b"K\x02\x85", stride=b"
 
 
 PROGRAMS = {
-    "a call": (pickle.dumps({"a": Evil()}, 2), r"names test_damaged_files\.ran, .*add_safe_globals"),
+    "a call": (
+        pickle.dumps({"a": Evil()}, 2), r"names test_damaged_files\.ran, .*add_safe_globals"),
     "a call of protocol 4": (pickle.dumps([Evil()], 4), r"names test_damaged_files\.ran"),
     "the system": (b"cos\nsystem\n(X\x04\x00\x00\x00truetR.", "names os.system"),
     "eval": (b"c__builtin__\neval\n(X\x01\x00\x00\x001tR.", "names __builtin__.eval"),
@@ -184,7 +186,8 @@ PROGRAMS = {
     "no such memo": (b"h\x07.", "refers to object 7"),
     "a huge memo": (b"Nr\xff\xff\xff\x7f.", None),
     "huge bytes": (b"\x80\x04\x8e" + (2**62).to_bytes(8, "little") + b".", "damaged"),
-    "a huge bytearray": (b"cbuiltins\nbytearray\n\x8a\x08" + b"\xff" * 7 + b"\x7f\x85R.", "bytes in"),
+    "a huge bytearray": (
+        b"cbuiltins\nbytearray\n\x8a\x08" + b"\xff" * 7 + b"\x7f\x85R.", "bytes in"),
     "a huge set": (b"cbuiltins\nset\nX\x01\x00\x00\x00a\x85R.", "a set made of a str"),
     "a call of a type": (b"cbuiltins\nint\nX\x01\x00\x00\x001\x85R.", "calls builtins.int"),
     "a call of a value": (b"K\x01)R.", "calls int"),
