@@ -196,6 +196,8 @@ PROGRAMS = {
     "a dict that is a list": (b"]K\x01K\x02s.", "fills a list as if it were a dict"),
     "an odd number of values": (b"}(K\x01u.", "a key without a value"),
     "a list as a key": (b"}]K\x01s.", "damaged"),
+    "a key that doubles": (b"}" + b")" + b"2\x86" * 60 + b"K\x01s.", "more than 10000 parts"),
+    "an element that doubles": (b"\x80\x04\x8f(" + b")" + b"2\x86" * 60 + b"\x90.", "10000 parts"),
     "no end": (b"N", "damaged|no end"),
     "an array of objects": (
         b"cnumpy\ndtype\nX\x02\x00\x00\x00O8\x89\x88\x87R.", "NumPy array of 'O8'"),

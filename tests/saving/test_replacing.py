@@ -19,7 +19,7 @@ if not nameless and hasattr(os, "O_TMPFILE"):
     del os.O_TMPFILE
 folder, rng, seen = os.path.dirname(path), random.Random(5), set()
 tl.save({"x": tl.zeros(3), "step": 0}, path)
-for kill in range(60):
+for kill in range(40):
     if not (child := os.fork()):
         for step in range(kill * 1000, 10**9):     # each file has the same number everywhere
             tl.save({"x": tl.full((100, 500), float(step)), "step": step}, path)
@@ -37,7 +37,7 @@ print(len(seen), len(left))
 
 @pytest.mark.parametrize("nameless", [True, False])
 def test_killed_at_any_moment(nameless, tmp_path):
-    """Sixty times; nearly nothing is left over where a file needs no name until it is whole."""
+    """Forty times; nearly nothing is left over where a file needs no name until it is whole."""
     changes, left = map(int, run_python(KILLS, str(tmp_path / "x"), str(nameless)).split())
     assert changes > 5
     if nameless and hasattr(os, "O_TMPFILE"):
