@@ -104,6 +104,21 @@ def test_arguments_that_are_refused(options):
         ours.DataLoader(range(3), **options)
 
 
+@pytest.mark.parametrize("call", [
+    lambda data: data.DataLoader([], shuffle=True), lambda data: data.RandomSampler([1], 1),
+    lambda data: data.RandomSampler([1], num_samples=-1), lambda data: data.BatchSampler([1], 2, 0),
+    lambda data: data.WeightedRandomSampler([1.0], 1, 2), lambda data: data.Subset([1], [5])[0],
+    lambda data: data.random_split(range(3), [2, 2]), lambda data: data.StackDataset([1], [1, 2]),
+    lambda data: data.DistributedSampler([1], 2, 5), lambda data: data.ConcatDataset([[1]])[5],
+    lambda data: data.random_split(range(3), [0.5, 0.6]),
+    lambda data: len(data.DataLoader(iter([1])))])
+def test_errors(call):
+    with pytest.raises(Exception) as wanted:
+        call(theirs)
+    with pytest.raises(wanted.type):
+        call(ours)
+
+
 @pytest.mark.parametrize("size, replicas, drop_last", [
     (10, 3, False), (10, 3, True), (2, 5, False)])
 def test_shares(size, replicas, drop_last):
