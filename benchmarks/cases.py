@@ -1,10 +1,10 @@
 """All cases, in the order of the table."""
 
-from benchmarks import graphs, kernels, overhead, training, transforms
+from benchmarks import graphs, kernels, loading, overhead, training, transforms
 from benchmarks.case import REGISTERED, Case
 
 GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training,
-          "transforms": transforms}
+          "loading": loading, "transforms": transforms}
 
 
 def in_order() -> list[Case]:

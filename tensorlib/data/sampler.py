@@ -54,8 +54,8 @@ class RandomSampler(Sampler[int]):
     not grow with the dataset beyond some 4 million examples. Without a `generator`, one is seeded
     from the default generator when the iteration begins.
 
-    Raises: TypeError for a replacement that is no bool, ValueError for a num_samples below 1 and for
-    an empty dataset.
+    Raises: TypeError for a replacement that is no bool, ValueError for a num_samples below 1 and
+    for an empty dataset.
 
     >>> sorted(tensorlib.data.RandomSampler("abc"))
     [0, 1, 2]

@@ -158,7 +158,7 @@ def paired(values: list[Any]) -> dict[Any, Any]:
 
 
 def hashed(key: Any) -> Any:
-    """`key`, if it is hashed in little time: tuples of the same tuples twice double it each time."""
+    """`key`, if it is hashed soon: a tuple that has the same tuple twice takes twice the time."""
     left, open_values = LARGEST_KEY, [key]
     while open_values:
         value = open_values.pop()
