@@ -17,6 +17,8 @@ from tensorlib.data.worker import Plan
 
 __all__ = ["Here", "InWorkers", "Position"]
 
+END = object()         # where there are no more keys
+
 
 class Position:
     """How far an epoch has come, and the states of the generators when it began."""
@@ -181,7 +183,8 @@ class InWorkers(Epoch):
             return
         while worker is None or worker in self.done:
             worker, self.turn = self.turn, (self.turn + 1) % self.count
-        for keys in itertools.islice(self.keys, 1):
+        keys = next(self.keys, END)
+        if keys is not END:
             self.pool.send(worker, keys)  # type: ignore[union-attr]
             self.owing.append(worker)
 
@@ -190,14 +193,10 @@ class InWorkers(Epoch):
             raise StopIteration
         try:
             return self.next_batch()
-        except StopIteration:
-            if not self.persistent:
+        except BaseException as error:
+            ended = isinstance(error, StopIteration) and not self.persistent
+            if ended or not isinstance(error, Exception):     # such as Ctrl-C
                 self.close()
-            raise
-        except Exception:
-            raise
-        except BaseException:                         # Ctrl-C
-            self.close()
             raise
 
     def next_batch(self) -> Any:

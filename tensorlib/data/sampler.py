@@ -54,8 +54,8 @@ class RandomSampler(Sampler[int]):
     not grow with the dataset beyond some 4 million examples. Without a `generator`, one is seeded
     from the default generator when the iteration begins.
 
-    Raises: TypeError for a replacement that is no bool, ValueError for a num_samples below 1, and
-    at the first draw from an empty dataset with replacement.
+    Raises: TypeError for a replacement that is no bool, ValueError for a num_samples below 1 and
+    for an empty dataset.
 
     >>> sorted(tensorlib.data.RandomSampler("abc"))
     [0, 1, 2]
@@ -72,11 +72,13 @@ class RandomSampler(Sampler[int]):
         generator: Generator | None = None,
     ) -> None:
         self.data_source = data_source
-        self.replacement = checked_bool("RandomSampler", "replacement", replacement)
+        if not isinstance(replacement, bool):
+            raise TypeError("RandomSampler: replacement should be a boolean value, got "
+                            f"{replacement!r}")
+        self.replacement = replacement
         self._num_samples = num_samples
         self.generator = generator
-        if num_samples is not None:
-            checked_count("RandomSampler", "num_samples", num_samples)
+        checked_count("RandomSampler", "num_samples", self.num_samples)
 
     @property
     def num_samples(self) -> int:
@@ -86,7 +88,7 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         size, count = len(self.data_source), self.num_samples
         generator = self.generator or seeded_from_default()
-        if size == 0 and count:
+        if size == 0:
             raise ValueError(f"RandomSampler: {count} examples of an empty dataset")
         return itertools.islice(self._endless(size, generator), count)
 
@@ -126,7 +128,7 @@ class WeightedRandomSampler(Sampler[int]):
     """Positions drawn with probabilities in proportion to their weights.
 
     Without replacement, no position comes twice. Raises: ValueError for a num_samples below 1, for
-    weights that are not a 1-d sequence, TypeError for a replacement that is no bool.
+    weights that are not a 1-d sequence, and for a replacement that is no bool.
 
     >>> set(tensorlib.data.WeightedRandomSampler([0.0, 3.0, 1.0], 20)) <= {1, 2}
     True
@@ -139,7 +141,10 @@ class WeightedRandomSampler(Sampler[int]):
         generator: Generator | None = None,
     ) -> None:
         self.num_samples = checked_count("WeightedRandomSampler", "num_samples", num_samples)
-        self.replacement = checked_bool("WeightedRandomSampler", "replacement", replacement)
+        if not isinstance(replacement, bool):
+            raise ValueError("WeightedRandomSampler: replacement should be a boolean value, got "
+                             f"{replacement!r}")
+        self.replacement = replacement
         self.weights = tl.as_tensor(weights, dtype=tl.float64)
         self.generator = generator
         if self.weights.ndim != 1:
@@ -199,11 +204,4 @@ def checked_count(name: str, argument: str, value: Any) -> int:
     """A whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name}: {argument} should be a positive integer value, got {value!r}")
-    return value
-
-
-def checked_bool(name: str, argument: str, value: Any) -> bool:
-    """True or False and nothing that counts as such."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}: {argument} should be a boolean value, got {value!r}")
     return value

@@ -14,7 +14,7 @@ from typing import Any
 
 from tensorlib.serialization.errors import LoadError
 
-__all__ = ["Global", "Interpreter", "Stateful"]
+__all__ = ["Global", "Interpreter", "Stateful", "hashed"]
 
 
 class Global:
@@ -35,6 +35,7 @@ class Stateful:
 Instruction = Callable[["Interpreter", Any], None]
 INSTRUCTIONS: dict[str, Instruction] = {}
 MARK = object()
+LARGEST_KEY = 10_000           # parts of a key, all that it holds counted
 
 
 def instruction(*names: str) -> Callable[[Instruction], Instruction]:
@@ -132,7 +133,7 @@ def make_list(machine: Interpreter, argument: Any) -> None:
 
 @instruction("FROZENSET")
 def make_frozenset(machine: Interpreter, argument: Any) -> None:
-    machine.push(frozenset(machine.marked()))
+    machine.push(frozenset(map(hashed, machine.marked())))
 
 
 @instruction("DICT")
@@ -153,7 +154,20 @@ INSTRUCTIONS.update({"TUPLE1": tuple_of(1), "TUPLE2": tuple_of(2), "TUPLE3": tup
 def paired(values: list[Any]) -> dict[Any, Any]:
     if len(values) % 2:
         raise LoadError("the pickle has a key without a value")
-    return dict(zip(values[::2], values[1::2]))
+    return dict(zip(map(hashed, values[::2]), values[1::2]))
+
+
+def hashed(key: Any) -> Any:
+    """`key`, if it is hashed soon: a tuple that has the same tuple twice takes twice the time."""
+    left, open_values = LARGEST_KEY, [key]
+    while open_values:
+        value = open_values.pop()
+        left -= 1
+        if not left:
+            raise LoadError(f"the pickle has a key of more than {LARGEST_KEY} parts")
+        if isinstance(value, (tuple, frozenset)):
+            open_values.extend(value)
+    return key
 
 
 @instruction("POP")
@@ -200,7 +214,7 @@ def append(machine: Interpreter, argument: Any) -> None:
 @instruction("ADDITEMS")
 def add_items(machine: Interpreter, argument: Any) -> None:
     values = machine.marked()
-    of_type(machine.top(), set).update(values)
+    of_type(machine.top(), set).update(map(hashed, values))
 
 
 @instruction("SETITEMS")
@@ -218,7 +232,7 @@ def append_one(machine: Interpreter, argument: Any) -> None:
 @instruction("SETITEM")
 def set_item(machine: Interpreter, argument: Any) -> None:
     value, key = plain(machine.pop()), plain(machine.pop())
-    of_type(machine.top(), dict, OrderedDict, Counter, defaultdict)[key] = value
+    of_type(machine.top(), dict, OrderedDict, Counter, defaultdict)[hashed(key)] = value
 
 
 def of_type(value: Any, *kinds: type) -> Any:

@@ -43,8 +43,9 @@ def joined_memory(
     group spans is, as a vector under a new name.
     """
     written, views = dict(tensors), {}
+    places = {name: place for place, name in enumerate(tensors)}
     for low, high, names in groups(tensors):
-        order = sorted(names, key=list(tensors).index)
+        order = sorted(names, key=places.__getitem__)
         owner = next((name for name in order if tensors[name].is_contiguous()
                       and extent(tensors[name]) == (low, high)), None)
         if owner is None:

@@ -11,7 +11,7 @@ import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.serialization import options
 from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.pickles import Global, Stateful
+from tensorlib.serialization.pickles import Global, Stateful, hashed
 from tensorlib.serialization.source import flat
 
 __all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "find"]
@@ -74,8 +74,7 @@ def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_gra
 def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
     if not isinstance(data, Tensor):
         raise LoadError("a parameter holds no tensor")
-    cls: Any = nn.Parameter  # type: ignore[attr-defined,unused-ignore]
-    return cls(data.detach(), requires_grad=bool(requires_grad))
+    return nn.Parameter(data.detach(), requires_grad=bool(requires_grad))
 
 
 def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
@@ -139,11 +138,11 @@ def byte_array(data: Any = b"", encoding: Any = "latin1") -> bytearray:
     return bytearray(data if isinstance(data, (bytes, bytearray)) else encoded(data, encoding))
 
 
-def default_dict(factory: Any = None, *items: Any) -> Any:
+def default_dict(factory: Any = None) -> Any:
     value = factory.value if isinstance(factory, Global) else factory
     if value not in (None, int, float, bool, str, list, dict, set, tuple):
         raise LoadError("a defaultdict with a factory that load() does not call")
-    return defaultdict(value, *items)
+    return defaultdict(value)
 
 
 def collection(kind: Any) -> Any:
@@ -151,6 +150,8 @@ def collection(kind: Any) -> Any:
     def make(items: Any = ()) -> Any:
         if type(items) not in (list, tuple, dict, set, frozenset):
             raise LoadError(f"a {kind.__name__} made of a {type(items).__name__}")
+        for item in items:
+            hashed(item)
         return kind(items)
     return make
 

@@ -20,14 +20,6 @@ cdef enum:
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
     GRAIN = 1 << 16                  # bytes that a thread takes at once: 5 to 10 us
     LEAST_RUN = 8                    # bytes that take as long as any shorter run
-    AHEAD = 4                        # runs whose first bytes are asked for before they are read:
-    ASKED = 256                      # rows picked at random take a fifth less from main memory
-
-cdef extern from *:
-    """
-    #define ask_for(address) __builtin_prefetch(address)
-    """
-    void ask_for(const void* address) noexcept nogil
 
 # Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
 ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
@@ -54,11 +46,8 @@ cdef void put_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_st
 
 cdef void take_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
                     Py_ssize_t n, Py_ssize_t run) noexcept nogil:
-    cdef Py_ssize_t i, line
+    cdef Py_ssize_t i
     for i in range(n):
-        if run >= ASKED and i + AHEAD < n:
-            for line in range(0, ASKED, 64):
-                ask_for(<char*>x + offsets[i + AHEAD] + line)
         memcpy(y + i * y_step, <char*>x + offsets[i], run)
 
 
