@@ -83,6 +83,7 @@ from tensorlib.nn.functional.margins import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from tensorlib.nn.functional.multihead import multi_head_attention_forward
 from tensorlib.nn.functional.norms import batch_norm, layer_norm, rms_norm
 from tensorlib.nn.functional.pooling import (
     avg_pool1d,

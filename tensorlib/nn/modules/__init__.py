@@ -6,6 +6,7 @@ from tensorlib.nn.modules.activation import (
     Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
 )
 from tensorlib.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
+from tensorlib.nn.modules.attention import MultiheadAttention
 from tensorlib.nn.modules.batchnorm import (
     BatchNorm1d, BatchNorm2d, BatchNorm3d, LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d,
 )
@@ -49,18 +50,15 @@ from tensorlib.nn.modules.pooling import (
     AdaptiveMaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, LPPool1d, LPPool2d, LPPool3d, MaxPool1d,
     MaxPool2d, MaxPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d,
 )
-from tensorlib.nn.modules.sparse import Embedding, EmbeddingBag
-from tensorlib.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from tensorlib.nn.modules.rnn import (
-    GRU,
-    LSTM,
-    RNN,
-    GRUCell,
-    LSTMCell,
-    RNNBase,
-    RNNCell,
-    RNNCellBase,
+    GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase,
 )
+from tensorlib.nn.modules.sparse import Embedding, EmbeddingBag
+from tensorlib.nn.modules.transformer import (
+    Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer,
+)
+from tensorlib.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 __all__ = sorted(name for name, value in vars().items()
                  if isinstance(value, type) and issubclass(value, Module))

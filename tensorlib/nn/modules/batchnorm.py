@@ -174,9 +174,9 @@ class LazyNormalizing(LazyModuleMixin, Normalizing):
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Makes parameters and statistics fit an input."""
-        if self.has_uninitialized_params():
-            self._check_input_dim(input)
-            self.num_features = self.features_of(input)
+        self._check_input_dim(input)
+        self.num_features = self.features_of(input)
+        if self.has_uninitialized_params():      # no state was loaded before
             shape = (self.num_features,)
             self.materialize(weight=shape, bias=shape, running_mean=shape, running_var=shape)
             self.reset_parameters()

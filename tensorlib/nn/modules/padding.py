@@ -5,8 +5,11 @@ from tensorlib.nn import functional as F
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.modules.sizes import Sizes, for_each_dim
 
-__all__ = [f"{kind}Pad{n}d" for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")
-           for n in (1, 2, 3)]
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+    "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
+    "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]
 
 
 class Padding(Module):

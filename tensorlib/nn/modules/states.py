@@ -221,7 +221,11 @@ def unfit(key, tensor, value):
 
 def put(module, name, tensor, value, assign):
     """Gives a tensor of a module the elements of `value`, or the module `value` itself."""
-    if not is_lazy(tensor) and tensor.ndim == 0 and value.ndim == 1:
+    if is_lazy(value):
+        return
+    if is_lazy(tensor):
+        tensor.materialize(value.shape)
+    elif tensor.ndim == 0 and value.ndim == 1:
         value = value[0]
     if not assign:
         with no_grad():

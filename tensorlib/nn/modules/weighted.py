@@ -58,8 +58,8 @@ class LazyWeighted(LazyModuleMixin, Weighted):
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Makes the parameters fit an input."""
-        if self.has_uninitialized_params():
-            self.take_channels(input)
+        self.take_channels(input)
+        if self.has_uninitialized_params():      # no state was loaded before
             weight, bias = self.shapes()
             self.materialize(weight=weight, bias=bias)
             self.reset_parameters()

@@ -1,0 +1,89 @@
+"""Gradients made smaller where they are too large."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tensorlib import Tensor, linalg, no_grad, stack, tensor
+
+Given = Tensor | Iterable[Any]
+
+
+def get_total_norm(tensors: Given, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> Tensor:
+    """The norm of all elements of all tensors together, of power `norm_type`; inf for the largest.
+
+    The tensors may be pairs with names, as `named_parameters` gives them.
+
+    Raises: RuntimeError for NaN or infinity if `error_if_nonfinite`, which names where it is.
+
+    >>> get_total_norm([tensorlib.tensor([3., 0.]), tensorlib.tensor([4.])])
+    tensor(5.)
+    """
+    with no_grad():
+        named = with_names(tensors)
+        if not named:
+            return tensor(0.0)
+        norms = [linalg.vector_norm(each, norm_type) for _, each in named]
+        total = linalg.vector_norm(stack([norm.to(norms[0].dtype) for norm in norms]), norm_type)
+        if error_if_nonfinite and not bool(total.isfinite()):
+            where = [name for (name, _), norm in zip(named, norms) if not bool(norm.isfinite())]
+            raise RuntimeError(
+                f"The total norm of order {float(norm_type)} for gradients is non-finite ("
+                f"{total.item()}), so it cannot be clipped; non-finite: "
+                f"{', '.join(where) or 'only the sum of all'}")
+        return total
+
+
+def clip_grads_with_norm_(parameters: Given, max_norm: float, total_norm: Tensor,
+                          foreach: bool | None = None) -> None:
+    """Makes gradients of a known total norm so small that it is at most `max_norm`."""
+    with no_grad():
+        factor = float(max_norm) / (total_norm + 1e-6)
+        if not bool(factor >= 1):                        # for NaN, too
+            for _, parameter in with_names(parameters):
+                if parameter.grad is not None:
+                    parameter.grad.mul_(factor.to(parameter.grad.dtype))
+
+
+def clip_grad_norm_(parameters: Given, max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+    """Makes the gradients of parameters so small that their total norm is at most `max_norm`.
+
+    The norm that they had is returned. The parameters may be pairs with names.
+
+    Raises: RuntimeError for NaN or infinity if `error_if_nonfinite`, which names where it is.
+
+    >>> w = tensorlib.tensor([1., 1.], requires_grad=True)
+    >>> (w * tensorlib.tensor([3., 4.])).sum().backward()
+    >>> clip_grad_norm_(w, 1.0), w.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    """
+    named = [(name, parameter) for name, parameter in with_names(parameters)
+             if parameter.grad is not None]
+    total = get_total_norm([(name, parameter.grad) for name, parameter in named], norm_type,
+                           error_if_nonfinite, foreach)
+    clip_grads_with_norm_(named, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_value_(parameters: Given, clip_value: float, foreach: bool | None = None) -> None:
+    """Makes each element of the gradients at most `clip_value` in size."""
+    bound = float(clip_value)
+    with no_grad():
+        for _, parameter in with_names(parameters):
+            if parameter.grad is not None:
+                parameter.grad.clamp_(-bound, bound)
+
+
+def with_names(tensors: Given) -> list[tuple[str, Tensor]]:
+    """Tensors with their names, or with what can be said of them. Raises: TypeError."""
+    named = []
+    for i, each in enumerate([tensors] if isinstance(tensors, Tensor) else tensors):
+        if isinstance(each, Tensor):
+            named.append((each.name or f"number {i}, of shape {tuple(each.shape)}", each))
+        elif isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], Tensor):
+            named.append(each)
+        else:
+            raise TypeError(f"expected tensors, or pairs of a name and a tensor, got "
+                            f"{type(each).__name__}")
+    return named

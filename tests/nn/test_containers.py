@@ -1,0 +1,90 @@
+"""Sequences and dicts of modules and parameters."""
+
+from collections import OrderedDict
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn
+from tensorlib.nn.parameter import Parameter
+
+
+def test_a_sequential_as_a_list():
+    a, b, c = nn.Linear(2, 2), nn.ReLU(), nn.Tanh()
+    net = nn.Sequential(a, b)
+    assert len(net) == 2 and net[-1] is b and list(net[:1]) == [a] and a in net
+    assert net.append(c) is net and list(net) == [a, b, c]
+    assert net.insert(1, c) is net and list(net) == [a, c, b, c]
+    assert list(net._modules) == ["0", "1", "2", "3"]
+    assert net.pop(1) is c and list(net + [c]) == [a, b, c, c]
+    del net[0]
+    assert list(net._modules) == ["0", "1"] and net[0] is b
+    del net[:1]
+    net[0] = a
+    assert list(net) == [a] and list(net * 2) == list(2 * net) == [a, a]
+    net *= 2
+    net += [b]
+    assert net.extend([c]) is net and list(net) == [a, a, b, c]
+    named = nn.Sequential(OrderedDict(one=a, two=b))
+    assert named.one is a and list(named[1:]._modules) == ["two"]
+    named[1] = c
+    assert named.two is c
+
+
+def test_lists_and_dicts_of_modules():
+    a, b, c = nn.Linear(2, 2), nn.ReLU(), nn.Tanh()
+    row = nn.ModuleList([a])
+    row.insert(0, b)
+    row += [c]
+    assert list(row) == [b, a, c] and row[1:][0] is a and isinstance(row[1:], nn.ModuleList)
+    assert row.pop(-1) is c and len(row + row) == 4
+    named = nn.ModuleDict({"a": a})
+    named.update([("b", b)])
+    named["c"] = c
+    assert list(named) == list(named.keys()) == ["a", "b", "c"] and "b" in named
+    assert named.pop("b") is b and dict(named.items()) == {"a": a, "c": c} and len(named) == 2
+    del named["a"]
+    named.clear()
+    assert not list(named.values())
+
+
+def test_lists_and_dicts_of_parameters():
+    row = nn.ParameterList([tl.ones(2), Parameter(tl.zeros(1))])
+    row.append(tl.ones(3)).extend([tl.ones(4)])
+    assert [len(p) for p in row] == [2, 1, 3, 4] and len(list(row.parameters())) == 4
+    row[0] = tl.zeros(5)
+    assert row[-4].shape == (5,) and len(row[1:3]) == 2
+    named = nn.ParameterDict({"a": tl.ones(2)})
+    named["b"] = Parameter(tl.zeros(1))
+    assert [name for name, _ in named.named_parameters()] == ["a", "b"]
+    assert named.pop("a").shape == (2,) and named.get("a") is None
+    assert named.setdefault("c", tl.ones(3)) is named.c and list(reversed(named)) == ["c", "b"]
+    assert list((named | nn.ParameterDict({"d": tl.ones(1)})).keys()) == ["b", "c", "d"]
+    assert named.popitem()[0] == "c" and named.copy().b is named.b
+    assert list(named.fromkeys(["x", "y"], 3).values()) == [3, 3]
+
+
+@pytest.mark.parametrize("act, error, text", [
+    (lambda: nn.Sequential(nn.ReLU())[2], IndexError, "index 2 is out of range for 1"),
+    (lambda: nn.Sequential(3), TypeError, "must be a Module or None, got int"),
+    (lambda: nn.Sequential(nn.ReLU()) * 0, ValueError, "1 or more times"),
+    (lambda: nn.Sequential() + 3, TypeError, "unsupported operand"),
+    (lambda: nn.ModuleList(3), TypeError, "expected modules, got int"),
+    (lambda: nn.ModuleList([3]), TypeError, "must be a Module"),
+    (lambda: nn.ModuleList().insert(0, 3), TypeError, "expected a Module"),
+    (lambda: nn.ModuleList()["a"], TypeError, "str"),
+    (lambda: nn.ModuleDict(3), TypeError, "expected a dict or pairs"),
+    (lambda: nn.ModuleDict([3]), TypeError, "entry 0 must be a pair"),
+    (lambda: nn.ModuleDict([(1, 2, 3)]), ValueError, "got 3 values"),
+    (lambda: nn.ModuleDict({"forward": nn.ReLU()}), KeyError, "already exists"),
+    (lambda: nn.ModuleDict()["a"], KeyError, "a"),
+    (lambda: nn.ParameterList(tl.ones(2)), TypeError, "several values"),
+    (lambda: nn.ParameterList()[0], IndexError, "out of range"),
+    (lambda: nn.ParameterList()(3), RuntimeError, "not to be called"),
+    (lambda: nn.ParameterDict({3: tl.ones(1)}), TypeError, "names are strings"),
+    (lambda: nn.ParameterDict()["a"], KeyError, "a"),
+    (lambda: nn.ModuleList()(3), NotImplementedError, "ModuleList"),
+])
+def test_bad_input_of_containers(act, error, text):
+    with pytest.raises(error, match=text):
+        act()

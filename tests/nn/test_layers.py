@@ -1,0 +1,86 @@
+"""Layers: what they refuse, and what is not only a matter of values."""
+
+import copy
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn
+from tensorlib.nn.parameter import Parameter
+
+
+@pytest.mark.parametrize("make, error, text", [
+    (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, r"in_channels \(3\) must be divisible"),
+    (lambda: nn.Conv2d(4, 3, 3, groups=2), ValueError, r"out_channels \(3\) must be divisible"),
+    (lambda: nn.Conv2d(4, 4, 3, groups=0), ValueError, "positive"),
+    (lambda: nn.Conv2d(4, 4, (3, 3, 3)), ValueError, "kernel_size must be one number or 2"),
+    (lambda: nn.Conv2d(4, 4, 3, padding="some"), ValueError, "'same' or 'valid'"),
+    (lambda: nn.Conv2d(4, 4, 3, 2, padding="same"), ValueError, "strided"),
+    (lambda: nn.Conv2d(4, 4, 3, padding_mode="odd"), ValueError, "padding_mode"),
+    (lambda: nn.ConvTranspose2d(4, 4, 3, padding_mode="reflect"), ValueError, "zeros"),
+    (lambda: nn.ConvTranspose2d(1, 1, 3)(tl.ones(1, 4, 4), output_size=(9, 9)), ValueError,
+     "can't be had"),
+    (lambda: nn.ConvTranspose2d(1, 1, 3)(tl.ones(1, 4, 4), output_size=(9,)), ValueError,
+     "2 or 3 numbers"),
+    (lambda: nn.BatchNorm2d(3)(tl.ones(2, 3)), ValueError, "expected an input of 4 dims, got 2D"),
+    (lambda: nn.InstanceNorm1d(3, affine=True)(tl.ones(2, 4, 5)), ValueError, "3 channels, got 4"),
+    (lambda: nn.GroupNorm(2, 3), ValueError, "divisible"),
+    (lambda: nn.Dropout(1.5), ValueError, "between 0 and 1"),
+    (lambda: nn.Embedding(3, 2, padding_idx=3), ValueError, "within num_embeddings"),
+    (lambda: nn.Embedding.from_pretrained(tl.ones(3)), ValueError, "2-dimensional"),
+    (lambda: nn.Embedding(3, 2)(tl.tensor([3])), IndexError, ""),
+    (lambda: nn.Hardtanh(2, 1), ValueError, "max_val must be above"),
+    (lambda: nn.Softmax2d()(tl.ones(2)), ValueError, "3 or 4 dims"),
+    (lambda: nn.Bilinear(0, 2, 3), ValueError, "above 0"),
+    (lambda: nn.Unflatten(1, 3), TypeError, "tuple of ints"),
+    (lambda: nn.ZeroPad2d((1, 2, 3)), ValueError, "one number or 4"),
+    (lambda: nn.CircularPad1d(1)(tl.ones(2)), ValueError, "2 or 3 dims"),
+    (lambda: nn.TripletMarginLoss(margin=0), ValueError, "greater than 0"),
+    (lambda: nn.MultiMarginLoss(p=3), ValueError, "p == 1 and p == 2"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 5, [3, 2]), ValueError, "increasing"),
+    (lambda: nn.LazyConv2d(4, 3)(tl.ones(2)), ValueError, "expected an input of 3 or 4 dims"),
+])
+def test_bad_layers(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_the_output_size_of_a_transposed_convolution():
+    layer = nn.ConvTranspose2d(1, 1, 3, stride=2)
+    for size in ((9, 9), (10, 9), (10, 10)):
+        assert layer(tl.ones(1, 1, 4, 4), output_size=size).shape == (1, 1, *size)
+        assert layer(tl.ones(1, 1, 4, 4), output_size=(1, 1, *size)).shape == (1, 1, *size)
+
+
+def test_lazy_layers_in_a_model():
+    net = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.ReLU(), nn.Flatten(),
+                        nn.LazyLinear(2))
+    parameters = list(net.parameters())
+    state = net.state_dict()
+    other = copy.deepcopy(net)
+    assert repr(parameters[0]) == "<UninitializedParameter>"
+    net.double()(tl.ones(2, 3, 6, 6, dtype=tl.float64)).sum().backward()
+    assert [id(p) for p in net.parameters()] == [id(p) for p in parameters]
+    assert [type(part).__name__ for part in net] == [
+        "Conv2d", "BatchNorm2d", "ReLU", "Flatten", "Linear"]
+    assert all(type(p) is Parameter and p.grad is not None for p in parameters)
+    assert not net[0]._forward_pre_hooks and len(state) == len(net.state_dict())
+    assert other(tl.ones(2, 1, 4, 4)).shape == (2, 2) and other[0].in_channels == 1
+    with pytest.raises(RuntimeError, match="size mismatch for 0.weight"):
+        other.load_state_dict(net.state_dict())
+
+
+def test_a_lazy_layer_takes_on_a_state():
+    full, lazy = nn.Linear(3, 2), nn.LazyLinear(2)
+    lazy.load_state_dict(full.state_dict())
+    assert tl.equal(lazy(tl.ones(3)), full(tl.ones(3))) and type(lazy) is nn.Linear
+
+
+def test_an_embedding_with_a_table_of_its_own():
+    table = tl.arange(6.0).reshape(3, 2)
+    layer = nn.Embedding.from_pretrained(table)
+    assert not layer.weight.requires_grad and layer.weight.data_ptr() == table.data_ptr()
+    assert nn.EmbeddingBag.from_pretrained(table, freeze=False).weight.requires_grad
+    layer = nn.Embedding(4, 2, padding_idx=-1)
+    layer(tl.tensor([0, 3])).sum().backward()
+    assert layer.weight[3].tolist() == [0, 0] and layer.weight.grad[3].tolist() == [0, 0]
