@@ -1,7 +1,8 @@
 """Adadelta: steps as long as the steps have been."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
 
 
 class Adadelta(FormulaOptimizer):
@@ -18,8 +19,10 @@ class Adadelta(FormulaOptimizer):
     tensor([0.9900, 1.9900], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
-                 capturable=False, maximize=False, differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,
+                 eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
+                 capturable: bool = False, maximize: bool = False,
+                 differentiable: bool = False) -> None:
         check_rate(lr)
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")

@@ -1,7 +1,10 @@
 """Adafactor: the mean squares of a matrix from those of its rows and columns."""
 
-from tensorlib import finfo, no_grad, zeros_like
-from tensorlib.optim.optimizer import Optimizer, check_not_negative, check_rate
+from collections.abc import Callable
+from typing import Any
+
+from tensorlib import Tensor, finfo, no_grad, zeros_like
+from tensorlib.optim.optimizer import Optimizer, ParamsT, check_not_negative, check_rate
 
 
 class Adafactor(Optimizer):
@@ -21,8 +24,10 @@ class Adafactor(Optimizer):
     tensor([0.8419, 1.8419], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
-                 *, foreach=None, maximize=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0,
+                 weight_decay: float = 0.0, *, foreach: bool | None = None,
+                 maximize: bool = False) -> None:
         check_rate(lr)
         if not beta2_decay <= 0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
@@ -35,7 +40,7 @@ class Adafactor(Optimizer):
             foreach=foreach, maximize=maximize))
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Takes one step with every parameter that has a gradient; the loss that `closure()` gave.
         """
         loss = self._loss_of(closure)

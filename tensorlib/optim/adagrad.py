@@ -1,8 +1,8 @@
 """Adagrad: steps that shrink with all the gradients there were."""
 
-from tensorlib import full_like
+from tensorlib import Tensor, full_like
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
 
 
 class Adagrad(FormulaOptimizer):
@@ -20,8 +20,10 @@ class Adagrad(FormulaOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
-                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0,
+                 weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
+                 foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, fused: bool | None = None) -> None:
         check_rate(lr)
         check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay, epsilon=eps,
                            initial_accumulator_value=initial_accumulator_value)

@@ -1,7 +1,8 @@
 """Adam: steps by running means of the gradient and of its square."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_betas, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
 class Adam(FormulaOptimizer):
@@ -30,9 +31,11 @@ class Adam(FormulaOptimizer):
     }
     fused_numbers = ("new1", "beta2", "new2", "scale", "eps", "size", "weight_decay", "kept")
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
-                 *, foreach=None, maximize=False, capturable=False, differentiable=False,
-                 fused=None, decoupled_weight_decay=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
         check_rate(lr)
         check_not_negative(epsilon=eps, weight_decay=weight_decay)
         check_betas(betas)

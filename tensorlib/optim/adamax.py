@@ -1,7 +1,8 @@
 """Adamax: Adam by the largest gradient in place of the mean square."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_betas, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
 class Adamax(FormulaOptimizer):
@@ -18,8 +19,10 @@ class Adamax(FormulaOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
-                 *, maximize=False, differentiable=False, capturable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
         check_rate(lr)
         check_not_negative(epsilon=eps, weight_decay=weight_decay)
         check_betas(betas)

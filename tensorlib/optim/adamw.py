@@ -1,6 +1,8 @@
 """AdamW: Adam with the weight decay apart from the gradient."""
 
+from tensorlib import Tensor
 from tensorlib.optim.adam import Adam
+from tensorlib.optim.optimizer import ParamsT
 
 
 class AdamW(Adam):
@@ -17,9 +19,11 @@ class AdamW(Adam):
     tensor([0.8990, 1.8980], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
-                 amsgrad=False, *, maximize=False, foreach=None, capturable=False,
-                 differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, capturable: bool = False,
+                 differentiable: bool = False, fused: bool | None = None) -> None:
         super().__init__(
             params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
             capturable=capturable, differentiable=differentiable, fused=fused,

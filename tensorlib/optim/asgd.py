@@ -1,7 +1,8 @@
 """ASGD: gradient descent that keeps the mean of where it has been."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
 
 
 class ASGD(FormulaOptimizer):
@@ -22,8 +23,10 @@ class ASGD(FormulaOptimizer):
 
     scalars = ("eta", "mu")
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
-                 foreach=None, maximize=False, differentiable=False, capturable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4,
+                 alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
+                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+                 capturable: bool = False) -> None:
         check_rate(lr)
         check_not_negative(weight_decay=weight_decay)
         super().__init__(params, dict(

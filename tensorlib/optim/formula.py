@@ -5,7 +5,9 @@ pass (`tensorlib._core.tiles.update`), and one call does all parameters of a gro
 `differentiable=True` it runs on the tensors themselves, and is recorded.
 """
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 from tensorlib import zeros_like
 from tensorlib._core.apply.updating import run_update
@@ -47,7 +49,7 @@ class FormulaOptimizer(Optimizer):
         """The states of a parameter before its first step, by name."""
         return {name: zeros_like(p) for name in self.states(group)}
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Takes one step with every parameter that has a gradient; the loss that `closure()` gave.
 
         closure: computes the loss anew, with its gradients, and returns it.
@@ -105,7 +107,7 @@ class FormulaOptimizer(Optimizer):
 
     def _set_scalars(self, state, found):
         for name in self.scalars:
-            state[name] = state[name].new_tensor(float(found[name]))
+            state[name] = self._count(found[name])
 
     def _step_recorded(self, group):
         names = self.states(group)

@@ -1,8 +1,11 @@
 """L-BFGS: steps by the curvature that the last gradients show."""
 
-from tensorlib import cat, enable_grad, no_grad, zeros
+from collections.abc import Callable
+from typing import Any
+
+from tensorlib import Tensor, cat, enable_grad, no_grad, zeros
 from tensorlib.optim.line_search import strong_wolfe
-from tensorlib.optim.optimizer import Optimizer, check_rate
+from tensorlib.optim.optimizer import Optimizer, ParamsT, as_number, check_rate
 
 SMALLEST_CURVATURE = 1e-10
 
@@ -29,8 +32,10 @@ class LBFGS(Optimizer):
     True
     """
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
-                 tolerance_change=1e-9, history_size=100, line_search_fn=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20,
+                 max_eval: int | None = None, tolerance_grad: float = 1e-7,
+                 tolerance_change: float = 1e-9, history_size: int = 100,
+                 line_search_fn: str | None = None) -> None:
         check_rate(lr)
         super().__init__(params, dict(
             lr=lr, max_iter=max_iter, max_eval=max_iter * 5 // 4 if max_eval is None else max_eval,
@@ -44,7 +49,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Makes up to max_iter iterations; the loss at their begin.
 
         closure: computes the loss anew, with its gradients, and returns it.
@@ -56,7 +61,7 @@ class LBFGS(Optimizer):
         first_loss = closure()
         state["func_evals"] = state.get("func_evals", 0) + 1
         state.setdefault("n_iter", 0)
-        point = [float(first_loss), self._flat_gradient()]
+        point = [as_number(first_loss), self._flat_gradient()]
         if point[1].abs().max() > group["tolerance_grad"]:
             self._iterate(group, state, closure, *point)
         return first_loss
@@ -83,7 +88,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(t, d)
                 if not last:
-                    loss, g, used = float(closure()), self._flat_gradient(), 1
+                    loss, g, used = as_number(closure()), self._flat_gradient(), 1
             calls += used
             state["func_evals"] += used
             if (last or calls >= group["max_eval"] or g.abs().max() <= group["tolerance_grad"]
@@ -130,7 +135,7 @@ class LBFGS(Optimizer):
         """The loss and the gradient at t along the direction; the parameters stay."""
         before = [p.clone() for p in self._params]
         self._move(t, d)
-        found = float(closure()), self._flat_gradient()
+        found = as_number(closure()), self._flat_gradient()
         for p, old in zip(self._params, before):
             p.copy_(old)
         return found

@@ -1,9 +1,11 @@
 """Muon: steps by the orthogonal matrix nearest to the momentum."""
 
+from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
-from tensorlib import no_grad, zeros_like
-from tensorlib.optim.optimizer import Optimizer, check_not_negative, check_rate
+from tensorlib import Tensor, no_grad, zeros_like
+from tensorlib.optim.optimizer import Optimizer, ParamsT, check_not_negative, check_rate
 
 
 class Muon(Optimizer):
@@ -25,9 +27,10 @@ class Muon(Optimizer):
     tensor([[0.9570, 2.0000], [2.0000, 2.0000]], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
-                 ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,
-                 adjust_lr_fn=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, weight_decay: float = 0.1,
+                 momentum: float = 0.95, nesterov: bool = True,
+                 ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+                 eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
         check_rate(lr)
         check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
@@ -44,7 +47,7 @@ class Muon(Optimizer):
                              f"size: {tuple(p.shape)}")
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Takes one step with every parameter that has a gradient; the loss that `closure()` gave.
 
         Raises: ValueError for 100 steps of the iteration or more, or not three coefficients.

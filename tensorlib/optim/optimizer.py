@@ -1,9 +1,11 @@
 """What all optimisers share: groups of parameters, their states, and hooks."""
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import wraps
 from itertools import chain
+from typing import Any
 from warnings import warn
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
@@ -18,6 +20,8 @@ class _Required:
 
 
 required = _Required()
+# tensors, (name, tensor) pairs, or groups: lists of dicts have no type that checkers agree on
+ParamsT = Iterable[Any]
 
 _every_pre_hook = OrderedDict()
 _every_post_hook = OrderedDict()
@@ -31,7 +35,7 @@ def _added(hooks, hook, first=False):
     return RemovableHandle(hooks, key)
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(optimizer, args, kwargs)` before each step of every optimiser; a handle.
 
     What it returns, if not None, are the new args and kwargs.
@@ -39,7 +43,7 @@ def register_optimizer_step_pre_hook(hook):
     return _added(_every_pre_hook, hook)
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(optimizer, args, kwargs)` after each step of every optimiser; a handle."""
     return _added(_every_post_hook, hook)
 
@@ -98,7 +102,7 @@ class Optimizer:
         if "step" in vars(cls):
             cls.step = _with_hooks(cls.step)
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._set_hooks()
         if isinstance(params, Tensor):
@@ -121,7 +125,7 @@ class Optimizer:
 
     # ---- groups ---------------------------------------------------------------------------------
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, a dict with `params` and the options that differ.
 
         Raises: TypeError, ValueError for what is no parameter, or is in another group.
@@ -176,7 +180,7 @@ class Optimizer:
         if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients of all parameters to None, or to zero."""
         for group in self.param_groups:
             for p in group["params"]:
@@ -186,7 +190,7 @@ class Optimizer:
                     p.grad = p.grad.detach()
                     p.grad.zero_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Changes the parameters by their gradients; the loss that `closure()` gave.
 
         closure: computes the loss anew, with its gradients, and returns it.
@@ -202,7 +206,7 @@ class Optimizer:
 
     # ---- states as dicts ------------------------------------------------------------------------
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of all parameters and the options of all groups, without the parameters.
 
         In both, a parameter is its number, counted through all groups. The tensors are those of the
@@ -224,7 +228,7 @@ class Optimizer:
             packed = _changed(hook(self, packed), packed)
         return packed
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes on what `state_dict()` of an optimiser of the same groups gave.
 
         States become copies, in the dtype of their parameter. Raises: ValueError where groups or
@@ -282,36 +286,40 @@ class Optimizer:
 
     # ---- hooks ----------------------------------------------------------------------------------
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(optimizer, args, kwargs)` before each step; a handle that removes it.
 
         What it returns, if not None, are the new args and kwargs of the step.
         """
         return _added(self._pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls `hook(optimizer, args, kwargs)` after each step; a handle that removes it."""
         return _added(self._post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any],
+                                     prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer)` before `state_dict` collects; a handle that removes it."""
         return _added(self._state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any],
+                                      prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer, state_dict)` on what was collected; a handle that removes it.
 
         What it returns, if not None, takes the place of the dict.
         """
         return _added(self._state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any],
+                                          prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer, state_dict)` before a dict is loaded; a handle that removes it.
 
         What it returns, if not None, is loaded instead.
         """
         return _added(self._load_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any],
+                                           prepend: bool = False) -> RemovableHandle:
         """Calls `hook(optimizer)` after a dict was loaded; a handle that removes it."""
         return _added(self._load_post_hooks, hook, prepend)
 
@@ -338,6 +346,11 @@ def _own_copy(p, value, name=None):
     if isinstance(value, (list, tuple)):
         return type(value)(_own_copy(p, each) for each in value)
     return deepcopy(value)
+
+
+def as_number(value):
+    """The number that a loss is, also where it is a tensor that requires a gradient."""
+    return value.item() if isinstance(value, Tensor) else float(value)
 
 
 # ---- what options may be -------------------------------------------------------------------------

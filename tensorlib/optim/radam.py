@@ -1,7 +1,8 @@
 """RAdam: Adam without its wild first steps."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_betas, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
 class RAdam(FormulaOptimizer):
@@ -22,9 +23,11 @@ class RAdam(FormulaOptimizer):
 
     options = ("maximize", "weight_decay", "decoupled_weight_decay")
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
-                 differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False) -> None:
         check_rate(lr)
         check_not_negative(epsilon=eps, weight_decay=weight_decay)
         check_betas(betas)

@@ -1,7 +1,8 @@
 """RMSprop: steps by the gradient over its root mean square."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
 
 
 class RMSprop(FormulaOptimizer):
@@ -23,9 +24,10 @@ class RMSprop(FormulaOptimizer):
     fused = {frozenset(): "rmsprop", frozenset(["weight_decay"]): "rmsprop_decay"}
     fused_numbers = ("alpha", "new", "eps", "lr", "weight_decay")
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
-                 centered=False, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99,
+                 eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
+                 centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+                 maximize: bool = False, differentiable: bool = False) -> None:
         check_rate(lr)
         check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, dict(

@@ -1,8 +1,8 @@
 """Rprop: steps by the sign of the gradient alone."""
 
-from tensorlib import full_like
+from tensorlib import Tensor, full_like
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_rate
+from tensorlib.optim.optimizer import ParamsT, check_rate
 
 
 class Rprop(FormulaOptimizer):
@@ -23,8 +23,11 @@ class Rprop(FormulaOptimizer):
 
     options = ("maximize",)
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False,
-                 foreach=None, maximize=False, differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2,
+                 etas: tuple[float, float] = (0.5, 1.2),
+                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
+                 foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False) -> None:
         check_rate(lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")

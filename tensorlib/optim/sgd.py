@@ -1,7 +1,8 @@
 """Stochastic gradient descent."""
 
+from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
 
 
 class SGD(FormulaOptimizer):
@@ -32,8 +33,10 @@ class SGD(FormulaOptimizer):
     }
     fused_numbers = ("lr", "weight_decay", "momentum", "new")
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
-                 maximize=False, foreach=None, differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0,
+                 dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
+                 maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
+                 fused: bool | None = None) -> None:
         check_rate(lr)
         check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):

@@ -1,12 +1,15 @@
 """Averages of models over the steps of their training, after `torch.optim.swa_utils`."""
 
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from math import cos, pi
+from typing import Any
 
-from tensorlib import no_grad, tensor
+from tensorlib import Tensor, no_grad, tensor
 from tensorlib.nn import Module
 from tensorlib.nn.modules.batchnorm import _BatchNorm
 from tensorlib.optim.lr_scheduler.base import LRScheduler, for_groups
+from tensorlib.optim.optimizer import Optimizer
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
            "get_swa_multi_avg_fn", "update_bn"]
@@ -18,7 +21,7 @@ def __dir__():
 
 # ---- averages ------------------------------------------------------------------------------------
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
     """A function for `AveragedModel(avg_fn=...)`: a running mean, in which the old has `decay`.
 
     Raises: ValueError for a decay outside [0, 1].
@@ -32,7 +35,7 @@ def get_ema_avg_fn(decay=0.999):
     return ema_update
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Callable[..., Tensor]:
     """A function for `AveragedModel(avg_fn=...)`: the mean in which all have the same weight."""
     @no_grad()
     def swa_update(averaged, current, num_averaged):
@@ -41,7 +44,7 @@ def get_swa_avg_fn():
     return swa_update
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     """The same as `get_ema_avg_fn` for `AveragedModel(multi_avg_fn=...)`: it writes over lists.
 
     Raises: ValueError for a decay outside [0, 1].
@@ -50,7 +53,7 @@ def get_ema_multi_avg_fn(decay=0.999):
     return over_lists(get_ema_avg_fn(decay), lambda num_averaged: 1 - decay)
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Callable[..., None]:
     """The same as `get_swa_avg_fn` for `AveragedModel(multi_avg_fn=...)`: it writes over lists."""
     return over_lists(get_swa_avg_fn(), lambda num_averaged: 1 / (float(num_averaged) + 1))
 
@@ -94,7 +97,10 @@ class AveragedModel(Module):
     2.0
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    def __init__(self, model: Module, device: Any = None,
+                 avg_fn: Callable[..., Tensor] | None = None,
+                 multi_avg_fn: Callable[..., None] | None = None,
+                 use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -106,12 +112,12 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the averaged model gives."""
         return self.module(*args, **kwargs)
 
     @no_grad()
-    def update_parameters(self, model):
+    def update_parameters(self, model: Module) -> None:
         """Takes the present parameters of a model into the mean."""
         pairs = list(zip(self.module.parameters(), model.parameters()))
         buffers = list(zip(self.module.buffers(), model.buffers()))
@@ -137,7 +143,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader, model, device=None):
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Computes the running statistics of a model's batch normalisation anew, over all of a loader.
 
     An averaged model needs it before it is used. The loader gives inputs, or tuples that begin with
@@ -187,7 +193,8 @@ class SWALR(LRScheduler):
 
     _not_in_state = ("optimizer", "anneal_func")
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
+                 anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
                              f"{anneal_strategy}")
@@ -200,7 +207,7 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for this step."""
         self._warn_outside_step()
         step = self._step_count - 1

@@ -162,30 +162,39 @@ cdef int check(Update update, list tensors, Py_ssize_t n) except -1:
                             f"got {x.dtype}")
         check_writable(update.name, x, False)
         for i in range(stride - 2):
-            what = f"the state {update.states[i - 1]!r}" if i else "the gradient"
-            if not isinstance(tensors[row * stride + i], Tensor):
-                raise TypeError(f"{update.name}: {what} must be a Tensor, got "
-                                f"{type(tensors[row * stride + i]).__name__}")
+            check_fits(update, x, tensors[row * stride + i], i)
+        for i in range(1, stride - 1):
             other = tensors[row * stride + i]
-            if not same_shape(other, x):
-                raise RuntimeError(f"{update.name}: {what} has shape {tuple(other.shape)}, the "
-                                   f"parameter {tuple(x.shape)}")
-            if other.type != x.type and (
-                    KIND[other.type] != FLOAT_KIND or (i and other.type != compute_dtype(x.type))):
-                raise TypeError(f"{update.name}: {what} is of {other.dtype}, the parameter of "
-                                f"{x.dtype}")
-            if i == 0 or update.results[i] == i:
-                continue
-            check_writable(update.name, other, False)
-            for k in range(i + 1, stride - 1):
-                if meets(other, <Tensor?>tensors[row * stride + k]):
-                    raise RuntimeError(f"{update.name}: {what} shares memory with another state or "
-                                       "with the parameter")
+            for k in range(1, i):
+                if meets(other, <Tensor>tensors[row * stride + k]):
+                    raise RuntimeError(f"{update.name}: the state {update.states[k - 1]!r} shares "
+                                       "memory with another state or with the parameter")
         if tensors[row * stride + stride - 1] is not None:
             other = tensors[row * stride + stride - 1]
             counted(update, other)
             check_writable(update.name, other, False)
     return 0
+
+
+cdef int check_fits(Update update, Tensor x, found, int i) except -1:
+    """Raises TypeError or RuntimeError unless operand i fits the parameter `x`."""
+    cdef Tensor other
+    if not isinstance(found, Tensor):
+        raise TypeError(
+            f"{update.name}: {named(update, i)} must be a Tensor, got {type(found).__name__}")
+    other = <Tensor>found
+    if not same_shape(other, x):
+        raise RuntimeError(f"{update.name}: {named(update, i)} has shape {tuple(other.shape)}, the "
+                           f"parameter {tuple(x.shape)}")
+    if other.type != x.type and (
+            KIND[other.type] != FLOAT_KIND or (i and other.type != compute_dtype(x.type))):
+        raise TypeError(f"{update.name}: {named(update, i)} is of {other.dtype}, the parameter of "
+                        f"{x.dtype}")
+    return check_writable(update.name, other, False) if i and update.results[i] != i else 0
+
+
+cdef str named(Update update, int i):
+    return f"the state {update.states[i - 1]!r}" if i else "the gradient"
 
 
 cdef int plan_jobs(Update update, list tensors, Py_ssize_t n, const double* table,

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from types import FunctionType
+from typing import Any
 from warnings import warn
 
 from tensorlib import Tensor
@@ -79,7 +80,7 @@ class LRScheduler:
     _is_initial = False
     _not_in_state = ("optimizer",)
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
@@ -101,24 +102,24 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What the schedule knows, without its optimiser and without functions."""
         return {name: value for name, value in vars(self).items()
                 if name not in self._not_in_state}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes on what `state_dict()` of a schedule of the same kind gave."""
         vars(self).update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[Any]:
         """The rate of each group, as it was set last."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
 
-    def step(self, epoch=None):
+    def step(self, epoch: float | None = None) -> None:
         """Goes on to the next epoch: sets the rates of the optimiser's groups.
 
         It belongs after the optimiser's own step. To name an epoch is deprecated.

@@ -6,14 +6,17 @@
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tensorlib.optim.lr_scheduler.base import LRScheduler, attributes_of, values_of
+from tensorlib.optim.optimizer import Optimizer
 
 
 class FactorScheduler(LRScheduler):
     """A schedule with one factor for all groups."""
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         factor = self._factor()
@@ -39,7 +42,8 @@ class StepLR(FactorScheduler):
     [0.25]
     """
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1,
+                 last_epoch: int = -1) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -66,7 +70,8 @@ class MultiStepLR(FactorScheduler):
     [0.125]
     """
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
+                 last_epoch: int = -1) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -94,14 +99,15 @@ class ConstantLR(FactorScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
+                 last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         if self.factor == 0 and self.last_epoch == self.total_iters:     # nothing leads back from 0
             return list(self.base_lrs)
@@ -132,8 +138,8 @@ class LinearLR(FactorScheduler):
     [1.0]
     """
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5,
-                 last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
+                 total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 < start_factor <= 1:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and "
                              "less or equal to 1.")
@@ -170,7 +176,7 @@ class ExponentialLR(FactorScheduler):
     [0.25]
     """
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -193,7 +199,8 @@ class PolynomialLR(FactorScheduler):
     [0.25]
     """
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0,
+                 last_epoch: int = -1) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
@@ -216,7 +223,9 @@ class LambdaScheduler(LRScheduler):
 
     _not_in_state = ("optimizer", "lr_lambdas")
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer,
+                 lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+                 last_epoch: int = -1) -> None:
         groups = len(optimizer.param_groups)
         several = isinstance(lr_lambda, (list, tuple))
         if several and len(lr_lambda) != groups:
@@ -228,12 +237,12 @@ class LambdaScheduler(LRScheduler):
                                 f"{type(function).__name__}")
         super().__init__(optimizer, last_epoch)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What the schedule knows; of its functions, the attributes of callable objects."""
         return {**super().state_dict(),
                 "lr_lambdas": [attributes_of(function) for function in self.lr_lambdas]}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes on what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas")):
@@ -256,7 +265,7 @@ class LambdaLR(LambdaScheduler):
     [0.25]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         return [lr * function(self.last_epoch)
@@ -277,7 +286,7 @@ class MultiplicativeLR(LambdaScheduler):
     [0.125]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         rates = values_of(self.optimizer)

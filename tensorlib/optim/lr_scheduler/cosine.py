@@ -1,8 +1,10 @@
 """Schedules along half a wave of the cosine."""
 
 from math import cos, floor, log, pi
+from typing import Any
 
 from tensorlib.optim.lr_scheduler.base import LRScheduler, values_of
+from tensorlib.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -19,12 +21,13 @@ class CosineAnnealingLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0,
+                 last_epoch: int = -1) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         rates = values_of(self.optimizer)
@@ -65,7 +68,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
+                 last_epoch: int = -1) -> None:
         if not isinstance(T_0, int) or T_0 <= 0:
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if not isinstance(T_mult, int) or T_mult < 1:
@@ -80,13 +84,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = last_epoch              # epochs since it began
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         height = (1 + cos(pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: float | None = None) -> None:
         """Goes on to the next epoch, or to the one given, which may be a fraction.
 
         Raises: ValueError for a negative epoch.

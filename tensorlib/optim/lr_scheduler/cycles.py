@@ -1,6 +1,8 @@
 """Schedules that raise and lower the rates, and the momentum against them."""
 
+from collections.abc import Callable
 from math import cos, floor, pi
+from typing import Any
 
 from tensorlib.optim.lr_scheduler.base import (
     LRScheduler,
@@ -9,6 +11,7 @@ from tensorlib.optim.lr_scheduler.base import (
     for_groups,
     set_value,
 )
+from tensorlib.optim.optimizer import Optimizer
 
 
 class MomentumScheduler(LRScheduler):
@@ -59,9 +62,12 @@ class CyclicLR(MomentumScheduler):
 
     _not_in_state = ("optimizer", "_scale_fn_custom")
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None,
-                 mode="triangular", gamma=1.0, scale_fn=None, scale_mode="cycle",
-                 cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, base_lr: float | list[float],
+                 max_lr: float | list[float], step_size_up: int = 2000,
+                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+                 scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
+                 cycle_momentum: bool = True, base_momentum: float | list[float] = 0.8,
+                 max_momentum: float | list[float] = 0.9, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
@@ -86,7 +92,7 @@ class CyclicLR(MomentumScheduler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x):
+    def scale_fn(self, x: float) -> float:
         """By what the height is multiplied, for a cycle or a step."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
@@ -94,7 +100,7 @@ class CyclicLR(MomentumScheduler):
             return 1.0
         return 0.5 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the step `last_epoch`; sets the momentum."""
         self._warn_outside_step()
         done = self.last_epoch / self.total_size
@@ -108,13 +114,13 @@ class CyclicLR(MomentumScheduler):
                 self._set_momentum(group, high - (high - low) * height)
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What the schedule knows; of `scale_fn`, the attributes of a callable object."""
         function = self._scale_fn_custom
         return {**super().state_dict(),
                 "_scale_fn_custom": None if function is None else attributes_of(function)}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes on what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         attributes = state.pop("_scale_fn_custom", None)
@@ -145,10 +151,14 @@ class OneCycleLR(MomentumScheduler):
     [1.0]
     """
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None,
-                 pct_start=0.3, anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85,
-                 max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
-                 last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, max_lr: float | list[float],
+                 total_steps: int | None = None, epochs: int | None = None,
+                 steps_per_epoch: int | None = None, pct_start: float = 0.3,
+                 anneal_strategy: str = "cos", cycle_momentum: bool = True,
+                 base_momentum: float | list[float] = 0.85,
+                 max_momentum: float | list[float] = 0.95, div_factor: float = 25.0,
+                 final_div_factor: float = 1e4, three_phase: bool = False,
+                 last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.total_steps = counted_steps(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
@@ -167,7 +177,7 @@ class OneCycleLR(MomentumScheduler):
             self._begin_momentum(optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Any]:
         """The rate of each group for the step `last_epoch`; sets the momentum."""
         self._warn_outside_step()
         step = self.last_epoch

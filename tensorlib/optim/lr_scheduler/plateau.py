@@ -1,6 +1,7 @@
 """A schedule by what the training achieves."""
 
 from math import inf
+from typing import Any, SupportsFloat
 from warnings import warn
 
 from tensorlib.optim.lr_scheduler.base import (
@@ -10,6 +11,7 @@ from tensorlib.optim.lr_scheduler.base import (
     set_value,
     values_of,
 )
+from tensorlib.optim.optimizer import Optimizer, as_number
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -29,8 +31,9 @@ class ReduceLROnPlateau(LRScheduler):
     [0.1]
     """
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4,
-                 threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1,
+                 patience: int = 10, threshold: float = 1e-4, threshold_mode: str = "rel",
+                 cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8) -> None:
         if not factor < 1:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
@@ -63,9 +66,9 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: SupportsFloat, epoch: float | None = None) -> None:
         """Takes note of the figure of an epoch, a number or a tensor of one."""
-        current = float(metrics)
+        current = as_number(metrics)
         if epoch is not None:
             warn(EPOCH_GIVEN, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -84,7 +87,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = values_of(self.optimizer)
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> bool:
         """Whether the rates fell a short time ago."""
         return self.cooldown_counter > 0
 
@@ -112,7 +115,7 @@ class ReduceLROnPlateau(LRScheduler):
             if old - new > self.eps:
                 set_value(group, "lr", new)
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes on what `state_dict()` of a schedule of the same kind gave."""
         super().load_state_dict(state_dict)
         self._set_mode(self.mode, self.threshold, self.threshold_mode)

@@ -1,9 +1,12 @@
 """Schedules made of others: one after another, or all at once."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
 
 from tensorlib.optim.lr_scheduler.base import LRScheduler, set_value, values_of
 from tensorlib.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from tensorlib.optim.optimizer import Optimizer
 
 
 class SchedulerOfSchedulers(LRScheduler):
@@ -29,12 +32,12 @@ class SchedulerOfSchedulers(LRScheduler):
                                  "another one.")
         return wanted
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What the schedule and those that it is made of know."""
         return {**super().state_dict(),
                 "_schedulers": [each.state_dict() for each in self._schedulers]}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes on what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         for each, own_state in zip(self._schedulers, state.pop("_schedulers"), strict=True):
@@ -62,7 +65,8 @@ class SequentialLR(SchedulerOfSchedulers):
     [0.5]
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler],
+                 milestones: list[int], last_epoch: int = -1) -> None:
         self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -79,7 +83,7 @@ class SequentialLR(SchedulerOfSchedulers):
         self._schedulers[bisect_right(milestones, 0)]._initial_step()
         self._last_lr = values_of(optimizer)
 
-    def recursive_undo(self, sched=None):
+    def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Takes back the first step of all schedules that this one, or `sched`, is made of."""
         sched = self if sched is None else sched
         if hasattr(sched, "_schedulers"):
@@ -88,7 +92,7 @@ class SequentialLR(SchedulerOfSchedulers):
         else:
             sched.last_epoch -= 1
 
-    def step(self):
+    def step(self) -> None:
         """Goes on to the next epoch of the schedule whose turn it is."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
@@ -118,12 +122,12 @@ class ChainedScheduler(SchedulerOfSchedulers):
     [0.25]
     """
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         self.optimizer = self._check(schedulers, optimizer)
         self._schedulers = schedulers
         self._last_lr = values_of(self.optimizer)
 
-    def step(self):
+    def step(self) -> None:
         """Goes on to the next epoch of all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()

@@ -1,0 +1,223 @@
+"""Schedules: where they are chained, resumed or misused; their rates stand beside PyTorch's in
+test_differential_optim.py."""
+
+import copy
+import pickle
+import warnings
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import optim
+from tensorlib.optim import lr_scheduler
+
+
+def descent(lr=1.0, **options):
+    return optim.SGD([tl.zeros(1, requires_grad=True)], lr=lr, **options)
+
+
+SCHEDULES = {
+    "LambdaLR": {"lr_lambda": lambda epoch: 0.9**epoch},
+    "MultiplicativeLR": {"lr_lambda": lambda epoch: 0.9},
+    "StepLR": {"step_size": 3}, "MultiStepLR": {"milestones": [2, 5, 5]},
+    "ConstantLR": {"total_iters": 4}, "LinearLR": {"total_iters": 4},
+    "ExponentialLR": {"gamma": 0.9},
+    "PolynomialLR": {"total_iters": 9, "power": 2.0}, "CosineAnnealingLR": {"T_max": 4},
+    "CosineAnnealingWarmRestarts": {"T_0": 2, "T_mult": 2},
+    "CyclicLR": {"base_lr": 0.1, "max_lr": 1.0, "step_size_up": 3},
+    "OneCycleLR": {"max_lr": 1.0, "total_steps": 12},
+}
+EVERY = pytest.mark.parametrize("name", SCHEDULES)
+
+
+def made(name, optimizer, **more):
+    return getattr(lr_scheduler, name)(optimizer, **{**SCHEDULES[name], **more})
+
+
+def go_on(optimizer, schedule, epochs):
+    rates = []
+    for _ in range(epochs):
+        optimizer.step()
+        schedule.step()
+        rates.append(schedule.get_last_lr()[0])
+    return rates
+
+
+@EVERY
+def test_going_on_from_a_state(name):
+    optimizer = descent(momentum=0.9)
+    schedule = made(name, optimizer)
+    go_on(optimizer, schedule, 4)
+    saved = pickle.loads(pickle.dumps([optimizer.state_dict(), schedule.state_dict()]))
+    resumed = descent(momentum=0.9)
+    again = made(name, resumed)
+    resumed.load_state_dict(saved[0])
+    again.load_state_dict(saved[1])
+    assert go_on(resumed, again, 5) == go_on(optimizer, schedule, 5)
+
+
+@EVERY
+def test_a_tensor_as_rate_is_written(name):
+    lr = tl.tensor(1.0, dtype=tl.float64)
+    optimizer, plain = descent(lr, momentum=0.9), descent(1.0, momentum=0.9)
+    rates = go_on(optimizer, made(name, optimizer), 6)
+    assert optimizer.param_groups[0]["lr"] is lr
+    expected = go_on(plain, made(name, plain), 6)
+    assert [float(rate) for rate in rates] == pytest.approx(expected, rel=1e-12)
+
+
+@EVERY
+def test_closed_forms_agree(name):
+    chained, jumping = descent(momentum=0.9), descent(momentum=0.9)
+    schedule, other = made(name, chained), made(name, jumping)
+    if not hasattr(schedule, "_get_closed_form_lr"):
+        assert name in ("LambdaLR", "MultiplicativeLR", "CosineAnnealingWarmRestarts", "CyclicLR",
+                        "OneCycleLR")
+        return
+    for epoch, rate in enumerate(go_on(chained, schedule, 8), 1):
+        jumping.step()
+        with pytest.warns(UserWarning, match="epoch parameter"):
+            other.step(epoch)
+        assert other.get_last_lr()[0] == pytest.approx(rate, abs=1e-12)
+
+
+def test_fractions_of_epochs():
+    optimizer = descent()
+    schedule = made("CosineAnnealingWarmRestarts", optimizer)
+    whole = go_on(optimizer, schedule, 6)
+    other = made("CosineAnnealingWarmRestarts", descent())
+    for epoch, rate in enumerate(whole, 1):
+        other.step(epoch - 0.5)
+        other.step(float(epoch))
+        assert other.get_last_lr()[0] == pytest.approx(rate)
+    with pytest.raises(ValueError, match="non-negative"):
+        other.step(-1)
+
+
+# ---- misuse --------------------------------------------------------------------------------------
+
+def test_a_schedule_before_the_step_warns_once():
+    optimizer = descent()
+    schedule = made("StepLR", optimizer)
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        schedule.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schedule.step()
+
+
+def test_a_schedule_after_the_step_does_not_warn():
+    optimizer = descent()
+    schedule = made("StepLR", optimizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        go_on(optimizer, schedule, 3)
+
+
+def test_a_step_that_was_replaced_warns():
+    optimizer = descent()
+    schedule = made("StepLR", optimizer)
+    optimizer.step = lambda: None
+    with pytest.warns(UserWarning, match="overridden"):
+        schedule.step()
+
+
+def test_asking_for_rates_outside_of_a_step_warns():
+    schedule = made("StepLR", descent())
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        schedule.get_lr()
+
+
+@pytest.mark.parametrize("name, options, error, text", [
+    ("LambdaLR", {"lr_lambda": [lambda e: 1, lambda e: 2]}, ValueError, "Expected 1 lr_lambdas"),
+    ("MultiplicativeLR", {"lr_lambda": 3}, TypeError, "should be a function"),
+    ("ConstantLR", {"factor": 2}, ValueError, "between 0 and 1"),
+    ("LinearLR", {"start_factor": 0}, ValueError, "Starting"),
+    ("LinearLR", {"end_factor": 2}, ValueError, "Ending"),
+    ("CosineAnnealingWarmRestarts", {"T_0": 0}, ValueError, "T_0"),
+    ("CosineAnnealingWarmRestarts", {"T_0": 2, "T_mult": 0.5}, ValueError, "T_mult"),
+    ("CyclicLR", {"mode": "square"}, ValueError, "mode"),
+    ("CyclicLR", {"base_lr": [0.1, 0.2]}, ValueError, "same length"),
+    ("OneCycleLR", {"total_steps": -1}, ValueError, "total_steps"),
+    ("OneCycleLR", {"total_steps": None}, ValueError, "total_steps OR"),
+    ("OneCycleLR", {"pct_start": 3}, ValueError, "pct_start"),
+    ("OneCycleLR", {"anneal_strategy": "other"}, ValueError, "anneal_strategy")])
+def test_options_that_are_refused(name, options, error, text):
+    with pytest.raises(error, match=text):
+        made(name, descent(momentum=0.9), **options)
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"factor": 1.0}, ValueError), ({"mode": "best"}, ValueError),
+    ({"threshold_mode": "other"}, ValueError), ({"min_lr": [0.1, 0.2]}, ValueError)])
+def test_options_of_a_plateau_that_are_refused(options, error):
+    with pytest.raises(error):
+        lr_scheduler.ReduceLROnPlateau(descent(), **options)
+
+
+@EVERY
+def test_what_is_no_optimizer_is_refused(name):
+    with pytest.raises((TypeError, AttributeError)):
+        made(name, [tl.zeros(1)])
+    with pytest.raises(KeyError, match="initial_lr"):
+        made(name, descent(momentum=0.9), last_epoch=3)
+
+
+def test_momentum_is_needed_to_be_cycled():
+    adagrad = optim.Adagrad([tl.zeros(1, requires_grad=True)])
+    for name in ("CyclicLR", "OneCycleLR"):
+        with pytest.raises(ValueError, match="momentum"):
+            made(name, adagrad)
+        made(name, adagrad, cycle_momentum=False)
+
+
+def test_the_end_of_one_cycle():
+    optimizer = descent(momentum=0.9)
+    schedule = made("OneCycleLR", optimizer)
+    go_on(optimizer, schedule, 12)
+    with pytest.raises(ValueError, match="Tried to step 13 times"):
+        go_on(optimizer, schedule, 1)
+
+
+def test_a_rate_of_zero_comes_back():
+    optimizer = descent()
+    assert go_on(optimizer, made("ConstantLR", optimizer, factor=0), 4) == [0, 0, 0, 1.0]
+
+
+def test_schedules_of_several_optimizers_are_refused():
+    one, other = descent(), descent()
+    schedules = [made("StepLR", one), made("StepLR", other)]
+    with pytest.raises(ValueError, match="same optimizer"):
+        lr_scheduler.ChainedScheduler(schedules)
+    with pytest.raises(ValueError, match="same optimizer"):
+        lr_scheduler.SequentialLR(one, schedules, [3])
+    with pytest.raises(ValueError, match="one more than"):
+        lr_scheduler.SequentialLR(one, schedules[:1], [3])
+    with pytest.raises(ValueError, match="at least one"):
+        lr_scheduler.ChainedScheduler([])
+    with pytest.raises(ValueError, match="ReduceLROnPlateau"):
+        lr_scheduler.ChainedScheduler([lr_scheduler.ReduceLROnPlateau(one)])
+
+
+def test_states_of_functions():
+    class Fade:
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, epoch):
+            return self.by**epoch
+
+    schedule = lr_scheduler.LambdaLR(descent(), Fade(0.5))
+    saved = copy.deepcopy(schedule.state_dict())
+    assert saved["lr_lambdas"] == [{"by": 0.5}]
+    other = lr_scheduler.LambdaLR(descent(), Fade(0.1))
+    other.load_state_dict(saved)
+    assert other.lr_lambdas[0].by == 0.5
+    assert made("LambdaLR", descent()).state_dict()["lr_lambdas"] == [None]
+
+
+def test_a_plateau_of_a_tensor():
+    schedule = lr_scheduler.ReduceLROnPlateau(descent(), patience=0)
+    for loss in (1.0, float("nan")):
+        schedule.step(tl.tensor(loss))
+    assert schedule.get_last_lr() == [0.1] and not schedule.in_cooldown
