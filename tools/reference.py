@@ -1,5 +1,6 @@
 """What docs/operations.md has beside the operations: public modules, settings, variables."""
 
+import enum
 import importlib
 import types
 from pathlib import Path
@@ -25,6 +26,10 @@ MODULES = [
     ("tensorlib.ops", "Operations of your own: tensorlib.ops",
      "[recipes.md](recipes.md#an-operation-around-a-library-call) has an example."),
     ("tensorlib.graph", "Pictures and figures of graphs: tensorlib.graph", ""),
+    ("tensorlib.data", "Datasets and loaders: tensorlib.data",
+     "[data.md](data.md) introduces them. `tensorlib.utils.data` has the same names."),
+    ("tensorlib.serialization", "Files: tensorlib.serialization",
+     "[saving.md](saving.md) introduces `save` and `load`, which are under `tensorlib` too."),
     ("tensorlib.testing", "For your tests: tensorlib.testing",
      "The strategies are for hypothesis, which has to be installed."),
     ("tensorlib.memory", "Memory: tensorlib.memory", ""),
@@ -37,6 +42,7 @@ SETTINGS = [
      ["Tensor", "Size", "dtype", "device", "finfo", "iinfo", "can_cast",
       "promote_types", "get_default_dtype"]),
     ("Random numbers", ["Generator"]),
+    ("Saving and loading", ["save", "load"]),
     ("Printing", ["set_printoptions", "get_printoptions", "printoptions"]),
     ("Threads and this installation", ["get_num_threads", "set_num_threads", "show_config"]),
     ("Recording", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode",
@@ -81,7 +87,9 @@ def linked(name, value, signature):
 
 
 def parameters_of(name, value):
-    """The parameters of a function or class as text; None for a class that has no signature."""
+    """The parameters of a function or class as text; None for a class that is not called."""
+    if isinstance(value, enum.EnumMeta):
+        return None
     try:
         return ", ".join(plain(name, value))
     except ValueError:

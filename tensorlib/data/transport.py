@@ -1,15 +1,14 @@
 """Objects sent between processes; the memory of tensors and arrays is shared, not sent.
 
 A message is a pickle, whose tensors and arrays give their memory as buffers. Small messages travel
-through the socket. For larger ones the sender writes the buffers into a piece of memory that has no
-name, only a file descriptor, and sends that. The receiver maps the memory, and its tensors lie in
-it. Since there is no name, nothing is left over however the processes end: the system takes the
-memory back with the last mapping.
+through the socket. For larger ones the sender writes the buffers into a piece of memory that both
+share, which has no name, only a file descriptor, and sends that. The receiver reads it into memory
+of its own and closes it. So nothing is left over however the processes end, and a program that
+keeps many batches keeps no open files: mapped memory would hold a descriptor each.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 import socket
@@ -18,6 +17,8 @@ from collections.abc import Sequence
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
+
+import tensorlib as tl
 
 __all__ = ["Channel"]
 
@@ -57,7 +58,7 @@ class Channel:
         if sizes is not None:
             memory = reduction.recv_handle(self.connection)
             try:
-                parts = mapped(memory, sizes)
+                parts = read_all(memory, sizes)
             finally:
                 os.close(memory)
         return pickle.loads(parts[0], buffers=parts[1:])
@@ -99,9 +100,14 @@ def write_all(memory: int, parts: Sequence[memoryview]) -> None:
             start, rest = start + written, rest[written:]
 
 
-def mapped(memory: int, sizes: Sequence[int]) -> list[memoryview]:
-    """The parts, in memory that lasts as long as one of them is used."""
+def read_all(memory: int, sizes: Sequence[int]) -> list[memoryview]:
+    """The parts, which lie in one tensor: the allocator has such memory ready, and aligned."""
     starts = starts_of(sizes)
-    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-    whole = memoryview(mmap.mmap(memory, starts[-1], flags))
+    whole = memoryview(tl.empty(starts[-1], dtype=tl.uint8).numpy())
+    place = 0
+    while place < len(whole):
+        read = os.preadv(memory, [whole[place:]], place)
+        if not read:
+            raise EOFError
+        place += read
     return [whole[start:start + size] for start, size in zip(starts, sizes)]

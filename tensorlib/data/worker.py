@@ -21,7 +21,7 @@ from tensorlib.data.transport import Channel
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
-LOOK_FOR_PARENT = 5.0      # seconds between looks whether the parent lives
+LOOK_FOR_PARENT = 1.0      # seconds between looks whether the parent lives
 LEAVE_WITHIN = 5.0         # seconds that a fetch may go on when there is no parent any more
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,8 @@ class Encoder:
                 raise TypeError(f"save: obj{path} is of type {type(x).__qualname__}; of Tensor's "
                                 f"subclasses a file has {' and '.join(CLASSES)}; save x.detach()")
             node["class"] = named[0]
+            if not getattr(x, "persistent", True):
+                node["persistent"] = False
         if x.requires_grad != (node.get("class") == "Parameter"):
             node["requires_grad"] = x.requires_grad
         return node
@@ -211,12 +214,11 @@ class Decoder:
 
     def classed(self, x: Tensor, node: Any) -> Tensor:
         kind = node.get("class")
-        wants = node.get("requires_grad", kind == "Parameter")
         if kind == "Parameter":
-            return nn.Parameter(x, requires_grad=wants)  # type: ignore[attr-defined,no-any-return]
+            return nn.Parameter(x, requires_grad=node.get("requires_grad", True))
         if kind == "Buffer":
-            x = nn.Buffer(x)  # type: ignore[attr-defined]
-        return x.requires_grad_() if wants else x
+            x = nn.Buffer(x, persistent=node.get("persistent", True))
+        return x.requires_grad_() if node.get("requires_grad") else x
 
     def array(self, name: str, node: Any) -> Any:
         dtype = np.dtype(node["dtype"])
@@ -241,7 +243,7 @@ class Decoder:
         "float": lambda self, text, node: float(text),
         "int": lambda self, text, node: int(text, 16),
         "complex": lambda self, parts, node: complex(float(parts[0]), float(parts[1])),
-        "Size": lambda self, sizes, node: tl.Size(sizes),
+        "Size": lambda self, sizes, node: tl.Size([index(size) for size in sizes]),
         "dtype": lambda self, name, node: named_dtype(name),
         "device": lambda self, name, node: tl.device(name),
     }

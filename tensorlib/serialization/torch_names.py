@@ -74,8 +74,7 @@ def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_gra
 def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
     if not isinstance(data, Tensor):
         raise LoadError("a parameter holds no tensor")
-    cls: Any = nn.Parameter  # type: ignore[attr-defined,unused-ignore]
-    return cls(data.detach(), requires_grad=bool(requires_grad))
+    return nn.Parameter(data.detach(), requires_grad=bool(requires_grad))
 
 
 def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:

@@ -1,0 +1,88 @@
+"""A save that is cut short, by an error or a kill, leaves the file that was there."""
+
+import errno
+import os
+import stat
+
+import pytest
+from process import run_python
+
+import tensorlib as tl
+from tensorlib.serialization import atomic, saving
+
+KILLS = """
+import os, random, signal, sys, time
+import tensorlib as tl
+
+path, nameless = sys.argv[1], sys.argv[2] == "True"
+if not nameless and hasattr(os, "O_TMPFILE"):
+    del os.O_TMPFILE
+folder, rng, seen = os.path.dirname(path), random.Random(5), set()
+tl.save({"x": tl.zeros(3), "step": 0}, path)
+for kill in range(60):
+    if not (child := os.fork()):
+        for step in range(kill * 1000, 10**9):     # each file has the same number everywhere
+            tl.save({"x": tl.full((100, 500), float(step)), "step": step}, path)
+    time.sleep(rng.uniform(0.001, 0.02))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found = tl.load(path)
+    assert (found["x"] == found["step"]).all()
+    seen.add(found["step"])
+left = set(os.listdir(folder)) - {os.path.basename(path)}
+assert all(name.startswith(".x.") and name.endswith(".tmp") for name in left), left
+print(len(seen), len(left))
+"""
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_killed_at_any_moment(nameless, tmp_path):
+    """Sixty times; nearly nothing is left over where a file needs no name until it is whole."""
+    changes, left = map(int, run_python(KILLS, str(tmp_path / "x"), str(nameless)).split())
+    assert changes > 5
+    if nameless and hasattr(os, "O_TMPFILE"):
+        assert left <= 10                # killed between a file's name and its place
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_error_leaves_the_old_file_and_nothing_else(named, tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    tl.save({"x": tl.ones(2)}, path)
+    if named:
+        monkeypatch.setattr(atomic, "nameless", lambda folder: None)
+
+    def full(file, *rest):
+        file.write(b"a part of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(saving, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        tl.save({"x": tl.zeros(2)}, path)
+    assert tl.load(path)["x"].sum() == 2 and os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_modes_and_links_stay(named, tmp_path, monkeypatch):
+    if named:
+        monkeypatch.setattr(atomic, "nameless", lambda folder: None)
+    before = os.umask(0o027)
+    try:
+        tl.save({}, tmp_path / "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(tmp_path / "x").st_mode) == 0o640
+    os.chmod(tmp_path / "x", 0o604)
+    os.symlink("x", tmp_path / "link")
+    tl.save({"a": tl.ones(1)}, tmp_path / "link")
+    assert os.path.islink(tmp_path / "link") and stat.S_IMODE(
+        os.stat(tmp_path / "x").st_mode) == 0o604
+    assert tl.load(tmp_path / "x")["a"] == 1
+    assert sorted(os.listdir(tmp_path)) == ["link", "x"]
+
+
+def test_what_is_no_file_is_written_to(tmp_path, monkeypatch):
+    tl.save({"a": tl.ones(1)}, "/dev/null")
+    assert not os.path.isfile("/dev/null")
+    monkeypatch.chdir(tmp_path)
+    tl.save({"a": tl.ones(1)}, "x" * 200)              # a name in the folder of the process
+    assert os.listdir(tmp_path) == ["x" * 200]
