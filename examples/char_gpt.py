@@ -24,6 +24,7 @@ import tensorlib as tl
 from tensorlib import Tensor, nn, optim
 from tensorlib.nn import functional as F
 
+ROWS, COLUMNS = 13, 64                       # of text in the picture
 LETTERS = string.printable[:96] + "\n"
 CODES = {letter: code for code, letter in enumerate(dict.fromkeys(LETTERS))}
 
@@ -162,6 +163,17 @@ def train(model: GPT, text: Tensor, unseen: Tensor, args: argparse.Namespace
 
 # ---- the picture ---------------------------------------------------------------------------------
 
+def surprises(model: GPT, text: Tensor) -> tuple[Tensor, Tensor]:
+    """Letters of a text, each with what it costs after half a window of others."""
+    half = model.length // 2
+    starts = tl.arange(0, len(text) - model.length - 1, half)
+    pieces = text[starts.unsqueeze(1) + tl.arange(model.length + 1)]
+    with tl.no_grad():
+        logits = model(pieces[:, :-1])[:, -half:]
+    codes = pieces[:, -half:].flatten()
+    return codes, F.cross_entropy(logits.flatten(0, 1), codes, reduction="none")
+
+
 def draw(path: Path, model: GPT, unseen: Tensor, losses: list[float],
          checks: list[tuple[int, float]]) -> None:
     figure: Any = Figure(figsize=(10, 3.4), layout="constrained")
@@ -172,17 +184,17 @@ def draw(path: Path, model: GPT, unseen: Tensor, losses: list[float],
     plain(left, "Cross-entropy of a letter", xlabel="step")
     right.set_title("Unseen text: the redder, the less expected", loc="left")
     right.set_axis_off()
-    codes = unseen[2000:2001 + model.length]
-    with tl.no_grad():
-        surprise = F.cross_entropy(model(codes[None, :-1])[0], codes[1:], reduction="none")
+    codes, surprise = surprises(model, unseen[6000:7000])
     row = column = 0
-    for letter, bits in zip(decoded(codes[1:]), surprise.tolist()):
-        if letter == "\n" or column == 58:
+    for letter, nats in zip(decoded(codes), surprise.tolist()):
+        if letter == "\n" or column == COLUMNS:
             row, column = row + 1, 0
+        if row == ROWS:
+            break
         if letter != "\n":
-            right.text(column / 58, 1 - (row + 1) / 11, letter, family="monospace", fontsize=9,
-                       bbox={"facecolor": (1, 0.2, 0.2, min(1, bits / 6)), "linewidth": 0,
-                             "pad": 1.2})
+            right.text(column / COLUMNS, 1 - (row + 1) / ROWS, letter, family="monospace",
+                       fontsize=8.5, bbox={"facecolor": (1, 0.2, 0.2, min(1, nats / 6)),
+                                           "linewidth": 0, "pad": 1})
             column += 1
     figure.savefig(path, dpi=100)
 

@@ -17,7 +17,8 @@ PACKAGE = ROOT / "tensorlib"
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
     "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
-    "autograd", "func", "utils", "io", "graph", "public", "special", "distributions", "nn", "optim",
+    "autograd", "func", "utils", "io", "graph", "backends", "accelerator", "mps", "xpu", "amp",
+    "cuda", "profiler", "version", "public", "special", "distributions", "nn", "optim",
     "data", "serialization", "testing",
 ]
 # Modules that give another floor's names under the place that PyTorch gives them.

@@ -7,6 +7,8 @@ from tensorlib.func.forward import jvp as jvp
 from tensorlib.func.forward import linearize as linearize
 from tensorlib.func.forward import vhp as vhp
 from tensorlib.func.mapping import vmap as vmap
+from tensorlib.func.modules import functional_call as functional_call
+from tensorlib.func.modules import stack_module_state as stack_module_state
 from tensorlib.func.reverse import elementwise_grad as elementwise_grad
 from tensorlib.func.reverse import grad as grad
 from tensorlib.func.reverse import grad_and_value as grad_and_value
@@ -15,6 +17,6 @@ from tensorlib.func.reverse import value_and_grad as value_and_grad
 from tensorlib.func.reverse import vjp as vjp
 
 __all__ = [
-    "elementwise_grad", "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacrev", "jvp",
-    "linearize", "value_and_grad", "vhp", "vjp", "vmap"
+    "elementwise_grad", "functional_call", "grad", "grad_and_value", "hessian", "hvp", "jacfwd",
+    "jacrev", "jvp", "linearize", "stack_module_state", "value_and_grad", "vhp", "vjp", "vmap"
 ]
