@@ -17,20 +17,28 @@ _Operand: TypeAlias = Tensor | _float | _bool | ndarray[Any, Any] | _scalar
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
+from tensorlib import accelerator as accelerator
+from tensorlib import amp as amp
 from tensorlib import autograd as autograd
+from tensorlib import backends as backends
+from tensorlib import cuda as cuda
 from tensorlib import data as data
 from tensorlib import distributions as distributions
 from tensorlib import func as func
 from tensorlib import graph as graph
 from tensorlib import linalg as linalg
 from tensorlib import memory as memory
+from tensorlib import mps as mps
 from tensorlib import nn as nn
 from tensorlib import ops as ops
 from tensorlib import optim as optim
+from tensorlib import profiler as profiler
 from tensorlib import serialization as serialization
 from tensorlib import special as special
 from tensorlib import testing as testing
 from tensorlib import utils as utils
+from tensorlib import version as version
+from tensorlib import xpu as xpu
 from tensorlib._config import show_config as show_config
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
 from tensorlib._core.arrays.printing import printoptions as printoptions
@@ -50,6 +58,33 @@ from tensorlib._core.base.pool import set_num_threads as set_num_threads
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from tensorlib._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from tensorlib._settings import get_default_device as get_default_device
+from tensorlib._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from tensorlib._settings import get_float32_matmul_precision as get_float32_matmul_precision
+from tensorlib._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from tensorlib._settings import is_warn_always_enabled as is_warn_always_enabled
+from tensorlib._settings import set_default_device as set_default_device
+from tensorlib._settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from tensorlib._settings import set_float32_matmul_precision as set_float32_matmul_precision
+from tensorlib._settings import set_flush_denormal as set_flush_denormal
+from tensorlib._settings import set_warn_always as set_warn_always
+from tensorlib._settings import use_deterministic_algorithms as use_deterministic_algorithms
+from tensorlib._summary import summary as summary
+from tensorlib._typed import BFloat16Tensor as BFloat16Tensor
+from tensorlib._typed import BoolTensor as BoolTensor
+from tensorlib._typed import ByteTensor as ByteTensor
+from tensorlib._typed import CharTensor as CharTensor
+from tensorlib._typed import DoubleTensor as DoubleTensor
+from tensorlib._typed import FloatTensor as FloatTensor
+from tensorlib._typed import HalfTensor as HalfTensor
+from tensorlib._typed import IntTensor as IntTensor
+from tensorlib._typed import LongTensor as LongTensor
+from tensorlib._typed import ShortTensor as ShortTensor
+from tensorlib._typed import set_default_tensor_type as set_default_tensor_type
+from tensorlib.amp.autocast_mode import autocast as autocast
+from tensorlib.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from tensorlib.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
@@ -820,6 +855,11 @@ def frac_(input: Tensor) -> Tensor:
 
 def frexp(input: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Each element as mantissa * 2**exponent, a named tuple of both, the exponent as int32."""
+
+def from_dlpack(
+    ext_tensor: Any, *, device: _Device | None = None, copy: _bool | None = None
+) -> Tensor:
+    """A tensor over the memory of another library's, or of the capsule that it gave."""
 
 def from_numpy(array: ndarray[Any, Any]) -> Tensor:
     """A tensor that shares the memory of a NumPy array, whatever its strides."""
@@ -1907,6 +1947,9 @@ def threshold(
 
 def tile(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
+
+def to_dlpack(tensor: Tensor) -> Tensor:
+    """A capsule of DLPack over the memory of a tensor, of the kind that was before version 1."""
 
 def topk(
     input: Tensor, k: Any, dim: _Sizes = -1, largest: _bool = True, sorted: _bool = True, *, out:

@@ -10,10 +10,6 @@ from tensorlib._core.base.device import require_cpu
 from tensorlib._core.base.dtypes import BY_NAME, set_default_dtype
 from tensorlib._core.tensor.tensor import Tensor
 
-KINDS = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16",
-         "BFloat16Tensor": "bfloat16", "ByteTensor": "uint8", "CharTensor": "int8",
-         "ShortTensor": "int16", "IntTensor": "int32", "LongTensor": "int64", "BoolTensor": "bool"}
-
 
 class TensorKind(type):
     """The type of `FloatTensor` and its kin."""
@@ -45,8 +41,19 @@ def _kind(name: str, dtype: str) -> TensorKind:
     return made
 
 
-FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, ByteTensor, CharTensor, ShortTensor, \
-    IntTensor, LongTensor, BoolTensor = (_kind(*pair) for pair in KINDS.items())
+FloatTensor = _kind("FloatTensor", "float32")
+DoubleTensor = _kind("DoubleTensor", "float64")
+HalfTensor = _kind("HalfTensor", "float16")
+BFloat16Tensor = _kind("BFloat16Tensor", "bfloat16")
+ByteTensor = _kind("ByteTensor", "uint8")
+CharTensor = _kind("CharTensor", "int8")
+ShortTensor = _kind("ShortTensor", "int16")
+IntTensor = _kind("IntTensor", "int32")
+LongTensor = _kind("LongTensor", "int64")
+BoolTensor = _kind("BoolTensor", "bool")
+KINDS = {kind.__name__: kind for kind in (
+    FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, ByteTensor, CharTensor, ShortTensor,
+    IntTensor, LongTensor, BoolTensor)}
 
 
 def set_default_tensor_type(t: TensorKind | str) -> None:
@@ -63,7 +70,7 @@ def set_default_tensor_type(t: TensorKind | str) -> None:
         if module not in ("torch", "tensorlib") or name not in KINDS:
             raise TypeError(f"set_default_tensor_type: type {t} not available; expected one of "
                             f"{', '.join(KINDS)}")
-        kind = globals()[name]
+        kind = KINDS[name]
     if not isinstance(kind, TensorKind) or not kind.dtype.is_floating_point:
         raise TypeError("set_default_tensor_type: only floating-point types are supported as the "
                         f"default type, got {t!r}")

@@ -236,7 +236,8 @@ def test_what_requires_grad_is_not_lent():
 
 
 def test_memory_outlives_the_library_that_lent_it():
-    theirs, ours = torch.from_dlpack(tl.full((9999,), 3.0)), tl.from_dlpack(torch.full((9999,), 4.0))
+    theirs = torch.from_dlpack(tl.full((9999,), 3.0))
+    ours = tl.from_dlpack(torch.full((9999,), 4.0))
     churn = [tl.zeros(9999), torch.zeros(9999), np.zeros(9999)]
     assert theirs.mean() == 3.0 and ours.mean() == 4.0
     del churn

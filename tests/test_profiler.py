@@ -8,7 +8,6 @@ import pytest
 import tensorlib as tl
 from tensorlib._core.graph import observing
 from tensorlib.nn import functional as F
-from tensorlib.profiler.figures import shown_line
 from tensorlib.profiler import (
     ProfilerAction,
     ProfilerActivity,
@@ -17,6 +16,7 @@ from tensorlib.profiler import (
     schedule,
     tensorboard_trace_handler,
 )
+from tensorlib.profiler.events import shown_line
 
 
 def program():

@@ -17,8 +17,9 @@ PACKAGE = ROOT / "tensorlib"
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
     "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
-    "autograd", "func", "utils", "io", "graph", "program", "public", "special", "distributions",
-    "nn", "optim", "data", "serialization", "testing",
+    "autograd", "func", "utils", "io", "graph", "program", "backends", "accelerator", "mps", "xpu",
+    "amp", "cuda", "profiler", "version", "public", "special", "distributions", "nn", "optim",
+    "data", "serialization", "testing",
 ]
 # Modules that give another floor's names under the place that PyTorch gives them.
 ELSEWHERE = {"tensorlib.utils.data": "data"}

@@ -18,6 +18,7 @@ import tensorlib
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._typed import TensorKind
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declare_all
 from tools.signatures import ALIASES, IMPORTS, forms, summary
@@ -88,7 +89,9 @@ INITS = {
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
 # written in Python, with their types
 UNDECLARED = ("tensorlib.distributions", "tensorlib.optim", "tensorlib.data",
-              "tensorlib.serialization")
+              "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends", "tensorlib.amp",
+              "tensorlib.accelerator", "tensorlib.mps", "tensorlib.xpu", "tensorlib.profiler",
+              "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
@@ -254,6 +257,8 @@ def package_stub():
             imports.append(f"from tensorlib._core.base.formats import {name} as {name}")
         elif isinstance(value, tensorlib.Generator):
             imports.append(f"from tensorlib._core.create.generator import {name} as {name}")
+        elif isinstance(value, TensorKind):
+            imports.append(f"from tensorlib._typed import {name} as {name}")
         elif callable(value) and home.startswith("tensorlib."):
             imports.append(f"from {home} import {name} as {name}")
     parts = ["\n".join(sorted(imports)), "\n".join(["__version__: _str", *sorted(names)])]

@@ -1,9 +1,9 @@
 """`autocast`, under which everything is computed as it is written."""
 
 import warnings
+from _thread import _local as local   # of `threading`, which an import is not worth
 from collections.abc import Callable
 from functools import wraps
-from _thread import _local as local      # `threading` is not imported at start
 from typing import Any
 
 from tensorlib._core.base.device import device

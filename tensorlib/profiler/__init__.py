@@ -13,7 +13,8 @@ chrome://tracing and ui.perfetto.dev draw. While no profile is taken, an operati
 is, and nothing else.
 """
 
-from tensorlib.profiler.figures import EventList, Figures
+from tensorlib.profiler.events import EventList
+from tensorlib.profiler.figures import Figures
 from tensorlib.profiler.schedules import (
     ProfilerAction,
     ProfilerActivity,

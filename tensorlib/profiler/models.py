@@ -85,7 +85,8 @@ def summarized(model: Any, input_shape: Any, input_data: Any, dtypes: Any, depth
         "output_bytes": seen.output_bytes})
 
 
-def inputs(input_shape: Any, input_data: Any, dtypes: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def inputs(input_shape: Any, input_data: Any, dtypes: Any
+           ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a model is called on: zeros of the shapes, or the data itself."""
     if input_data is not None:
         if isinstance(input_data, dict):

@@ -1,10 +1,8 @@
 """Figures as a table of text."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tensorlib.profiler.figures import Figures
+from tensorlib.profiler.figures import Figures
 
 
 def time_text(microseconds: float) -> str:
@@ -35,7 +33,7 @@ def shortened(text: str, width: int, ends: bool = False) -> str:
     return "..." + text[len(text) - width + 3:] if ends else text[:width - 3] + "..."
 
 
-def laid_out(rows: Sequence["Figures"], total: "Figures", limit: int, with_memory: bool,
+def laid_out(rows: Sequence[Figures], total: Figures, limit: int, with_memory: bool,
              widths: tuple[int, int, int], header: str | None) -> str:
     """The table of some rows, and under it the time of all."""
     names, shapes, sources = widths

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from tensorlib._core.graph import observing
-from tensorlib.profiler.figures import EventList, figures_of
+from tensorlib.profiler.events import EventList, figures_of
 from tensorlib.profiler.schedules import ProfilerAction, ProfilerActivity
 
 NONE, WARMUP, RECORD, SAVE = ProfilerAction

@@ -103,8 +103,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         put_name("setitem", x, error)
         raise
     finally:
-        if event is not None:
-            end_event(event)
+        end_event(event)
 
 
 cdef int write(Tensor x, object key, object value) except -1:

@@ -1,7 +1,6 @@
 """How operations are called: operator slots, and the compiled function of each `Op`.
 
-The function that a user calls is made here once per operation, closed over its record, so that a
-hot operation runs no Python frame.
+The function of each is made once, closed over its record: a hot operation runs no Python frame.
 """
 
 from cpython.number cimport PyIndex_Check
@@ -56,8 +55,7 @@ cdef object inplace_operator(OpSlot which, object a, object b):
 
 # ---- compiled functions --------------------------------------------------------------------------
 
-# An error for a wrong number of arguments says what is wanted; an empty `more` costs nothing
-# measurable.
+# An error for a wrong number of arguments says what is wanted.
 
 cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     """Raises unless `last`, the last of the wanted arguments, was given and no more."""
@@ -275,9 +273,7 @@ def make_reduction(Op op):
         if keepdims is not None:
             keepdim = keepdims
         if not isinstance(input, Tensor):
-            named = {"dim": dim, "keepdim": keepdim}
-            if dtype is not None:
-                named["dtype"] = dtype
+            named = {"dim": dim, "keepdim": keepdim, **({"dtype": dtype} if dtype else {})}
             done = stand_in(op, (input,), named) if out is None else NotImplemented
             if done is not NotImplemented:
                 return done
@@ -295,8 +291,7 @@ def make_reduction(Op op):
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
         if observing:
-            result = observed_forward(
-                op, (input, dim, keepdim, dtype)[:4 if takes_dtype else 3], None)
+            result = observed_forward(op, (input, dim, keepdim, dtype)[:3 + takes_dtype], None)
         elif takes_dtype:
             result = forward(input, dim, keepdim, dtype)
         else:
@@ -359,7 +354,6 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
     """
     def checked(*args, **kwargs):
         cdef object out = None
-        cdef list event
         check_tensors(name, places, args, kwargs)
         if attached and op is not None:
             result = offered(op, name, args, kwargs)
@@ -375,8 +369,7 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
         except BaseException as error:
             raise shown(error, function, kwargs)
         finally:
-            if event is not None:
-                end_event(event)
+            end_event(event)
         if out is None:
             return result
         return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
@@ -384,7 +377,7 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
 
     def checked_first(first=..., /, *args, **kwargs):
         if observing:
-            return observed(first, args, kwargs)
+            return checked(*(() if first is ... else (first, *args)), **kwargs)
         if not isinstance(first, Tensor):
             check_tensors(name, places, () if first is ... else (first,), kwargs)
         if attached and op is not None and first is not ...:
@@ -401,9 +394,6 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
             return function(first, *args) if args else function(first)
         except BaseException as error:
             raise shown(error, function, kwargs)
-
-    def observed(first, tuple args, dict kwargs):
-        return checked(*args, **kwargs) if first is ... else checked(first, *args, **kwargs)
 
     return checked if takes_out or tuple(places.values()) != (0,) else checked_first
 

@@ -141,7 +141,7 @@ cdef void drop_new(object capsule) noexcept:
 
 
 cdef object lend_old(Tensor x):
-    """A capsule of the kind that was before version 1, which cannot say that memory is read-only."""
+    """A capsule of before version 1, which cannot say that memory is read-only."""
     cdef Managed* lent
     if not x.storage.writable:
         raise BufferError("__dlpack__: the tensor's memory is read-only, which takes max_version "

@@ -80,7 +80,9 @@ cdef int note_result(list event, object out) except -1:
 
 
 cdef int end_event(list event) except -1:
-    """Ends an event, which belongs to the profile from here on."""
+    """Ends an event, which belongs to the profile from here on; nothing for None."""
+    if event is None:
+        return 0
     event[END] = now()
     event[BYTES] = in_use() - event[BYTES]
     if event[PARENT] is None:
@@ -126,5 +128,4 @@ def begin(str name):
 
 def end(list event or None):
     """Ends what `begin` gave."""
-    if event is not None:
-        end_event(event)
+    end_event(event)

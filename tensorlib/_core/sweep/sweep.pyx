@@ -184,8 +184,7 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     finally:
         current.grad, current.node_flags = grad_before, flags_before
         end(&sweep)
-        if event is not None:
-            end_event(event)
+        end_event(event)
     return None if found is None else tuple(found)
 
 

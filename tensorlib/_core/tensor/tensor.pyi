@@ -412,6 +412,11 @@ class Tensor:
         self, other: Tensor, dim: _Sizes | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         """The cross product along `dim`, by default the first dim of size 3: see `linalg.cross`."""
+    def cuda(
+        self, device: _Device | None = None, non_blocking: _bool = False, memory_format: Format |
+        None = None
+    ) -> Tensor:
+        """Raises RuntimeError: there is no GPU to copy the tensor to."""
     def cummax(self, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
         """The largest of each element and those before it along `dim`: a named tuple (values,
         indices)."""
@@ -1505,6 +1510,11 @@ class Tensor:
         """input * log(other), with broadcasting; 0 where `input` is 0 unless `other` is NaN."""
     def xlogy_(self, other: Tensor | _Number) -> Tensor:
         """In-place form of `xlogy`."""
+    def xpu(
+        self, device: _Device | None = None, non_blocking: _bool = False, memory_format: Format |
+        None = None
+    ) -> Tensor:
+        """Raises RuntimeError: there is no GPU to copy the tensor to."""
     def zero_(self) -> Tensor:
         """This tensor, after all its elements became zero."""
 
