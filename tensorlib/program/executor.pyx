@@ -147,6 +147,8 @@ cdef int take_results(Step step, object found) except -1:
 
 cdef tuple as_tuple(object found):
     """What a function returned, as a tuple of results; a tuple in a tuple is taken out of it."""
+    if found is None:
+        return ()
     if isinstance(found, Tensor):
         return (found,)
     if type(found) is tuple and len(<tuple>found) == 1 and type((<tuple>found)[0]) is tuple:
@@ -371,6 +373,13 @@ cdef class Machine:
             self.reads(x)
         self.steps.append(step)
         return results
+
+    def effect(self, function, tuple args):
+        """A function that each run calls for what it does; the rehearsal does not."""
+        cdef Step step = Step.__new__(Step)
+        step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
+        step.roots, step.results, step.dead = [], [], []
+        self.steps.append(step)
 
     def put_grad(self, Tensor param, Tensor grad):
         """Makes a value of the rehearsal the `.grad` of a parameter when the machine runs."""

@@ -14,7 +14,9 @@ from tensorlib.ops.calls import Call
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
-from tensorlib.program.forms import INDEXED, WRITERS, Form, form_of_call, operation
+from tensorlib.program.forms import (
+    INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
+)
 from tensorlib.program.model import OpCall, Variable, mapped
 
 PRODUCTS = ("matmul", "mm")
@@ -60,7 +62,12 @@ class Rehearsal:
         if call.blocks():
             raise Unplanned(f"{call!r}: control flow is interpreted")
         if call.type == "set_grad":
-            self.set_grad()
+            self.set_grad(call.inputs["param"], call.inputs["grad"])
+            return
+        if call.type == "optimizer_step":
+            for param, grad in zip(call.inputs["params"], call.inputs["grads"]):
+                self.set_grad(param, grad)
+            self.machine.effect(step_of, (call.attributes["optimizer"],))
             return
         form = form_of_call(call)
         inputs = tuple(mapped(call.inputs.get(name), self.value) for name in form.arguments)
@@ -76,14 +83,17 @@ class Rehearsal:
     def likes(self, likes: Any) -> list[Any]:
         """The shape and dtype of each variable, as backward operations take them."""
         return [self.likes(x) if type(x) is tuple else
-                (self.value(x).shape, x.dtype) if type(x) is Variable else x for x in likes]
+                (self.value(x).shape, x.dtype) if type(x) is Variable else
+                ((), FUNCTIONS["tensor"](x).dtype) for x in likes]
 
-    def set_grad(self) -> None:
-        """A gradient that a parameter is given."""
-        param, grad = self.call.inputs["param"], self.call.inputs["grad"]
-        if param.value is None or type(grad) is not Variable:
-            raise Unplanned(f"{self.call!r}: no parameter or no gradient")
-        self.machine.put_grad(param.value, self.value(grad))
+    def set_grad(self, param: Variable, grad: Any) -> None:
+        """A gradient that a parameter is given, or None."""
+        if param.value is None:
+            raise Unplanned(f"{self.call!r}: {param.name} has no value to keep a gradient")
+        if grad is None:
+            self.machine.effect(setattr, (param.value, "grad", None))
+        else:
+            self.machine.put_grad(param.value, self.value(grad))
 
     # ---- what gives the results
 
@@ -135,7 +145,7 @@ class Rehearsal:
     def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
                   given: dict[str, Any]) -> tuple[Any, ...]:
         """The results of a backward operation, rule by rule as far as rules are known."""
-        values = dict(zip(form.arguments, inputs))
+        values = dict(zip(form.arguments, as_operands(inputs)))
         g = values[f"grad_{base.outputs[0]}"]
         facts = given.get("likes")
         if not isinstance(g, Tensor) or facts is None:
@@ -155,10 +165,16 @@ class Rehearsal:
     def fitted(self, g: Any, shape: Any, dtype: Any) -> Any:
         """A gradient summed over the dims that were broadcast, and cast to the input's dtype."""
         if tuple(g.shape) != tuple(shape):
-            g = self.call_of(FUNCTIONS["sum_to_size"], (g, tuple(shape)), {}, (g,))[0]
+            g = self.call_of(registry["sum_to_size"].forward, (g, tuple(shape)), {}, (g,))[0]
         if g.dtype is not dtype:
             g = self.call_of(registry["to"].forward, (g, dtype, False), {}, (g,))[0]
         return g
+
+
+def step_of(optimizer: Any) -> tuple[()]:
+    """Has an optimiser change its parameters by their gradients."""
+    optimizer.step()
+    return ()
 
 
 def tensors_in(value: Any) -> Iterable[Tensor]:
