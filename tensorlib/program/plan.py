@@ -7,6 +7,7 @@ here, by its type: a step of the machine that knows its kernel, or a call of the
 from collections.abc import Iterable
 from typing import Any
 
+from tensorlib._core.base.capture import set_capture
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -109,12 +110,14 @@ class Rehearsal:
                 found = self.machine.elementwise(op, inputs)
             elif call.type in PRODUCTS and all(isinstance(x, Tensor) for x in inputs):
                 found = self.machine.product(*inputs)
-            elif op.linearity != "composite" and call.type not in INDEXED and not op.random:
+            elif call.type == "linear_with_bias":
+                found = self.machine.linear(*inputs)
+            if found is not None:
+                return (found,)
+            if op.linearity != "composite" and call.type not in INDEXED and not op.random:
                 rest = (given.get(name, default)
                         for name, default in zip(op.attributes, op.defaults))
                 return self.call_of(op.forward, (*inputs, *rest), {}, inputs)
-            if found is not None:
-                return (found,)
         elif call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
             if base is not None and base.linearity != "composite" and not base.variadic and (
@@ -127,7 +130,12 @@ class Rehearsal:
         """The results of a function of the tensors `inputs`, which is called in each run."""
         read = tuple(tensors_in((inputs, args, kwargs)))
         effect = self.call.in_place or self.call.type in WRITERS
-        return self.machine.call(function, args, kwargs, read, effect)
+        if not effect:
+            found = opened(self.machine, function, args, kwargs)
+            if found is not None:
+                return found
+        results: tuple[Any, ...] = self.machine.call(function, args, kwargs, read, effect)
+        return results
 
     def with_wanted(self, form: Form, given: dict[str, Any]) -> dict[str, Any]:
         """The attributes of a backward operation with which of its results are needed."""
@@ -156,6 +164,9 @@ class Rehearsal:
         found: list[Any] = []
         for i, x in enumerate(self.call.outputs):
             part = None if x is None else self.machine.gradient(source, base, i, g)
+            if type(part) is tuple:
+                function, values = part
+                part = self.call_of(function, values, {}, values)[0]
             if x is not None and part is None:
                 only = tuple(k == i for k in range(len(self.call.outputs)))
                 part = self.call_of(form.run, inputs, {**given, "wanted": only}, inputs)[i]
@@ -169,6 +180,67 @@ class Rehearsal:
         if g.dtype is not dtype:
             g = self.call_of(registry["to"].forward, (g, dtype, False), {}, (g,))[0]
         return g
+
+
+# ---- functions as what they are made of ----------------------------------------------------------
+
+class Closed(Exception):
+    """A function does what has no step."""
+
+
+class Opening:
+    """A capture of a function of the library in a rehearsal: each operation leaves its steps."""
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+
+    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
+                  kwargs: dict[str, Any]) -> Any:
+        """What an operation gives, after its steps were noted."""
+        if op is None or name != op.name or op.random or kwargs.get("out") is not None:
+            raise Closed
+        if op.linearity == "composite" or op.returns is not Tensor or name in INDEXED:
+            return NotImplemented
+        tensors = args[:len(op.arguments)]
+        found = None
+        if op.elementwise:
+            found = self.machine.elementwise(op, args)
+        elif name in PRODUCTS:
+            found = self.machine.product(*args)
+        if found is None:
+            given = dict(zip(op.attributes, op.defaults))
+            given.update(zip(op.attributes, args[len(op.arguments):]))
+            given.update(kwargs)
+            read = tuple(tensors_in((tensors, given)))
+            results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
+            return results[0] if len(results) == 1 else results
+        return found
+
+    def leaving(self, name: str, x: Tensor) -> None:
+        """Elements are asked for, which a rehearsal does not have."""
+        raise Closed
+
+
+def opened(machine: Machine, function: Any, args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The results of a function, as the steps of the operations that it is made of.
+
+    None where it is made of none, or does what has no step.
+    """
+    mark = machine.mark()
+    before = set_capture(Opening(machine))
+    try:
+        result = function(*args, **kwargs)
+    except (Closed, NoData):
+        result = None
+    finally:
+        set_capture(before)
+    results = result if type(result) is tuple else (result,)
+    if result is None or not all(
+            isinstance(x, Tensor) and machine.is_known(x) for x in results):
+        machine.back_to(mark)
+        return None
+    return results
 
 
 def step_of(optimizer: Any) -> tuple[()]:
