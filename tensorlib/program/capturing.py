@@ -4,6 +4,7 @@ Beside what `trace` takes, `loss.backward()` and an optimiser's `step()` are cap
 captured ends the capture, and not the function: its effects are those of an eager run either way.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,7 @@ class ReplayRecorder(Recorder):
     """A recorder for replay, under `with`.
 
     Composed operations are noted as those that they are made of, where these can be captured.
-    why: why nothing more is noted, or "". swept: whether a backward sweep was noted. started: the
-    leaves whose gradient was there before.
+    why: why nothing more is noted, or "". swept: whether a backward sweep was noted.
     """
 
     def __init__(self, program: Any, names: dict[int, str], fullgraph: bool):
@@ -34,6 +34,7 @@ class ReplayRecorder(Recorder):
         self.why = ""
         self.opening: Op | None = None
         self.swept = False
+        self.modes: list[tuple[Any, bool]] = []        # the modules that ran, and `training`
         self.grads: dict[Variable, Tensor] = {}        # leaves, whose `.grad` a sweep made
 
     def fail(self, why: str) -> None:
@@ -140,6 +141,11 @@ class ReplayRecorder(Recorder):
             self.fail(f"step: a closure can't be captured, {user_line()}")
         self.put_grads()
 
+    def before_module(self, module: Any, args: Any) -> None:
+        """Is called before a module runs: what it does may depend on whether it is in training."""
+        if current() is self:
+            self.modes.append((module, module.training))
+
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser after its step."""
         if not self.why:
@@ -149,19 +155,28 @@ class ReplayRecorder(Recorder):
 
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-            leaves: list[Any], recorder: ReplayRecorder, hooks: Any) -> Any:
-    """What `f` returns, after all that it did was noted by the recorder."""
-    seen: dict[int, Variable] = {}
-    for leaf in leaves:
-        if isinstance(leaf, Tensor) and id(leaf) not in seen:
-            x = recorder.block.new_variable("input", tuple(leaf.shape), leaf.dtype)
-            recorder.program.inputs.append(recorder.know(leaf, x))
-            seen[id(leaf)] = x
-    handles = [hook(method) for hook, method in zip(
-        hooks, (recorder.before_step, recorder.after_step))]
+            tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
+    """What `f` returns, after all that it did was noted. `tensors`: those among its arguments."""
+    for tensor in tensors:
+        x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
+        recorder.program.inputs.append(recorder.know(tensor, x))
+    handles = [hook(method) for hook, method in hooks(recorder)]
     try:
         with recorder:
             return f(*args, **kwargs)
     finally:
         for handle in handles:
             handle.remove()
+
+
+def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:
+    """What adds hooks to the steps of optimisers and the calls of modules, where these are in use,
+    with what a recorder is told there."""
+    found = []
+    optim, nn = (sys.modules.get(f"tensorlib.{name}") for name in ("optim.optimizer", "nn.modules.module"))
+    if optim is not None:
+        found += [(optim.register_optimizer_step_pre_hook, recorder.before_step),
+                  (optim.register_optimizer_step_post_hook, recorder.after_step)]
+    if nn is not None:
+        found.append((nn.register_module_forward_pre_hook, recorder.before_module))
+    return found

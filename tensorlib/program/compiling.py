@@ -1,28 +1,28 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
-import sys
 import warnings
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 from tensorlib._core.base.capture import current
-from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.function import Function
 from tensorlib.autograd.modes import no_grad
-from tensorlib.autograd.tree import Structure, flatten, unflatten
+from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.batch import running_levels
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.capturing import ReplayRecorder, capture
 from tensorlib.program.control_gradients import visit_control
-from tensorlib.program.executor import Machine, Mismatch
+from tensorlib.program.errors import CaptureError
+from tensorlib.program.executor import Machine
 from tensorlib.program.interpreter import run_program
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.model import Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.plan import Unplanned, plan
 from tensorlib.program.program import Program
+from tensorlib.program.signatures import Signature
 from tensorlib.program.trace import captured_names
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
@@ -38,15 +38,14 @@ class Replay:
                  layouts: list[Tensor]):
         self.program, self.lasting, self.wanted = program, lasting, wanted
         self.values = [x.value for x in lasting]
-        self.requires = [x.requires_grad for x in self.values]
+        self.lasts = Signature((self.values,), {})
         self.fed = [*program.inputs, *lasting]
         self.machine = plan(optimized(program.block.ops, wanted, self.fed),
                             dict(zip(self.fed, [*layouts, *self.values])), wanted)
 
-    def fits(self, inputs: list[Tensor]) -> bool:
+    def fits(self) -> bool:
         """Whether what lasts is as it was when the call was captured."""
-        return all(x.requires_grad is required
-                   for x, required in zip(self.values, self.requires))
+        return self.lasts.tensors_of((self.values,), {}) is not None
 
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         """The outputs for these inputs."""
@@ -141,7 +140,7 @@ class Compiled:
 
     def __init__(self, f: Callable[..., Any], fullgraph: bool):
         self._f, self._fullgraph = f, fullgraph
-        self._traces: dict[Any, Any] = {}
+        self._entries: list[Entry | Refusal] = []
         self._eager = False
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
@@ -149,7 +148,7 @@ class Compiled:
         return getattr(self.__dict__["_f"], name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else Bound(self, instance)
+        return self if instance is None else partial(self, instance)
 
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
@@ -157,112 +156,84 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._eager or current() is not None or running_levels():
             return self._f(*args, **kwargs)
-        leaves, structure = flatten((args, kwargs))
-        try:
-            key = signature(self._f, leaves, structure)
-            entry = self._traces.get(key)
-        except TypeError:                               # an argument that is no key
-            return self._f(*args, **kwargs)
-        if entry is None or entry is not EAGER and not entry.fits(leaves):
-            if len(self._traces) >= MOST_TRACES and entry is None:
-                self._eager = True
-                warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of "
-                     "arguments; it runs eagerly from now on")
-                return self._f(*args, **kwargs)
-            result, self._traces[key] = self._capture(args, kwargs, leaves)
-            return result
-        if entry is EAGER:
-            return self._f(*args, **kwargs)
-        try:
-            return entry(leaves)
-        except Mismatch:
-            result, self._traces[key] = self._capture(args, kwargs, leaves)
-            return result
+        for entry in self._entries:
+            tensors = entry.kind.tensors_of(args, kwargs)
+            if tensors is not None and entry.fits():
+                if entry.replay is None:
+                    break
+                return entry(tensors)
+        else:
+            return self._capture(args, kwargs)
+        return self._f(*args, **kwargs)
 
-    def _capture(self, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
-        """What the function returns, and the entry that replays it."""
-        program = Program()
-        recorder = ReplayRecorder(program, captured_names(self._f), self._fullgraph)
-        result = capture(self._f, args, kwargs, leaves, recorder, step_hooks())
+    def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, after there is an entry for calls of this kind."""
+        if len(self._entries) >= MOST_TRACES:
+            self._eager = True
+            warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of arguments; "
+                 "it runs eagerly from now on")
+            return self._f(*args, **kwargs)
+        kind = Signature(args, kwargs)
+        recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
+        tensors = kind.tensors_of(args, kwargs)
+        if tensors is None:                             # an argument that differs from itself
+            return self._f(*args, **kwargs)
+        result = capture(self._f, args, kwargs, tensors, recorder)
         try:
             if recorder.why:
                 raise Unplanned(recorder.why)
-            return result, Entry(recorder, leaves, result)
+            entry: Entry | Refusal = Entry(kind, recorder, tensors, result)
         except Unplanned as error:
             if self._fullgraph:
-                raise
+                raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}")
-            return result, EAGER
+            entry = Refusal(kind)
+        self._entries.insert(0, entry)
+        return result
 
 
-class Bound:
-    """A compiled method of an object."""
+class Refusal:
+    """Calls of a kind that can't be captured."""
 
-    def __init__(self, compiled: Compiled, instance: Any):
-        self.compiled, self.instance = compiled, instance
+    replay = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.compiled(self.instance, *args, **kwargs)
+    def __init__(self, kind: Signature):
+        self.kind = kind
 
-
-EAGER: Any = object()        # in the place of an entry: what can't be captured
+    def fits(self) -> bool:
+        """True: all calls of this kind run eagerly."""
+        return True
 
 
 class Entry:
     """How one kind of call is replayed."""
 
-    def __init__(self, recorder: ReplayRecorder, leaves: list[Any], result: Any):
+    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor], result: Any):
         program = recorder.program
         recorder.put_grads()
+        self.kind, self.modes = kind, recorder.modes
         found, self.structure = flatten(result)
-        made = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
-        self.slots = made
-        wanted = [x for x in made if type(x) is Variable]
-        lasting = [x for x in program.persistables()]
-        seen: set[int] = set()
-        self.taken = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)
-                      and not (id(x) in seen or seen.add(id(x)))]
-        layouts = [leaves[i] for i in self.taken]
-        kind = Replay if recorder.swept or not any(
+        self.slots = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
+        wanted = [x for x in self.slots if type(x) is Variable]
+        made = Replay if recorder.swept or not any(
             isinstance(x, Tensor) and x.requires_grad for x in found) else Differentiable
-        self.replay = kind(program, lasting, wanted, layouts)
-        self.had_grad = [(x.value, False) for x in recorder.grads]
+        self.replay = made(program, program.persistables(), wanted, tensors)
+        self.leaves = [x.value for x in recorder.grads]
+        self.single = self.slots if len(self.slots) == 1 and self.slots[0] is wanted[0] and (
+            isinstance(result, Tensor)) else None
 
-    def fits(self, leaves: list[Any]) -> bool:
-        """Whether the call would do what was captured."""
-        return self.replay.fits(leaves)
+    def fits(self) -> bool:
+        """Whether all that is not among the arguments is as it was when this was captured."""
+        return self.replay.fits() and all(
+            module.training is training for module, training in self.modes)
 
-    def __call__(self, leaves: list[Any]) -> Any:
-        outputs = iter(self.replay.run([leaves[i] for i in self.taken]))
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        found = self.replay.run(tensors)
+        if self.single is not None:
+            return found[0]
+        outputs = iter(found)
         return unflatten(self.structure, [
             next(outputs) if type(x) is Variable else x for x in self.slots])
-
-
-# ---- kinds of arguments --------------------------------------------------------------------------
-
-def signature(f: Any, leaves: list[Any], structure: Structure) -> Any:
-    """What two calls have in common that do the same operations. Raises: TypeError."""
-    seen: dict[int, int] = {}
-    parts: list[Any] = [is_grad_enabled(), get_default_dtype(), repr(structure)]
-    for i, x in enumerate(leaves):
-        if isinstance(x, Tensor):
-            parts.append((tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_meta,
-                          seen.setdefault(id(x), i)))
-        else:
-            hash(x)
-            parts.append((type(x), x))
-    if hasattr(f, "modules"):
-        parts.append(tuple(module.training for module in f.modules()))
-    return tuple(parts)
-
-
-def step_hooks() -> tuple[Any, ...]:
-    """What adds hooks to the steps of all optimisers, if these are in use."""
-    optim = sys.modules.get("tensorlib.optim")
-    if optim is None or not hasattr(optim, "optimizer"):
-        return ()
-    return (optim.optimizer.register_optimizer_step_pre_hook,
-            optim.optimizer.register_optimizer_step_post_hook)
 
 
 def name_of(f: Any) -> str:
@@ -302,4 +273,4 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     return model if disable else Compiled(model, bool(fullgraph))
 
 
-__all__ = ["OpCall", "compile"]
+__all__ = ["compile"]

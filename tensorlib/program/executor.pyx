@@ -15,8 +15,7 @@ from cpython.object cimport PyObject, PyObject_Call
 
 from tensorlib._core.apply.elementwise cimport program_for, result_dtype
 from tensorlib._core.arrays.operands cimport operands_of
-from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype
-from tensorlib._core.base.region cimport without_memory
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, compute_dtype
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
 from tensorlib._core.graph.op cimport (
     GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
@@ -31,6 +30,7 @@ from tensorlib._core.tiles.copies cimport copy_into
 from tensorlib._core.tiles.loops cimport Loop, find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program, TileProgram
 from tensorlib._core.tiles.run cimport run_loop, run_program
+from tensorlib.program.signatures cimport laid_out_as, like_on_meta
 
 from tensorlib._core.base.region import set_without_memory
 
@@ -57,10 +57,13 @@ cdef class Root:
 
     cdef Source source
     cdef Storage meta                # the storage of the rehearsal, to which the members return
-    cdef readonly list members
+    cdef list members
     cdef list offsets                # bytes from the start of the storage
+    cdef Py_ssize_t origin           # the offset of the first member
     cdef Py_ssize_t first, last      # the steps at which it is first written and last read
     cdef Py_ssize_t place            # in the arena, in bytes
+    cdef bint lasts                  # it is fed, and lasts from run to run
+    cdef char* data                  # where the members are
 
     cdef int add(self, Tensor x) except -1:
         for member in self.members:
@@ -68,16 +71,20 @@ cdef class Root:
                 return 0
         self.members.append(x)
         self.offsets.append(x.data_pointer - self.meta.data)
+        self.origin = <Py_ssize_t>self.offsets[0]
         return 0
 
     cdef int give(self, char* data, Storage storage) except -1:
         """Puts the members over memory of which the first byte is at `data`."""
         cdef Py_ssize_t i
         cdef Tensor x
+        if data == self.data and (<Tensor>self.members[0]).storage is storage:
+            return 0
         for i in range(len(self.members)):
             x = <Tensor>self.members[i]
             x.data_pointer = data + <Py_ssize_t>self.offsets[i]
             x.storage = storage
+        self.data = data
         return 0
 
     cdef int take_back(self) except -1:
@@ -143,7 +150,7 @@ cdef int take_results(Step step, object found) except -1:
         wanted = <Tensor>step.results[i]
         if not laid_out_as(x, wanted):
             x = relaid(x, wanted)
-        root.give(x.data_pointer - (<Py_ssize_t>root.offsets[0]), x.storage)
+        root.give(x.data_pointer - root.origin, x.storage)
     return 0
 
 
@@ -156,16 +163,6 @@ cdef tuple as_tuple(object found):
     if type(found) is tuple and len(<tuple>found) == 1 and type((<tuple>found)[0]) is tuple:
         return (<tuple>found)[0]
     return tuple(found)
-
-
-cdef bint laid_out_as(Tensor x, Tensor y) noexcept:
-    cdef int d
-    if x.type != y.type or not same_shape(x, y):
-        return False
-    for d in range(x.ndim_):
-        if x.dims[d] != 1 and x.steps[d] != y.steps[d]:
-            return x.numel_ == 0
-    return True
 
 
 cdef Tensor relaid(Tensor x, Tensor wanted):
@@ -186,7 +183,7 @@ cdef Tensor relaid(Tensor x, Tensor wanted):
 cdef class Machine:
     """Steps and the memory that they work in. Made by a rehearsal, under `with machine:`."""
 
-    cdef list steps, roots, fed, fed_roots, outputs, gradients
+    cdef list steps, roots, fed, fed_roots, outputs, gradients, fresh, passing
     cdef dict root_of                # by the id of the storage of the rehearsal
     cdef Storage arena
     cdef readonly Py_ssize_t arena_bytes, unshared_bytes
@@ -211,20 +208,21 @@ cdef class Machine:
         if root is None:
             root = Root.__new__(Root)
             root.source, root.meta, root.members, root.offsets = CALLED, x.storage, [], []
+            root.data = x.storage.data
             root.first, root.last = len(self.steps), len(self.steps)
             self.root_of[<size_t><PyObject*>x.storage] = root
             self.roots.append(root)
         root.add(x)
         return root
 
-    def feed(self, Tensor like):
-        """A tensor of the rehearsal for one that is given to each run, laid out as `like`."""
-        cdef Storage storage = allocate(like.storage.nbytes)
-        cdef Tensor x = over_storage(
-            storage, storage.data + (like.data_pointer - like.storage.data), like.type, like.ndim_,
-            like.dims, like.steps)
+    def feed(self, Tensor like, bint lasts=False):
+        """A tensor of the rehearsal for one that is given to each run, laid out as `like`.
+
+        lasts: it is there between the runs as well.
+        """
+        cdef Tensor x = like_on_meta(like)
         cdef Root root = self.root(x)
-        root.source = FED
+        root.source, root.lasts = FED, lasts
         self.fed.append(x)
         self.fed_roots.append(root)
         return x
@@ -417,6 +415,7 @@ cdef class Machine:
         cdef Step step
         cdef Py_ssize_t i
         self.outputs = list(outputs)
+        self.fresh, self.passing = [], []
         for x in (*outputs, *self.gradients):
             root = self.root(x)
             root.last = len(self.steps)
@@ -425,6 +424,11 @@ cdef class Machine:
         for root in self.roots:
             if root.source == CALLED and root.last < len(self.steps):
                 (<Step>self.steps[root.last]).dead.append(root)
+        for root in self.roots:
+            if root.source == NEW:
+                self.fresh.append(root)
+            if root.source != ARENA and not root.lasts:
+                self.passing.append(root)
         self.arrange()
 
     cdef int arrange(self) except -1:
@@ -475,27 +479,6 @@ cdef class Machine:
                 getattr(step.function, "__qualname__", repr(step.function))))
         return found
 
-    def measure(self, tuple given, clock):
-        cdef Root root
-        cdef Step step
-        cdef Storage storage
-        times = []
-        for i in range(len(given)):
-            root = <Root>self.fed_roots[i]
-            root.give((<Tensor>given[i]).data_pointer - <Py_ssize_t>root.offsets[0], (<Tensor>given[i]).storage)
-        for root in self.roots:
-            if root.source == NEW:
-                storage = allocate(root.meta.nbytes)
-                root.give(storage.data, storage)
-        for step in self.steps:
-            best = 1e9
-            for i in range(200):
-                begin = clock()
-                perform(step)
-                best = min(best, clock() - begin)
-            times.append(best)
-        return times
-
     def __len__(self):
         return len(self.steps)
 
@@ -528,11 +511,10 @@ cdef class Machine:
             for i in range(len(given)):
                 x = <Tensor>given[i]
                 root = <Root>self.fed_roots[i]
-                root.give(x.data_pointer - <Py_ssize_t>root.offsets[0], x.storage)
-            for root in self.roots:
-                if root.source == NEW:
-                    storage = allocate(root.meta.nbytes)
-                    root.give(storage.data, storage)
+                root.give(x.data_pointer - root.origin, x.storage)
+            for root in self.fresh:
+                storage = allocate(root.meta.nbytes)
+                root.give(storage.data, storage)
             for step in self.steps:
                 perform(step)
                 for root in step.dead:
@@ -540,9 +522,8 @@ cdef class Machine:
             return [self.output(y, given) for y in self.outputs]
         finally:
             self.busy = False
-            for root in self.roots:
-                if root.source != ARENA:
-                    root.take_back()
+            for root in self.passing:
+                root.take_back()
 
     cdef Tensor output(self, Tensor x, tuple given):
         """What is returned for an output: what was fed, or a tensor over the memory of a value."""

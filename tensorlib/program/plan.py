@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorlib._core.base.capture import set_capture
 from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.layout import views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.calls import Call
@@ -35,7 +36,7 @@ def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
     will be: inputs, and what lasts from run to run. Raises: Unplanned.
     """
     with Machine() as machine, no_grad():
-        values = {x: machine.feed(like) for x, like in fed.items()}
+        values = {x: machine.feed(like, x.persistable) for x, like in fed.items()}
         for call in calls:
             try:
                 Rehearsal(machine, values, call).run()
@@ -176,9 +177,9 @@ class Rehearsal:
     def fitted(self, g: Any, shape: Any, dtype: Any) -> Any:
         """A gradient summed over the dims that were broadcast, and cast to the input's dtype."""
         if tuple(g.shape) != tuple(shape):
-            g = self.call_of(registry["sum_to_size"].forward, (g, tuple(shape)), {}, (g,))[0]
+            g = self.call_of(views.sum_to_size, (g, tuple(shape)), {}, (g,))[0]
         if g.dtype is not dtype:
-            g = self.call_of(registry["to"].forward, (g, dtype, False), {}, (g,))[0]
+            g = self.call_of(views.to_dtype, (g, dtype, False), {}, (g,))[0]
         return g
 
 
