@@ -17,8 +17,8 @@ from tensorlib.program.capturing import ReplayRecorder, capture
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.executor import Machine
-from tensorlib.program.interpreter import run_program
-from tensorlib.program.model import Variable
+from tensorlib.program.interpreter import run_call, value_of
+from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.plan import Unplanned, plan
 from tensorlib.program.program import Program
@@ -51,10 +51,18 @@ class Replay:
         """The outputs for these inputs."""
         given = (*inputs, *self.values)
         if self.machine.is_running:            # on another thread, or further up on this one
-            found: list[Tensor] = run_program(self.program, dict(zip(self.fed, given)), self.wanted)
-            return found
+            return run_calls(self.program.block.ops, dict(zip(self.fed, given)), self.wanted)
         outputs: list[Tensor] = self.machine(given)
         return outputs
+
+
+def run_calls(calls: list[OpCall], values: dict[Variable, Any],
+              wanted: list[Variable]) -> list[Tensor]:
+    """The wanted values after calls ran one by one, where a machine is busy or can't do it."""
+    with no_grad():
+        for call in calls:
+            run_call(call, values)
+    return [value_of(x, values) for x in wanted]
 
 
 class Differentiable(Replay):
@@ -94,6 +102,7 @@ class Differentiable(Replay):
                                         [*starts, *self.saved, *self.direct])
         self.starts = starts
         self.backward: Machine | None = None
+        self.plannable = True
         self.places = {x: i for i, x in enumerate(self.fed)}
 
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
@@ -103,9 +112,14 @@ class Differentiable(Replay):
 
     def gradients(self, given: list[Tensor]) -> list[Tensor]:
         """The gradients of the sources, for the roots' gradients and what was kept."""
-        fed = [*self.starts, *self.saved, *self.direct]
-        if self.backward is None or not self.backward.fits(tuple(given)):
-            self.backward = plan(self.backward_calls, dict(zip(fed, given)), self.grads)
+        fed = dict(zip((*self.starts, *self.saved, *self.direct), given))
+        if self.plannable and (self.backward is None or not self.backward.fits(tuple(given))):
+            try:
+                self.backward = plan(self.backward_calls, fed, self.grads)
+            except Unplanned:
+                self.plannable = False
+        if not self.plannable or self.backward is None or self.backward.is_running:
+            return run_calls(self.backward_calls, fed, self.grads)
         found: list[Tensor] = self.backward(tuple(given))
         return found
 
@@ -219,8 +233,7 @@ class Entry:
             isinstance(x, Tensor) and x.requires_grad for x in found) else Differentiable
         self.replay = made(program, program.persistables(), wanted, tensors)
         self.leaves = [x.value for x in recorder.grads]
-        self.single = self.slots if len(self.slots) == 1 and self.slots[0] is wanted[0] and (
-            isinstance(result, Tensor)) else None
+        self.single = isinstance(result, Tensor)
 
     def fits(self) -> bool:
         """Whether all that is not among the arguments is as it was when this was captured."""
@@ -229,7 +242,7 @@ class Entry:
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         found = self.replay.run(tensors)
-        if self.single is not None:
+        if self.single:
             return found[0]
         outputs = iter(found)
         return unflatten(self.structure, [

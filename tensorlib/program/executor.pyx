@@ -23,6 +23,7 @@ from tensorlib._core.graph.op cimport (
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.products.product cimport is_plain_product, product_to
 from tensorlib._core.sweep.rules cimport arguments
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_tensor, over_storage, same_shape,
 )
@@ -245,10 +246,12 @@ cdef class Machine:
         return step
 
     cdef int reads(self, Tensor x) except -1:
-        cdef Root root
-        if not x.is_scalar:                   # a number has memory of its own
-            root = self.root(x)
+        cdef Root root = self.root_of.get(<size_t><PyObject*>x.storage)
+        if root is not None:
+            root.add(x)
             root.last = max(root.last, <Py_ssize_t>len(self.steps))
+        elif is_meta(x):                      # else a constant, which has memory of its own
+            raise RuntimeError("no step of the rehearsal makes this tensor")
         return 0
 
     def elementwise(self, Op op, tuple args):

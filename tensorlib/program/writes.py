@@ -69,7 +69,7 @@ class Writes:
         base = x if x._base is None else x._base
         whole = self.recorder.variable_of(base)
         return (whole.persistable and not was_made_since(base, self.recorder.epoch)
-                or whole in self.recorder.program.inputs)
+                or any(whole is x for x in self.recorder.program.inputs))
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
                  kwargs: dict[str, Any]) -> Tensor:
