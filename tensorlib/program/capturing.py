@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorlib._core.base.capture import current, set_capture
 from tensorlib._core.graph.op import Op
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, dependents
@@ -17,8 +18,8 @@ from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.offered import user_line
-from tensorlib.program.recorder import Recorder
+from tensorlib.program.offered import HOME, user_line
+from tensorlib.program.recorder import Recorder, memory_of
 
 
 class ReplayRecorder(Recorder):
@@ -33,6 +34,7 @@ class ReplayRecorder(Recorder):
         self.fullgraph = fullgraph
         self.why = ""
         self.opening: Op | None = None
+        self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
         self.modes: list[tuple[Any, bool]] = []        # the modules that ran, and `training`
         self.grads: dict[Variable, Tensor] = {}        # leaves, whose `.grad` a sweep made
@@ -73,18 +75,32 @@ class ReplayRecorder(Recorder):
 
     def opened(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A composed operation as those it is made of; NotImplemented where one can't be noted."""
-        before = self.opening
+        before, since = self.opening, self.since
         length = len(self.block.ops)
-        self.opening = op
+        self.opening, self.since = op, begin_epoch()
         held = set_capture(self)
         try:
-            return op.function(*args, **kwargs)
+            result = op.function(*args, **kwargs)
+            for x in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(x, Tensor):
+                    self.variable_of(x)
+            return result
         except CaptureError:
             del self.block.ops[length:]
             return NotImplemented
         finally:
             set_capture(held)
-            self.opening = before
+            self.opening, self.since = before, since
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """As of every recorder. Raises: CaptureError for what was not made by operations."""
+        if id(tensor) not in self.known and was_made_since(tensor, self.epoch) and (
+                tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
+                and (self.since is not None and was_made_since(tensor, self.since)
+                     or in_kernels())):
+            raise CaptureError("a tensor that a Function or a kernel made can't be captured, "
+                               f"{user_line()}")
+        return super().variable_of(tensor)
 
     # ---- training steps
 
@@ -152,6 +168,19 @@ class ReplayRecorder(Recorder):
             self.note(OpCall("optimizer_step", {"params": (), "grads": ()}, (),
                              {"optimizer": optimizer}, user_line()))
             set_capture(self)
+
+
+def in_kernels() -> bool:
+    """Whether the operation that runs was called by a function of the library that may call
+    kernels itself: what such a one made is no constant."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(f"{HOME}/program/"):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(KERNEL_CALLERS)
+
+
+KERNEL_CALLERS = tuple(f"{HOME}/{part}/" for part in (
+    "ops", "nn/functional", "linalg", "autograd", "utils"))
 
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],

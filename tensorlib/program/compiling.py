@@ -108,7 +108,9 @@ class Differentiable(Replay):
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         given = (*inputs, *self.values)
         made = _Node.apply(self, given, *[given[self.places[x]] for x in self.sources])
-        return list(made) if isinstance(made, tuple) else [made]
+        made = made if isinstance(made, tuple) else (made,)
+        return [given[self.places[x]] if x in self.places else out        # no operation made it
+                for x, out in zip(self.wanted, made)]
 
     def gradients(self, given: list[Tensor]) -> list[Tensor]:
         """The gradients of the sources, for the roots' gradients and what was kept."""
