@@ -49,7 +49,7 @@ class ReplayRecorder(Recorder):
         try:
             super().leaving(name, tensor)
         except CaptureError as error:
-            if self.opening is not None:
+            if self.since is not None:
                 raise
             self.fail(str(error))
 
@@ -70,6 +70,8 @@ class ReplayRecorder(Recorder):
                     return done
             return super().operation(op, name, args, kwargs)
         except CaptureError as error:
+            if self.since is not None:
+                raise
             self.fail(str(error))
             return NotImplemented
 

@@ -261,31 +261,10 @@ def warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
-            dynamic: bool | None = None, disable: bool = False) -> Any:
-    """`model`, a function or a module, captured once for each kind of arguments and replayed.
-
-    A kind is told by the structure of the arguments, the shapes, strides and dtypes of tensors and
-    whether they require a gradient, and all other arguments by value. What a replay gives has the
-    bits of the eager call; its gradient is one node of the graph. A training step with `backward()`
-    and an optimiser's `step()` inside is captured whole: rates and counts of steps are read, and
-    random numbers drawn, at each call. What the function does in Python, beside tensors, happens in
-    the first call of each kind alone.
-
-    What can't be captured (`x.item()`, `if x > 0`) runs eagerly, with one warning that says where;
-    with `fullgraph=True` it is an error. Without a function, this is a decorator with options.
-
-    >>> @tensorlib.compile
-    ... def f(x):
-    ...     return (x * 2).tanh().sum()
-    >>> f(tensorlib.zeros(3)), f(tensorlib.zeros(3))
-    (tensor(0.), tensor(0.))
-    """
+def compiled(model: Any, fullgraph: bool, disable: bool) -> Any:
+    """What `tensorlib.compile` gives."""
     if model is None:
-        return lambda f: compile(f, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
+        return lambda f: compiled(f, fullgraph, disable)
     if not callable(model):
         raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
     return model if disable else Compiled(model, bool(fullgraph))
-
-
-__all__ = ["compile"]
