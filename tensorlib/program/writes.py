@@ -12,7 +12,7 @@ from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.forms import WRITERS, form_of
-from tensorlib.program.model import OpCall, Variable, place_of
+from tensorlib.program.model import OpCall, Variable
 
 
 class Writes:
@@ -69,7 +69,7 @@ class Writes:
         base = x if x._base is None else x._base
         whole = self.recorder.variable_of(base)
         return (whole.persistable and not was_made_since(base, self.recorder.epoch)
-                or place_of(whole, self.recorder.program.inputs) >= 0)
+                or any(whole is x for x in self.recorder.program.inputs))
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
                  kwargs: dict[str, Any]) -> Tensor:
