@@ -140,7 +140,8 @@ class Backward:
 
     def total_or_zeros(self, x: Variable) -> Variable:
         """The gradient of `x`, zeros where it has none."""
-        return self.total(x) or self.zeros(x)
+        g = self.total(x)
+        return self.zeros(x) if g is None else g
 
 
 def at(call: OpCall) -> str:

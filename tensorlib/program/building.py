@@ -138,7 +138,7 @@ class Builder:
     def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
         """The variables of what a new call gives."""
         results = inferred(type, inputs, attributes)
-        several = isinstance(results, tuple)
+        several = isinstance(results, list)
         outputs = tuple(
             self.block.new_variable(type, shape, dtype, stop_gradient=type == "detach")
             for shape, dtype in (results if several else (results,)))
@@ -161,13 +161,13 @@ def no_number(name: str) -> None:
 # ---- inference -----------------------------------------------------------------------------------
 
 def inferred(type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """The shape and dtype of what a call gives, or a tuple of such for each result."""
+    """The shape and dtype of what a call gives, or a list of such for each result."""
     values = (*variables_in(inputs), *variables_in(attributes))
     found = [run_on_twins(type, inputs, attributes, probe)
              for probe in (PROBES if any(None in x.shape for x in values) else PROBES[:1])]
     if not isinstance(found[0], (tuple, list)):
         return combined(found)
-    return tuple(map(combined, zip(*found)))
+    return list(map(combined, zip(*found)))
 
 
 def run_on_twins(type: str, inputs: dict[str, Any], attributes: dict[str, Any], probe: int) -> Any:
@@ -195,7 +195,7 @@ def unseen() -> Iterator[None]:
 def twin_of(x: Variable, probe: int) -> Tensor:
     """A tensor without elements of its own that has the shape and dtype of a variable."""
     shape = tuple(probe if size is None else size for size in x.shape)
-    return FUNCTIONS["zeros"]((), dtype=x.dtype).expand(shape)
+    return FUNCTIONS["empty"](shape, dtype=x.dtype, device="meta")
 
 
 def combined(results: tuple[Tensor, ...] | list[Tensor]) -> tuple[tuple[int | None, ...], Any]:
