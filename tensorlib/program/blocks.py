@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
@@ -79,6 +80,25 @@ def scan_call(home: Builder, f: Callable[..., Any], init: Any, xs: Any) -> Any:
         "scan", {"init": tuple(carried), "xs": tuple(sequences)}, (*outputs, *stacks),
         {"sub_block": block}, user_line()))
     return unflatten(structure, list(outputs)), unflatten(ys_structure, list(stacks))
+
+
+def composed_call(home: Builder, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The variables of what a composed operation gives: a call whose block has its parts."""
+    given = {**dict(zip((*op.arguments, *op.attributes), args)), **kwargs}
+    if op.variadic:
+        given = {op.arguments[0]: args, **kwargs}
+    tensors = {key: variables_of(home, x) for key, x in given.items() if key in op.arguments}
+    rest = {key: x for key, x in given.items() if key not in op.arguments}
+    leaves, structure = flatten(tensors)
+    block = home.program.new_block(home.block)
+    bound = unflatten(structure, [bound_variable(block, x.name, x.shape, x) for x in leaves])
+    with Builder(block, home) as inside:
+        parts = [y for x in bound.values() for y in (x if op.variadic else (x,))]
+        found, structure = flatten(variables_of(inside, op.forward(*parts, **rest)))
+    block.outputs = list(found)
+    outputs = tuple(new_output(home, op.name.rpartition(".")[2], x, x) for x in found)
+    home.block.ops.append(OpCall(op.name, tensors, outputs, {"sub_block": block}, user_line()))
+    return unflatten(structure, list(outputs))
 
 
 # ---- blocks --------------------------------------------------------------------------------------

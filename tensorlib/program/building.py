@@ -118,6 +118,11 @@ class Builder:
         inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
         return self.called(op.name, inputs, plain(op, given, self.value))
 
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """The variables of what a composed operation gives: its parts become calls."""
+        return op.forward(*args, **kwargs)
+
     def write(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
         type_ = "put_index_" if name == "setitem" else name

@@ -141,7 +141,8 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
     given = {x for x, source in zip(body.inputs, (*init, *xs)) if source in work.depends}
     depends = grown(body, carried, given | set(outside))
     moving = [i for i in range(count) if carried[i] in depends]
-    items_wanted = [i for i, x in enumerate(items) if x in depends and xs[i] in work.depends]
+    items_wanted = sorted((i for i, x in enumerate(items) if x in depends and work.wants(xs[i])),
+                          key=lambda i: is_stack(xs[i]))              # stacks come last
 
     back = new_work(work, body, [*depends])
     target = back.target

@@ -171,6 +171,11 @@ def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
     return ()
 
 
+def grad_of(param: Tensor) -> Tensor:
+    """The `.grad` of a parameter; zeros where it has none."""
+    return FUNCTIONS["zeros_like"](param.detach()) if param.grad is None else param.grad
+
+
 def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
     """Has an optimiser change parameters by their gradients."""
     for param, grad in zip(params, grads):
@@ -184,6 +189,7 @@ OWN = {
     "sum of parts": Form(("parts",), (), True, None, summed),
     "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of),
     "set_grad": Form(("param", "grad"), (), False, None, with_grad),
+    "get_grad": Form(("param",), (), False, None, grad_of),
     "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped),
     "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
     "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),

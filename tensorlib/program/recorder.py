@@ -14,10 +14,14 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.tree import flatten
+from tensorlib.program.blocks import composed_call
+from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
+from tensorlib.program.sweeps import noted_sweep
 from tensorlib.program.writes import Writes
 
 
@@ -96,7 +100,7 @@ class Recorder:
                                "is returned")
         kwargs.pop("out", None)
         if name == "backward":
-            return NotImplemented
+            return noted_sweep(self, *args, **kwargs)
         if name == "setitem" or name.endswith("_"):
             return self.writes.write(op, name, args, kwargs)
         if op is None:
@@ -111,6 +115,19 @@ class Recorder:
         inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
         result = function(*args, **kwargs)
         return self.noted(op.name, inputs, result, plain(op, given, self.value))
+
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """Has a composed operation done, and notes it as a call with a block."""
+        set_capture(None)
+        try:
+            found = composed_call(Builder(self.block, self), op, args, kwargs)
+            result = function(*args, **kwargs)
+        finally:
+            set_capture(self)
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
 
     def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Draws numbers and notes that they are to be drawn anew by each run."""
