@@ -19,7 +19,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import DRAWS, form_of
+from tensorlib.program.forms import DRAWS, form_of, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
 from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
 
@@ -142,13 +142,14 @@ class Builder:
 
     def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
         """The variables of what a new call gives."""
-        results = inferred(type, inputs, attributes)
+        call = OpCall(type, inputs, (), attributes, user_line())
+        results = inferred(call)
         several = isinstance(results, list)
-        outputs = tuple(
+        call.outputs = tuple(
             self.block.new_variable(type, shape, dtype, stop_gradient=type == "detach")
             for shape, dtype in (results if several else (results,)))
-        self.block.ops.append(OpCall(type, inputs, outputs, attributes, user_line()))
-        return outputs if several else outputs[0]
+        self.block.ops.append(call)
+        return call.outputs if several else call.outputs[0]
 
     def leaving(self, name: str, x: Any) -> None:
         """Raises: CaptureError where the value of a variable is asked for."""
@@ -165,26 +166,46 @@ def no_number(name: str) -> None:
 
 # ---- inference -----------------------------------------------------------------------------------
 
-def inferred(type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+def inferred(call: OpCall) -> Any:
     """The shape and dtype of what a call gives, or a list of such for each result."""
-    values = (*variables_in(inputs), *variables_in(attributes))
-    found = [run_on_twins(type, inputs, attributes, probe)
+    values = (*variables_in(call.inputs), *variables_in(call.attributes))
+    found = [run_on_twins(call, probe)
              for probe in (PROBES if any(None in x.shape for x in values) else PROBES[:1])]
     if not isinstance(found[0], (tuple, list)):
         return combined(found)
     return list(map(combined, zip(*found)))
 
 
-def run_on_twins(type: str, inputs: dict[str, Any], attributes: dict[str, Any], probe: int) -> Any:
+def run_on_twins(call: OpCall, probe: int) -> Any:
     """What a call gives for tensors without elements, with `probe` for sizes not known."""
-    form = form_of(type)
-    given = mapped(attributes, lambda x: twin_of(x, probe))
-    tensors = [mapped(inputs.get(name), lambda x: twin_of(x, probe)) for name in form.arguments]
-    if type in DRAWS:
+    def twin(x: Variable) -> Tensor:
+        return twin_of(x, probe)
+
+    form = form_of_call(call)
+    given = mapped(call.attributes, twin)
+    tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
+    if call.type in DRAWS:
         given["generator"] = Generator()             # the one that is given is drawn from by runs
+    if "likes" in call.attributes:
+        given["likes"] = mapped(call.attributes["likes"], twin)
+        given["likes"] = [likes_of_twins(x) for x in given["likes"]]
+    if form.op is not None and "wanted" in form.attributes:
+        given["wanted"] = tuple(x is not None for x in call.outputs)
     assert form.run is not None
     with unseen(), no_grad():
-        return form.run(*tensors, **given)
+        result = form.run(*tensors, **given)
+    if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
+        return result[0]                             # of a sequence, a sequence of gradients
+    return result
+
+
+def likes_of_twins(x: Any) -> Any:
+    """The shape and dtype of a tensor or a number, or of each of a tuple."""
+    if type(x) is tuple:
+        return [likes_of_twins(y) for y in x]
+    if not isinstance(x, Tensor):
+        x = FUNCTIONS["tensor"](x)
+    return x.shape, x.dtype
 
 
 @contextmanager
@@ -203,8 +224,11 @@ def twin_of(x: Variable, probe: int) -> Tensor:
     return FUNCTIONS["empty"](shape, dtype=x.dtype, device="meta")
 
 
-def combined(results: tuple[Tensor, ...] | list[Tensor]) -> tuple[tuple[int | None, ...], Any]:
-    """The shape and dtype of a result; None for sizes in which the tries differ."""
+def combined(results: tuple[Any, ...] | list[Any]) -> Any:
+    """The shape and dtype of a result, with None for sizes in which the tries differ; None for a
+    result that is not there."""
+    if results[0] is None:
+        return None
     shapes = [tuple(x.shape) for x in results]
     return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes)
                  ), results[0].dtype

@@ -1,14 +1,20 @@
 """The `Program` itself: its blocks, what goes in and comes out, and how it is run."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.program.building import Builder
 from tensorlib.program.interpreter import run_program
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.model import Block, Variable, typed
+from tensorlib.program.text import program_text
+
+# What a text says of values: no variable has such a name.
+RESERVED = (*BY_NAME, "None", "True", "False", "inf", "nan", "slice", "_")
 
 
 class Program:
@@ -29,7 +35,7 @@ class Program:
         # of a traced function's arguments: the structure, and its leaves, variables or not
         self.input_structure: Structure | None = None
         self.input_leaves: list[Any] = []
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = dict.fromkeys(RESERVED, 0)
         self._builders: list[Builder] = []
 
     # ---- what it is made of
@@ -52,6 +58,8 @@ class Program:
 
     def new_name(self, stem: str) -> str:
         """A name that no variable of the program has yet: `stem`, or `stem_1`, `stem_2`, ..."""
+        stem = re.sub(r"[^\w.@]", "_", stem)
+        stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
         name, number = stem, self._numbers.get(stem, 0)
         while name in self._numbers:
             number += 1
@@ -92,6 +100,19 @@ class Program:
 
     def __exit__(self, *error: Any) -> None:
         self._builders.pop().__exit__(*error)
+
+    # ---- as text
+
+    def __str__(self) -> str:
+        return program_text(self)
+
+    def __repr__(self) -> str:
+        count = sum(len(block.ops) for block in self.blocks)
+        return f"<program of {count} calls in {len(self.blocks)} blocks>"
+
+    def values(self) -> dict[str, Tensor]:
+        """The values of the parameters and constants by name: what the text may leave out."""
+        return {x.name: x.value for x in self.persistables() if x.value is not None}
 
     # ---- running it
 
