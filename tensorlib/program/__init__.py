@@ -1,11 +1,11 @@
 """Programs: the same operations as data, with a backward part built from them, and control flow."""
 
 from tensorlib.program.errors import CaptureError, ProgramError
-from tensorlib.program.files import load, save
+from tensorlib.program.files import save
 from tensorlib.program.gradients import append_backward, gradients, minimize
 from tensorlib.program.hand import data, parameter, program_guard
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.parsing import parse
+from tensorlib.program.parsing import load, parse
 from tensorlib.program.program import Program
 from tensorlib.program import standing
 from tensorlib.program.trace import trace

@@ -1,5 +1,6 @@
 """`parse`: the program that a text (text.py) describes. Nothing is executed but this reading."""
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import ProgramError
+from tensorlib.program.files import read
 from tensorlib.program.forms import UnknownType, form_of
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.program import Program
@@ -41,12 +43,31 @@ def parse(text: str, values: Mapping[str, Any] | None = None) -> Program:
     return Reader(text, values or {}).program()
 
 
+def load(path: str | os.PathLike[str]) -> Program:
+    """The program in a file that `save` wrote. Nothing is executed.
+
+    Raises: ProgramError for a file that holds no program.
+
+    >>> import os, tempfile
+    >>> from tensorlib import program
+    >>> path = os.path.join(tempfile.mkdtemp(), "doubled.safetensors")
+    >>> program.trace(lambda x: x * 2, tensorlib.ones(2)).save(path)
+    >>> program.load(path)(tensorlib.tensor([1., 2.]))
+    tensor([2., 4.])
+    """
+    return parse(*read(path))
+
+
 class Reader:
     """Reads a text line by line."""
 
     def __init__(self, text: str, values: Mapping[str, Any]):
-        self.lines = [(number, line) for number, line in enumerate(text.splitlines(), 1)
-                      if line.strip()]
+        self.lines: list[tuple[int, str]] = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if self.lines and self.lines[-1][1].endswith(","):
+                self.lines[-1] = self.lines[-1][0], f"{self.lines[-1][1]} {line.strip()}"
+            elif line.strip():
+                self.lines.append((number, line.rstrip()))
         self.values, self.place = values, 0
         self.made = Program()
         self.names: dict[str, Variable] = {}
@@ -356,8 +377,8 @@ class Tokens:
             return WORDS[text]
         if text == "slice":
             parts = self.sequence("(", ")", depth)
-            if len(parts) != 3:
-                raise self.reader.error("a slice has three parts")
+            if not 1 <= len(parts) <= 3:
+                raise self.reader.error("a slice has one to three parts")
             return slice(*parts)
         if text in self.reader.names:
             return self.reader.names[text]

@@ -10,9 +10,11 @@
 
 A line is one call: what it writes, each with its type where it is defined, then the operation with
 its inputs in order and its attributes by name. `_` is a result that nobody needs. The blocks of a
-call follow it, further to the right, with what they give after `->`.
+call follow it, further to the right, with what they give after `->`. What is too long for a line
+goes on behind a comma.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +25,8 @@ from tensorlib.program.model import Block, OpCall, Variable, typed
 
 FEW = 16                     # elements of a value that are written out
 INDENT = "    "
+WIDTH = 96
+SEPARATOR = re.compile(r"(?<=,) (?![^\[\]]*\])(?=[^']*(?:'[^']*'[^']*)*$)")    # not in [] or ''
 COLUMN = 68                  # where the lines of the user's code stand, if there is room
 
 
@@ -75,7 +79,8 @@ def given(x: Variable) -> str:
 def block_lines(block: Block, depth: int) -> Iterator[str]:
     """The lines of a block's calls."""
     for call in block.ops:
-        line = INDENT * depth + call_text(call) + (":" if call.blocks() else "")
+        *before, line = wrapped(call_text(call) + (":" if call.blocks() else ""), depth)
+        yield from before
         yield f"{line:<{COLUMN}}  # {call.line}" if call.line else line
         for name, inner in call.attributes.items():
             if type(inner) is Block:
@@ -86,9 +91,21 @@ def inner_lines(name: str, block: Block, depth: int) -> Iterator[str]:
     """The lines of a block of a call, with what it is given and what it gives."""
     bound = ", ".join(f"{x.name}: {typed(x)}{facts(x, False)}" for x in block.inputs)
     back = "" if block.forward is None else f" backward of {block.forward.index}"
-    yield f"{INDENT * depth}{name} {block.index}{back}({bound}):"
+    yield from wrapped(f"{name} {block.index}{back}({bound}):", depth)
     yield from block_lines(block, depth + 1)
-    yield f"{INDENT * (depth + 1)}-> {', '.join(x.name for x in block.outputs)}".rstrip()
+    yield from wrapped(f"-> {', '.join(x.name for x in block.outputs)}".rstrip(), depth + 1)
+
+
+def wrapped(text: str, depth: int) -> list[str]:
+    """The lines of a text that may be too long for one: it is cut behind commas."""
+    lines, line = [], INDENT * depth
+    for part in SEPARATOR.split(text):
+        gap = "" if line.isspace() else " "
+        if gap and len(line) + len(gap) + len(part) > WIDTH:
+            lines.append(line)
+            line, gap = INDENT * depth + "  ", ""
+        line += gap + part
+    return [*lines, line]
 
 
 def call_text(call: OpCall) -> str:
@@ -129,7 +146,9 @@ def value_text(x: Any) -> str:
     if x is ...:
         return "..."
     if isinstance(x, slice):
-        return f"slice({value_text(x.start)}, {value_text(x.stop)}, {value_text(x.step)})"
+        parts = (x.stop,) if x.start is x.step is None else (x.start, x.stop) if (
+            x.step is None) else (x.start, x.stop, x.step)
+        return f"slice({', '.join(map(value_text, parts))})"
     if isinstance(x, tuple):
         return f"({', '.join(map(value_text, x))}{',' if len(x) == 1 else ''})"
     if isinstance(x, list):
