@@ -58,6 +58,7 @@ globals().update(_declare.FUNCTIONS)
 
 linalg = _later("tensorlib.linalg")
 nn = _later("tensorlib.nn")
+optim = _later("tensorlib.optim")
 distributions = _later("tensorlib.distributions")
 program = _later("tensorlib.program")
 special = _later("tensorlib.special")

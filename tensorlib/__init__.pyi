@@ -25,6 +25,7 @@ from tensorlib import linalg as linalg
 from tensorlib import memory as memory
 from tensorlib import nn as nn
 from tensorlib import ops as ops
+from tensorlib import optim as optim
 from tensorlib import special as special
 from tensorlib import testing as testing
 from tensorlib import utils as utils

@@ -1,8 +1,24 @@
-"""Neural networks: the functions that they are made of, in `nn.functional`."""
+"""Neural networks: modules, and in `nn.functional` the functions that they are made of.
 
-from tensorlib.nn import functional
+>>> from tensorlib import nn
+>>> model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+>>> model(tensorlib.ones(5, 2)).shape
+Size([5, 1])
+"""
 
-__all__ = ["functional"]
+from tensorlib.nn import functional, init, modules, parameter
+from tensorlib.nn.modules import *  # noqa: F403
+from tensorlib.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
+
+__all__ = [
+    *modules.__all__, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+    "functional", "init", "modules", "parameter",
+]
 
 
 def __dir__():

@@ -19,7 +19,7 @@ from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, ITEMSIZE, KIND, compu
 from tensorlib._core.base.region cimport without_memory
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
 from tensorlib._core.graph.op cimport (
-    GRADIENT, NOTHING, Op, PASS, Rule, SPREAD, TILES as FORMULA, ZERO,
+    GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
 )
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.products.product cimport is_plain_product, product_to
@@ -33,6 +33,8 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS, Program, TileProgram
 from tensorlib._core.tiles.run cimport run_loop, run_program
 
 from tensorlib._core.base.region import set_without_memory
+
+cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 
 
 class Mismatch(RuntimeError):
@@ -147,21 +149,12 @@ cdef int take_results(Step step, object found) except -1:
 
 cdef tuple as_tuple(object found):
     """What a function returned, as a tuple of results; a tuple in a tuple is taken out of it."""
+    if found is None:
+        return ()
     if isinstance(found, Tensor):
         return (found,)
     if type(found) is tuple and len(<tuple>found) == 1 and type((<tuple>found)[0]) is tuple:
         return (<tuple>found)[0]
-    return tuple(found)
-
-
-cdef tuple tensors_among(values):
-    """The tensors among values and in the tuples and lists among them."""
-    cdef list found = []
-    for value in values:
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif type(value) is tuple or type(value) is list:
-            found += tensors_among(value)
     return tuple(found)
 
 
@@ -305,18 +298,18 @@ cdef class Machine:
         self.element_step(None, tensors, out, tiles.at(dtype), tiles)
 
     def gradient(self, source, Op op, int i, Tensor g):
-        """The gradient of input `i` of a call, before it is fitted to that; None where a call of
-        the backward operation must give it."""
+        """The gradient of input `i` of a call, before it is fitted to that; or the function that
+        gives it, with its arguments; None where a call of the backward operation must do it."""
         cdef Rule rule = <Rule>op.rules[i]
         cdef tuple values
-        if rule is None or rule.joint or rule.kind == ZERO or rule.kind == SPREAD:
+        if rule is None or rule.joint or rule.kind == ZERO:
             return None
         if rule.kind == PASS:
             return g
         values = arguments(rule, op, source, g, False)
         if rule.kind == FORMULA:
             return self.formula(rule, values, g)
-        return self.call(rule.function, values, {}, tensors_among(values), False)[0]
+        return rule.function, values
 
     cdef Tensor formula(self, Rule rule, tuple values, Tensor g):
         """The gradient by an element-wise rule, of which `values` are what it names."""
@@ -339,6 +332,36 @@ cdef class Machine:
         out = new_tensor(a.type, 2, dims)
         self.step(PRODUCT, [a, b], out, None)
         return out
+
+    def linear(self, Tensor x, Tensor weight, Tensor bias):
+        """x @ weight.T + bias of matrices and a vector; None where a call must do it."""
+        cdef Tensor turned, out
+        if x.ndim_ != 2 or weight.ndim_ != 2 or bias.ndim_ != 1 or bias.type != x.type or (
+                bias.dims[0] != weight.dims[0]):
+            return None
+        turned = weight.t()
+        if not is_plain_product(x, turned):
+            return None
+        self.root(turned)
+        out = self.product(x, turned)
+        self.tiles(addition, [out, bias], compute_dtype(out.type), out)
+        return out
+
+    def mark(self):
+        """A point of the rehearsal, to which `back_to` returns."""
+        return len(self.steps), len(self.roots)
+
+    def back_to(self, tuple mark):
+        """Forgets the steps since a point, and their results."""
+        cdef Root root
+        del self.steps[<Py_ssize_t>mark[0]:]
+        for root in self.roots[<Py_ssize_t>mark[1]:]:
+            del self.root_of[<size_t><PyObject*>root.meta]
+        del self.roots[<Py_ssize_t>mark[1]:]
+
+    def is_known(self, Tensor x):
+        """Whether the memory of a tensor of the rehearsal is that of a value."""
+        return <size_t><PyObject*>x.storage in self.root_of
 
     def call(self, function, tuple args, dict kwargs, tuple read, bint effect):
         """What a function gives in the rehearsal, as a tuple. `read`: the tensors that it is given.
@@ -371,6 +394,13 @@ cdef class Machine:
             self.reads(x)
         self.steps.append(step)
         return results
+
+    def effect(self, function, tuple args):
+        """A function that each run calls for what it does; the rehearsal does not."""
+        cdef Step step = Step.__new__(Step)
+        step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
+        step.roots, step.results, step.dead = [], [], []
+        self.steps.append(step)
 
     def put_grad(self, Tensor param, Tensor grad):
         """Makes a value of the rehearsal the `.grad` of a parameter when the machine runs."""
@@ -435,6 +465,36 @@ cdef class Machine:
     def is_running(self):
         """Whether a run is under way, on this or another thread."""
         return self.busy
+
+    def describe(self):
+        """What each step is: "loop", "tiles", "product", "put_grad", or the function it calls."""
+        cdef Step step
+        cdef list found = []
+        for step in self.steps:
+            found.append(("loop", "tiles", "product", "", "put_grad")[<int>step.kind] or (
+                getattr(step.function, "__qualname__", repr(step.function))))
+        return found
+
+    def measure(self, tuple given, clock):
+        cdef Root root
+        cdef Step step
+        cdef Storage storage
+        times = []
+        for i in range(len(given)):
+            root = <Root>self.fed_roots[i]
+            root.give((<Tensor>given[i]).data_pointer - <Py_ssize_t>root.offsets[0], (<Tensor>given[i]).storage)
+        for root in self.roots:
+            if root.source == NEW:
+                storage = allocate(root.meta.nbytes)
+                root.give(storage.data, storage)
+        for step in self.steps:
+            best = 1e9
+            for i in range(200):
+                begin = clock()
+                perform(step)
+                best = min(best, clock() - begin)
+            times.append(best)
+        return times
 
     def __len__(self):
         return len(self.steps)

@@ -7,6 +7,7 @@ here, by its type: a step of the machine that knows its kernel, or a call of the
 from collections.abc import Iterable
 from typing import Any
 
+from tensorlib._core.base.capture import set_capture
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -14,7 +15,9 @@ from tensorlib.ops.calls import Call
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
-from tensorlib.program.forms import INDEXED, WRITERS, Form, form_of_call, operation
+from tensorlib.program.forms import (
+    INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
+)
 from tensorlib.program.model import OpCall, Variable, mapped
 
 PRODUCTS = ("matmul", "mm")
@@ -60,7 +63,12 @@ class Rehearsal:
         if call.blocks():
             raise Unplanned(f"{call!r}: control flow is interpreted")
         if call.type == "set_grad":
-            self.set_grad()
+            self.set_grad(call.inputs["param"], call.inputs["grad"])
+            return
+        if call.type == "optimizer_step":
+            for param, grad in zip(call.inputs["params"], call.inputs["grads"]):
+                self.set_grad(param, grad)
+            self.machine.effect(step_of, (call.attributes["optimizer"],))
             return
         form = form_of_call(call)
         inputs = tuple(mapped(call.inputs.get(name), self.value) for name in form.arguments)
@@ -76,14 +84,17 @@ class Rehearsal:
     def likes(self, likes: Any) -> list[Any]:
         """The shape and dtype of each variable, as backward operations take them."""
         return [self.likes(x) if type(x) is tuple else
-                (self.value(x).shape, x.dtype) if type(x) is Variable else x for x in likes]
+                (self.value(x).shape, x.dtype) if type(x) is Variable else
+                ((), FUNCTIONS["tensor"](x).dtype) for x in likes]
 
-    def set_grad(self) -> None:
-        """A gradient that a parameter is given."""
-        param, grad = self.call.inputs["param"], self.call.inputs["grad"]
-        if param.value is None or type(grad) is not Variable:
-            raise Unplanned(f"{self.call!r}: no parameter or no gradient")
-        self.machine.put_grad(param.value, self.value(grad))
+    def set_grad(self, param: Variable, grad: Any) -> None:
+        """A gradient that a parameter is given, or None."""
+        if param.value is None:
+            raise Unplanned(f"{self.call!r}: {param.name} has no value to keep a gradient")
+        if grad is None:
+            self.machine.effect(setattr, (param.value, "grad", None))
+        else:
+            self.machine.put_grad(param.value, self.value(grad))
 
     # ---- what gives the results
 
@@ -99,12 +110,14 @@ class Rehearsal:
                 found = self.machine.elementwise(op, inputs)
             elif call.type in PRODUCTS and all(isinstance(x, Tensor) for x in inputs):
                 found = self.machine.product(*inputs)
-            elif op.linearity != "composite" and call.type not in INDEXED and not op.random:
+            elif call.type == "linear_with_bias":
+                found = self.machine.linear(*inputs)
+            if found is not None:
+                return (found,)
+            if op.linearity != "composite" and call.type not in INDEXED and not op.random:
                 rest = (given.get(name, default)
                         for name, default in zip(op.attributes, op.defaults))
                 return self.call_of(op.forward, (*inputs, *rest), {}, inputs)
-            if found is not None:
-                return (found,)
         elif call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
             if base is not None and base.linearity != "composite" and not base.variadic and (
@@ -117,7 +130,12 @@ class Rehearsal:
         """The results of a function of the tensors `inputs`, which is called in each run."""
         read = tuple(tensors_in((inputs, args, kwargs)))
         effect = self.call.in_place or self.call.type in WRITERS
-        return self.machine.call(function, args, kwargs, read, effect)
+        if not effect:
+            found = opened(self.machine, function, args, kwargs)
+            if found is not None:
+                return found
+        results: tuple[Any, ...] = self.machine.call(function, args, kwargs, read, effect)
+        return results
 
     def with_wanted(self, form: Form, given: dict[str, Any]) -> dict[str, Any]:
         """The attributes of a backward operation with which of its results are needed."""
@@ -135,7 +153,7 @@ class Rehearsal:
     def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
                   given: dict[str, Any]) -> tuple[Any, ...]:
         """The results of a backward operation, rule by rule as far as rules are known."""
-        values = dict(zip(form.arguments, inputs))
+        values = dict(zip(form.arguments, as_operands(inputs)))
         g = values[f"grad_{base.outputs[0]}"]
         facts = given.get("likes")
         if not isinstance(g, Tensor) or facts is None:
@@ -146,6 +164,9 @@ class Rehearsal:
         found: list[Any] = []
         for i, x in enumerate(self.call.outputs):
             part = None if x is None else self.machine.gradient(source, base, i, g)
+            if type(part) is tuple:
+                function, values = part
+                part = self.call_of(function, values, {}, values)[0]
             if x is not None and part is None:
                 only = tuple(k == i for k in range(len(self.call.outputs)))
                 part = self.call_of(form.run, inputs, {**given, "wanted": only}, inputs)[i]
@@ -155,10 +176,77 @@ class Rehearsal:
     def fitted(self, g: Any, shape: Any, dtype: Any) -> Any:
         """A gradient summed over the dims that were broadcast, and cast to the input's dtype."""
         if tuple(g.shape) != tuple(shape):
-            g = self.call_of(FUNCTIONS["sum_to_size"], (g, tuple(shape)), {}, (g,))[0]
+            g = self.call_of(registry["sum_to_size"].forward, (g, tuple(shape)), {}, (g,))[0]
         if g.dtype is not dtype:
             g = self.call_of(registry["to"].forward, (g, dtype, False), {}, (g,))[0]
         return g
+
+
+# ---- functions as what they are made of ----------------------------------------------------------
+
+class Closed(Exception):
+    """A function does what has no step."""
+
+
+class Opening:
+    """A capture of a function of the library in a rehearsal: each operation leaves its steps."""
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+
+    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
+                  kwargs: dict[str, Any]) -> Any:
+        """What an operation gives, after its steps were noted."""
+        if op is None or name != op.name or op.random or kwargs.get("out") is not None:
+            raise Closed
+        if op.linearity == "composite" or op.returns is not Tensor or name in INDEXED:
+            return NotImplemented
+        tensors = args[:len(op.arguments)]
+        found = None
+        if op.elementwise:
+            found = self.machine.elementwise(op, args)
+        elif name in PRODUCTS:
+            found = self.machine.product(*args)
+        if found is None:
+            given = dict(zip(op.attributes, op.defaults))
+            given.update(zip(op.attributes, args[len(op.arguments):]))
+            given.update(kwargs)
+            read = tuple(tensors_in((tensors, given)))
+            results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
+            return results[0] if len(results) == 1 else results
+        return found
+
+    def leaving(self, name: str, x: Tensor) -> None:
+        """Elements are asked for, which a rehearsal does not have."""
+        raise Closed
+
+
+def opened(machine: Machine, function: Any, args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The results of a function, as the steps of the operations that it is made of.
+
+    None where it is made of none, or does what has no step.
+    """
+    mark = machine.mark()
+    before = set_capture(Opening(machine))
+    try:
+        result = function(*args, **kwargs)
+    except (Closed, NoData):
+        result = None
+    finally:
+        set_capture(before)
+    results = result if type(result) is tuple else (result,)
+    if result is None or not all(
+            isinstance(x, Tensor) and machine.is_known(x) for x in results):
+        machine.back_to(mark)
+        return None
+    return results
+
+
+def step_of(optimizer: Any) -> tuple[()]:
+    """Has an optimiser change its parameters by their gradients."""
+    optimizer.step()
+    return ()
 
 
 def tensors_in(value: Any) -> Iterable[Tensor]:

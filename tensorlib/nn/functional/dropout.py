@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from tensorlib import bernoulli, ones, rand_like
+from tensorlib import bernoulli, ones, rand_like, where
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.bent import leaky_relu
 from tensorlib.nn.functional.errors import require_floating
@@ -188,7 +188,9 @@ def rrelu(input: Tensor, lower=1 / 8, upper=1 / 3, training=False, inplace=False
     slope = (lower + upper) / 2
     if training:
         slope = rand_like(input.detach()) * (upper - lower) + lower
-    return finished(input, leaky_relu(input, slope), inplace)
+    if inplace:                      # leaky_relu would keep the input, which is written over
+        return finished(input, input * where(input.detach() > 0, 1.0, slope), True)
+    return leaky_relu(input, slope)
 
 
 @random_function(reference=lambda x, tau=1, hard=False, eps=1e-10, dim=-1: (x * 0, x * 0 + 1),

@@ -1,5 +1,6 @@
 """Products with weights, and rows of a table."""
 
+from math import prod
 from operator import index as as_int
 
 import numpy as np
@@ -47,7 +48,7 @@ def linear_vjp_input(g, weight):
 @linear_without_bias.vjp("weight")
 @linear_with_bias.vjp("weight")
 def linear_vjp_weight(g, input, weight_shape):
-    rows = input.reshape(-1, input.shape[-1])
+    rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])
     if len(weight_shape) == 1:
         return g.reshape(-1) @ rows
     return g.reshape(rows.shape[0], weight_shape[0]).mT @ rows

@@ -1,0 +1,54 @@
+from tensorlib._core.tiles.loops cimport Loop
+from tensorlib._core.tiles.plan cimport Plan
+from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+
+cdef enum:
+    MAX_OPERANDS = MAX_INPUTS + 1
+    MAX_NUMBERS = 24
+    MAX_STEPS = 48
+    MAX_VALUES = MAX_OPERANDS + MAX_NUMBERS + MAX_STEPS
+
+# A loop that does the whole update: operands and numbers in the order of the update's values.
+ctypedef void (*fused_loop)(char** operands, const double* numbers, Py_ssize_t n) noexcept nogil
+
+cdef struct UpdateStep:
+    Loop loop
+    int inputs[3]
+    int number               # the place of an input that the loop takes as a number, or -1
+    int operand              # the operand whose memory takes the result, or -1
+    int room                 # otherwise the tile that does
+
+# The update for parameters that are computed in one dtype. Values are numbered: the operands (the
+# gradient, the states, the parameter), the numbers, the results of the steps.
+cdef struct Compiled:
+    int dtype
+    int n_operands
+    int n_numbers
+    int n_steps
+    int n_rooms
+    fused_loop fused
+    bint written[MAX_OPERANDS]
+    int results[MAX_OPERANDS]          # the value to copy into an operand at the end, or -1
+    int number_rooms[MAX_NUMBERS]      # the tile in which a number is repeated, or -1
+    UpdateStep steps[MAX_STEPS]
+
+cdef struct Job:
+    const Compiled* program
+    const double* numbers
+    Plan plan                # its operands in the order of the update's
+
+cdef class Update:
+    cdef readonly str name             # of the optimiser, for messages
+    cdef readonly tuple states         # names
+    cdef readonly tuple numbers
+    cdef readonly tuple steps
+    cdef readonly tuple results
+    cdef readonly bint counts          # whether there is a state `step`, a tensor of one number
+    cdef readonly bint each            # whether numbers depend on more of the state
+    cdef readonly str fused
+    cdef bint ready[2]
+    cdef Compiled compiled[2]          # float32 and float64
+    cdef Program frame                 # tells `make_plan` how many operands there are
+    cdef const Compiled* at(self, int dtype) except NULL
+
+cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1

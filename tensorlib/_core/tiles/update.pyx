@@ -1,0 +1,285 @@
+"""Updates: what an optimiser's formula does to one element, made into loops, and run by tiles.
+
+An `Update` is a list of loops, as a tile program is, but with several results: the new parameter
+and the new states, which are written over the old. For each tile it brings in what is not
+contiguous or has another dtype, runs the loops, and writes the results back, so each element goes
+through the caches once.
+"""
+
+from libc.string cimport memcpy, memset
+
+from tensorlib._core.base.dtypes cimport FLOAT64, ITEMSIZE
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tiles.loops cimport (
+    call_loop, call_with_number, find_cast, find_gather, find_loop, find_scatter, loop_id,
+    takes_number,
+)
+from tensorlib._core.tiles.plan cimport Operand, Plan, advance, place
+from tensorlib._core.tiles.program cimport Program
+
+from tensorlib import _kernels
+
+cdef enum:
+    MAX_ROOMS = 24           # tiles beside the operands: repeated numbers, results between steps
+    TILE = 512               # elements
+    GRAIN = 16384            # elements of one parallel chunk
+    RELEASE_GIL = 16384      # elements from which on the GIL is released
+
+cdef dict FUSED = {(name, dtype): address
+                   for name, _, dtype, address in _kernels.load("updates").table()}
+
+
+cdef class Update:
+    """An optimiser's formula for one element, made into loops.
+
+    `steps` holds (loop name, values); `results` the value that each operand becomes, its own where
+    it stays. `numbers` are names of what a call gives, then the formula's constants. `fused` names
+    a loop that does the whole update at once.
+    """
+
+    def __cinit__(self, str name, states, numbers, steps, results, bint counts=False,
+                  bint each=False, fused=None):
+        self.name, self.counts, self.each, self.fused = name, counts, each, fused
+        self.states, self.numbers = tuple(states), tuple(numbers)
+        self.steps, self.results = tuple(steps), tuple(results)
+        if (len(self.states) + 2 > MAX_OPERANDS or len(self.numbers) > MAX_NUMBERS
+                or len(self.steps) > MAX_STEPS):
+            raise ValueError(f"{name}: the update is too long: {len(self.states)} states, "
+                             f"{len(self.numbers)} numbers, {len(self.steps)} steps")
+        memset(&self.frame, 0, sizeof(Program))
+        self.frame.n_inputs = len(self.states) + 1
+
+    cdef const Compiled* at(self, int dtype) except NULL:
+        cdef int which = dtype == FLOAT64
+        if not self.ready[which]:
+            compile(self, &self.compiled[which], dtype)
+            self.ready[which] = True
+        return &self.compiled[which]
+
+
+# ---- compiling -----------------------------------------------------------------------------------
+
+cdef int compile(Update self, Compiled* c, int dtype) except -1:
+    """Finds the loops, and room for each result: in place as soon as the old value is not needed.
+    """
+    cdef int first = self.frame.n_inputs + 1 + len(self.numbers), n_steps = len(self.steps)
+    cdef int last_use[MAX_VALUES]
+    cdef int dtypes[MAX_VALUES]
+    cdef int rooms[MAX_VALUES]
+    cdef bint taken[MAX_ROOMS]
+    cdef int i, k, value
+    cdef size_t address
+    memset(c, 0, sizeof(Compiled))
+    memset(taken, 0, sizeof(taken))
+    c.dtype, c.n_operands, c.n_numbers = dtype, self.frame.n_inputs + 1, len(self.numbers)
+    c.n_steps = n_steps
+    for i in range(MAX_VALUES):
+        last_use[i], dtypes[i], rooms[i] = -1, dtype, -1
+    for i in range(MAX_NUMBERS):
+        c.number_rooms[i] = -1
+    for i in range(c.n_operands):
+        c.results[i] = -1
+        c.written[i] = self.results[i] != i
+    if self.fused is not None:
+        address = FUSED[self.fused, "float64" if dtype == FLOAT64 else "float32"]
+        c.fused = <fused_loop>address
+        return 0
+    for i in range(n_steps):
+        for value in self.steps[i][1]:
+            last_use[value] = i
+    for i in range(c.n_operands):
+        if c.written[i]:
+            last_use[<int>self.results[i]] = n_steps
+    for i in range(n_steps):             # a number keeps its tile, so these come first
+        name, values = self.steps[i]
+        set_step(c, i, name, values, dtypes, taken)
+        dtypes[first + i] = c.steps[i].loop.result
+    for i in range(n_steps):
+        values = self.steps[i][1]
+        for value in values:             # a result may take the place of an operand of its size
+            if last_use[value] == i and rooms[value] >= 0 and dtypes[value] == dtypes[first + i]:
+                taken[rooms[value]] = False
+        c.steps[i].operand = -1
+        for k in range(c.n_operands):
+            if self.results[k] == first + i:
+                if last_use[k] <= i:
+                    c.steps[i].operand = k
+                else:
+                    c.results[k] = first + i
+        if c.steps[i].operand < 0:
+            rooms[first + i] = c.steps[i].room = free_room(c, taken)
+        for value in values:
+            if last_use[value] == i and rooms[value] >= 0:
+                taken[rooms[value]] = rooms[value] == rooms[first + i]
+    return 0
+
+
+cdef int set_step(Compiled* c, int i, str name, tuple values, const int* dtypes,
+                  bint* taken) except -1:
+    """Finds the loop of step i, and a tile for each number that it does not take as one."""
+    cdef UpdateStep* step = &c.steps[i]
+    cdef int k, which, whole = 0
+    step.loop = find_loop(loop_id(name), dtypes[values[-1]])[0]
+    if step.loop.run == NULL or step.loop.arity != len(values):
+        raise RuntimeError(f"{name}: there is no such loop of {len(values)} arguments")
+    step.number = -1
+    for k in range(step.loop.arity):
+        step.inputs[k] = values[k]
+        whole += not is_number(c, values[k])
+    for k in range(step.loop.arity):
+        if not is_number(c, values[k]):
+            continue
+        if step.loop.arity == 2 and whole == 1 and takes_number(&step.loop, k):
+            step.number = k
+            continue
+        which = values[k] - c.n_operands
+        if c.number_rooms[which] < 0:
+            c.number_rooms[which] = free_room(c, taken)
+    return 0
+
+
+cdef bint is_number(const Compiled* c, int value) noexcept:
+    return c.n_operands <= value < c.n_operands + c.n_numbers
+
+
+cdef int free_room(Compiled* c, bint* taken) except -1:
+    cdef int room
+    for room in range(MAX_ROOMS):
+        if not taken[room]:
+            taken[room] = True
+            c.n_rooms = max(c.n_rooms, room + 1)
+            return room
+    raise ValueError("an update needs too many values at a time")
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
+    cdef Py_ssize_t row, total = 0
+    cdef int era
+    for row in range(n):
+        total += numel(&jobs[row].plan)
+    if total < RELEASE_GIL:
+        run_all(jobs, n)
+        return 0
+    era = work_begins()
+    with nogil:
+        run_all(jobs, n)
+    return work_ends(era)
+
+
+cdef Py_ssize_t numel(const Plan* plan) noexcept nogil:
+    cdef Py_ssize_t found = 1
+    cdef int d
+    for d in range(plan.ndim):
+        found *= plan.dims[d]
+    return found
+
+
+cdef void run_all(Job* jobs, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t row
+    for row in range(n):
+        parallel_for(run_part, &jobs[row], numel(&jobs[row].plan), GRAIN)
+
+
+cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Elements [begin, end) of one parameter, in the order of the plan."""
+    cdef Job* job = <Job*>context
+    cdef const Compiled* c = job.program
+    cdef Plan* plan = &job.plan
+    cdef char scratch[(MAX_OPERANDS + MAX_ROOMS + 1) * TILE * 8]
+    cdef float singles[MAX_NUMBERS]
+    cdef char* slots[MAX_VALUES]
+    cdef char* pointers[MAX_OPERANDS]
+    cdef bint in_place[MAX_OPERANDS]
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef int inner = plan.ndim - 1, d, i
+    cdef Py_ssize_t rest = begin, count, longest = end - begin
+    cdef char* aside = scratch + (MAX_OPERANDS + MAX_ROOMS) * TILE * 8
+    cdef bint whole = c.fused != NULL
+    cdef Operand* operand
+    for i in range(c.n_numbers):
+        singles[i] = <float>job.numbers[i]
+        slots[c.n_operands + i] = (<char*>&job.numbers[i] if c.dtype == FLOAT64
+                                   else <char*>&singles[i])
+        if c.number_rooms[i] >= 0:
+            find_gather(c.dtype)(slots[c.n_operands + i], 0,
+                                 scratch + (MAX_OPERANDS + c.number_rooms[i]) * TILE * 8, TILE)
+    for i in range(c.n_operands):
+        operand = &plan.operands[i]
+        in_place[i] = operand.dtype == c.dtype and operand.steps[inner] == ITEMSIZE[c.dtype]
+        whole = whole and in_place[i]
+    if not whole:
+        longest = TILE
+    for d in range(plan.ndim - 1, -1, -1):
+        index[d] = rest % plan.dims[d]
+        rest //= plan.dims[d]
+    while begin < end:
+        count = min(min(plan.dims[inner] - index[inner], end - begin), longest)
+        for i in range(c.n_operands):
+            operand = &plan.operands[i]
+            pointers[i] = slots[i] = place(operand, plan.ndim, index)
+            if not in_place[i]:
+                slots[i] = scratch + i * TILE * 8
+                fetch(operand, pointers[i], operand.steps[inner], c.dtype, slots[i], aside, count)
+        if c.fused != NULL:
+            c.fused(slots, job.numbers, count)
+        else:
+            run_steps(c, slots, scratch + MAX_OPERANDS * TILE * 8, count)
+        for i in range(c.n_operands):
+            if c.written[i] and not in_place[i]:
+                operand = &plan.operands[i]
+                put_back(operand, pointers[i], operand.steps[inner], c.dtype, slots[i], aside,
+                         count)
+        advance(plan, index, count)
+        begin += count
+
+
+cdef void run_steps(const Compiled* c, char** slots, char* rooms, Py_ssize_t n) noexcept nogil:
+    """Runs the loops on one tile; `slots` point at its operands and at the numbers."""
+    cdef const UpdateStep* step
+    cdef char* inputs[3]
+    cdef int i, k, value, number, first = c.n_operands + c.n_numbers
+    for i in range(c.n_steps):
+        step = &c.steps[i]
+        slots[first + i] = (slots[step.operand] if step.operand >= 0
+                            else rooms + step.room * TILE * 8)
+        for k in range(step.loop.arity):
+            value = step.inputs[k]
+            number = value - c.n_operands
+            inputs[k] = slots[value]
+            if 0 <= number < c.n_numbers and k != step.number:
+                inputs[k] = rooms + c.number_rooms[number] * TILE * 8
+        if step.number >= 0:
+            call_with_number(&step.loop, step.number, inputs, slots[first + i], n)
+        else:
+            call_loop(&step.loop, inputs, slots[first + i], n)
+    for i in range(c.n_operands):
+        if c.results[i] >= 0:
+            memcpy(slots[i], slots[c.results[i]], n * ITEMSIZE[c.dtype])
+
+
+cdef void fetch(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* room,
+                char* aside, Py_ssize_t n) noexcept nogil:
+    """room := n elements of an operand, as a contiguous run of `dtype`"""
+    if operand.dtype == dtype:
+        find_gather(dtype)(pointer, step, room, n)
+    elif step == ITEMSIZE[operand.dtype]:
+        find_cast(operand.dtype, dtype)(pointer, room, n)
+    else:
+        find_gather(operand.dtype)(pointer, step, aside, n)
+        find_cast(operand.dtype, dtype)(aside, room, n)
+
+
+cdef void put_back(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* room,
+                   char* aside, Py_ssize_t n) noexcept nogil:
+    """An operand's n elements := room"""
+    if operand.dtype == dtype:
+        find_scatter(dtype)(room, pointer, step, n)
+    elif step == ITEMSIZE[operand.dtype]:
+        find_cast(dtype, operand.dtype)(room, pointer, n)
+    else:
+        find_cast(dtype, operand.dtype)(room, aside, n)
+        find_scatter(operand.dtype)(aside, pointer, step, n)

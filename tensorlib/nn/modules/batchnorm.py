@@ -1,0 +1,204 @@
+"""Normalisation over a batch, or over each example of one, with running statistics."""
+
+from typing import Any
+
+from tensorlib import Tensor, empty, int64, ones, tensor, zeros
+from tensorlib.nn import functional as F
+from tensorlib.nn import init
+from tensorlib.nn.modules.lazy import LazyModuleMixin
+from tensorlib.nn.modules.module import Module
+from tensorlib.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+           "LazyBatchNorm3d"]
+
+
+class Normalizing(Module):
+    """What these layers have in common: options, parameters and running statistics.
+
+    The statistics are updated by `momentum * new + (1 - momentum) * old`; where `momentum` is None
+    they are the mean over all batches.
+    """
+
+    _version = 2
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+                 affine: bool = True, track_running_stats: bool = True, device: Any = None,
+                 dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self.make_parameters(affine, affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def make_parameters(self, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+        """Makes what there is of parameters and statistics; what there is not is None."""
+        shape, options = (self.num_features,), {"device": device, "dtype": dtype}
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            self.register_parameter(name, Parameter(empty(shape, **options)) if wanted else None)
+        self.register_statistics(ones(shape, **options), zeros(shape, **options))
+
+    def register_statistics(self, var: Tensor, mean: Tensor) -> None:
+        """Keeps running statistics, or None in their places."""
+        tracked = self.track_running_stats
+        self.register_buffer("running_mean", mean if tracked else None)
+        self.register_buffer("running_var", var if tracked else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64) if tracked else None)
+
+    def reset_running_stats(self) -> None:
+        """Forgets the statistics."""
+        if self.running_mean is not None and self.running_var is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Sets weights to one, biases to zero, and forgets the statistics."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Raises ValueError for an input of the wrong number of dims: each layer has its own."""
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+                f"affine={self.affine}, bias={self.bias is not None}, "
+                f"track_running_stats={self.track_running_stats}")
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any,
+                              *args: Any) -> None:
+        """A state of before there were counts of batches goes on with the count that is here."""
+        key = f"{prefix}num_batches_tracked"
+        if ((local_metadata.get("version") or 1) < 2 and self.num_batches_tracked is not None
+                and key not in state_dict):
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+
+
+def check_dims(layer: Module, input: Tensor, *allowed: int) -> None:
+    """Raises ValueError for an input of another number of dims."""
+    if input.ndim not in allowed:
+        raise ValueError(f"{type(layer).__name__}: expected an input of "
+                         f"{' or '.join(map(str, allowed))} dims, got {input.ndim}D input")
+
+
+class BatchNorm(Normalizing):
+    """Each channel less its mean over a batch, by its deviation; then times weight, plus bias.
+
+    In training these are the batch's, else the running ones. Source: Ioffe and Szegedy, "Batch
+    Normalization", ICML 2015.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input. Raises: ValueError for a wrong number of dims."""
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        tracking = self.training and self.track_running_stats
+        if tracking and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        used = tracking or not self.training
+        return F.batch_norm(
+            input, self.running_mean if used else None, self.running_var if used else None,
+            self.weight, self.bias, self.training or self.running_mean is None, momentum, self.eps)
+
+
+_NormBase, _BatchNorm = Normalizing, BatchNorm       # what scripts for PyTorch call them
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalisation of vectors or sequences: see `nn.functional.batch_norm`.
+
+    Shapes: (B, C) or (B, C, L).
+
+    >>> layer = BatchNorm1d(2)
+    >>> layer(tensorlib.tensor([[1., 2.], [3., 6.]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    >>> layer.running_mean
+    tensor([0.2000, 0.4000])
+    """
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        check_dims(self, input, 2, 3)
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation of images: see `nn.functional.batch_norm`. Shapes: (B, C, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        check_dims(self, input, 4)
+
+
+class BatchNorm3d(BatchNorm):
+    """Batch normalisation of volumes: see `nn.functional.batch_norm`. Shapes: (B, C, D, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        check_dims(self, input, 5)
+
+
+# ---- lazy ----------------------------------------------------------------------------------------
+
+class LazyNormalizing(LazyModuleMixin, Normalizing):
+    """A normalisation that takes `num_features` from the first input that it sees."""
+
+    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True) -> None:
+        super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def make_parameters(self, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+        """Makes parameters and statistics without shapes."""
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            self.register_parameter(
+                name, UninitializedParameter(device=device, dtype=dtype) if wanted else None)
+        self.register_statistics(UninitializedBuffer(device=device, dtype=dtype),
+                                 UninitializedBuffer(device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Sets weights to one, biases to zero, and forgets the statistics, where there are any."""
+        if not self.has_uninitialized_params():
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Makes parameters and statistics fit an input."""
+        if self.has_uninitialized_params():
+            self._check_input_dim(input)
+            self.num_features = self.features_of(input)
+            shape = (self.num_features,)
+            self.materialize(weight=shape, bias=shape, running_mean=shape, running_var=shape)
+            self.reset_parameters()
+
+    def features_of(self, input: Tensor) -> int:
+        """How many features an input has."""
+        return input.shape[1]
+
+
+class LazyBatchNorm1d(LazyNormalizing, BatchNorm1d):
+    """A `BatchNorm1d` that takes `num_features` from the first input that it sees."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(LazyNormalizing, BatchNorm2d):
+    """A `BatchNorm2d` that takes `num_features` from the first input that it sees."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(LazyNormalizing, BatchNorm3d):
+    """A `BatchNorm3d` that takes `num_features` from the first input that it sees."""
+
+    cls_to_become = BatchNorm3d

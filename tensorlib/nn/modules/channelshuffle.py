@@ -1,0 +1,21 @@
+"""Channels in another order."""
+
+from tensorlib import Tensor
+from tensorlib.nn import functional as F
+from tensorlib.nn.modules.shown import Shown
+
+__all__ = ["ChannelShuffle"]
+
+
+class ChannelShuffle(Shown):
+    """The channels of several groups, in turn: see `nn.functional.channel_shuffle`."""
+
+    shown = ("groups",)
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same channels, in another order."""
+        return F.channel_shuffle(input, self.groups)

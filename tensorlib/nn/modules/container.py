@@ -1,0 +1,441 @@
+"""Modules and parameters in sequences and dicts."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, groupby
+from operator import index as as_int
+from typing import Any, Self, overload
+
+from tensorlib import Tensor
+from tensorlib.nn.modules.module import Module, indented, laid_out
+from tensorlib.nn.parameter import Parameter
+
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+
+class Container(Module):
+    """A module that is given others by name."""
+
+    def __init__(self, **kwargs: Module) -> None:
+        super().__init__()
+        for name, module in kwargs.items():
+            self.add_module(name, module)
+
+
+class Row(Module):
+    """What modules in a row have in common: positions count from either end."""
+
+    def position(self, idx: Any) -> int:
+        """A position from the start. Raises: IndexError, TypeError."""
+        number = as_int(idx)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"{type(self).__name__}: index {number} is out of range for "
+                             f"{len(self)} modules")
+        return number % len(self)
+
+    def name_at(self, idx: Any) -> str:
+        """The name of the module at a position."""
+        return list(self._modules)[self.position(idx)]
+
+    def take(self, modules: Iterable[Module]) -> None:
+        """Has these modules and no others, numbered from 0."""
+        modules = list(modules)
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __setitem__(self, idx: Any, module: Module) -> None:
+        setattr(self, self.name_at(idx), module)
+
+    def __delitem__(self, idx: Any) -> None:
+        if isinstance(idx, slice):
+            gone = list(self._modules)[idx]
+        else:
+            gone = [self.name_at(idx)]
+        self.take(module for name, module in self._modules.items() if name not in gone)
+
+    def pop(self, idx: Any) -> Any:
+        """Takes the module at a position off; it is returned."""
+        module = self[idx]  # type: ignore[index]
+        del self[idx]
+        return module
+
+    def append(self, module: Module) -> Self:
+        """This one with a module more at the end. Raises: TypeError for what is no module."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Puts a module before that at a position."""
+        if not isinstance(module, Module):
+            raise TypeError(f"{type(self).__name__}.insert: expected a Module, got "
+                            f"{type(module).__name__}")
+        modules = list(self)
+        modules.insert(index, module)
+        self.take(modules)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """This one with more modules at the end. Raises: TypeError."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"{type(self).__name__}.extend: expected modules, got "
+                            f"{type(modules).__name__}")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def __add__(self, other: Iterable[Module]) -> Self:
+        if not isinstance(other, Iterable):
+            return NotImplemented
+        joined = type(self)()
+        return joined.extend(chain(self, other))
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
+
+
+class Sequential(Row):
+    """Modules one after the other: each takes what that before it gives.
+
+    >>> model = Sequential(Linear(3, 4), ReLU(), Linear(4, 1))
+    >>> model(tensorlib.ones(2, 3)).shape
+    Size([2, 1])
+    """
+
+    @overload
+    def __init__(self, *args: Module) -> None: ...
+
+    @overload
+    def __init__(self, arg: "OrderedDict[str, Module]") -> None: ...
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            self.take(args)
+
+    def forward(self, input: Any) -> Any:
+        """What the last module gives."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self.name_at(idx)]
+
+    def __mul__(self, other: int) -> Self:
+        if not isinstance(other, int):
+            return NotImplemented
+        if other < 1:
+            raise ValueError(f"Sequential: can be repeated 1 or more times, got {other}")
+        return type(self)(*list(self) * other)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        self.take((self * other)._modules.values())
+        return self
+
+
+class ModuleList(Row):
+    """Modules in a list, all of them parts of the module that has the list.
+
+    >>> layers = ModuleList(Linear(3, 3) for _ in range(4))
+    >>> len(layers), len(list(layers.parameters()))
+    (4, 8)
+    """
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return type(self)(list(self)[idx])
+        return self._modules[self.name_at(idx)]
+
+    def insert(self, index: int, module: Module) -> None:
+        """Puts a module before that at a position."""
+        super().insert(index, module)
+
+    def __repr__(self) -> str:
+        """Modules of the same text that follow each other share a line."""
+        runs, start = [], 0
+        for text, same in groupby(map(repr, self)):
+            count = len(list(same))
+            head = f"({start})" if count == 1 else f"({start}-{start + count - 1})"
+            times = "" if count == 1 else f"{count} x "
+            runs.append(f"{head}: {times}{indented(text)}")
+            start += count
+        return laid_out(self._get_name(), [], runs)
+
+
+class ModuleDict(Module):
+    """Modules by name, all of them parts of the module that has the dict.
+
+    >>> heads = ModuleDict({"mean": Linear(3, 1), "scale": Linear(3, 1)})
+    >>> heads["mean"]
+    Linear(in_features=3, out_features=1, bias=True)
+    """
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Takes all modules off."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Takes the module of a name off; it is returned."""
+        return self._modules.pop(key)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> Any:
+        """Names and modules."""
+        return self._modules.items()
+
+    def values(self) -> Any:
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules: Any) -> None:
+        """Adds modules from a dict, or from pairs of names and modules. Raises: TypeError."""
+        for key, module in pairs("ModuleDict.update", modules):
+            self[key] = module
+
+
+class ParameterList(Module):
+    """Parameters in a list; tensors become parameters, other values stay as they are.
+
+    >>> ParameterList([tensorlib.ones(2), tensorlib.ones(3)])
+    ParameterList(
+        (0): Parameter containing: [tensorlib.float32 of size 2]
+        (1): Parameter containing: [tensorlib.float32 of size 3]
+    )
+    """
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def name_at(self, idx: Any) -> str:
+        """The name of the value at a position. Raises: IndexError, TypeError."""
+        number = as_int(idx)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"ParameterList: index {number} is out of range for {len(self)} "
+                             "values")
+        return str(number % len(self))
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return type(self)([self[i] for i in range(*idx.indices(len(self)))])
+        return getattr(self, self.name_at(idx))
+
+    def __setitem__(self, idx: int, param: Any) -> None:
+        setattr(self, self.name_at(idx), learnt(param))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def append(self, value: Any) -> Self:
+        """This list with a value more at the end."""
+        self._size += 1
+        self[len(self) - 1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """This list with more values at the end. Raises: TypeError."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError("ParameterList.extend: expected several values, got "
+                            f"{type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
+        return self.extend(parameters)
+
+    def extra_repr(self) -> str:
+        """A line for each value."""
+        return "\n".join(f"  ({i}): {described(value)}" for i, value in enumerate(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterList: holds values, and is not to be called")
+
+
+class ParameterDict(Module):
+    """Parameters by name; tensors become parameters, other values stay as they are."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"ParameterDict: names are strings, got {type(key).__name__}")
+        if key not in self._keys and hasattr(self, key):
+            raise KeyError(f"attribute '{key}' already exists")
+        self._keys[key] = None
+        setattr(self, key, learnt(value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self._keys))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def copy(self) -> "ParameterDict":
+        """Another dict of the same parameters."""
+        return ParameterDict(OrderedDict(self.items()))
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of a name, after it was put there if there was none."""
+        if key not in self._keys:
+            self[key] = default
+        return self[key]
+
+    def clear(self) -> None:
+        """Takes all values off."""
+        for key in list(self._keys):
+            del self[key]
+
+    def pop(self, key: str) -> Any:
+        """Takes the value of a name off; it is returned."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the last value off; its name and it are returned."""
+        key = list(self._keys)[-1]
+        return key, self.pop(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a name, or `default` where there is none."""
+        return self[key] if key in self._keys else default
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> "ParameterDict":
+        """A new dict of these names, all with one value."""
+        return ParameterDict((key, default) for key in keys)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._keys.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Names and values."""
+        return ((key, self[key]) for key in self._keys)
+
+    def values(self) -> Iterable[Any]:
+        """The values."""
+        return (self[key] for key in self._keys)
+
+    def update(self, parameters: Any) -> None:
+        """Adds values from a dict, or from pairs of names and values. Raises: TypeError."""
+        for key, value in pairs("ParameterDict.update", parameters):
+            self[key] = value
+
+    def __or__(self, other: "ParameterDict") -> "ParameterDict":
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __ior__(self, other: "ParameterDict") -> Self:
+        self.update(other)
+        return self
+
+    def extra_repr(self) -> str:
+        """A line for each value."""
+        return "\n".join(f"  ({key}): {described(value)}" for key, value in self.items())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("ParameterDict: holds values, and is not to be called")
+
+
+def learnt(value):
+    """A tensor as a parameter; other values as they are."""
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        return Parameter(value, requires_grad=value.requires_grad)
+    return value
+
+
+def described(value):
+    """A value in the text of a list or dict."""
+    if not isinstance(value, Tensor):
+        return f"Object of type: {type(value).__name__}"
+    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    size = "x".join(map(str, value.shape))
+    return f"{kind} containing: [{value.dtype} of size {size}]"
+
+
+def pairs(name, entries):
+    """Names and values of a dict, or pairs. Raises: TypeError, or ValueError for other lengths."""
+    if isinstance(entries, (Mapping, ModuleDict, ParameterDict)):
+        return list(entries.items())
+    if not isinstance(entries, Iterable):
+        raise TypeError(f"{name}: expected a dict or pairs, got {type(entries).__name__}")
+    found = []
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, Iterable):
+            raise TypeError(f"{name}: entry {i} must be a pair, got {type(entry).__name__}")
+        entry = tuple(entry)
+        if len(entry) != 2:
+            raise ValueError(f"{name}: entry {i} must be a pair, got {len(entry)} values")
+        found.append(entry)
+    return found

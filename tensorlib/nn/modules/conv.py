@@ -1,0 +1,323 @@
+"""Convolutions, and what goes back from their outputs to their inputs."""
+
+from typing import Any
+
+from tensorlib import Tensor
+from tensorlib.nn import functional as F
+from tensorlib.nn.modules.sizes import Sizes, for_each_dim
+from tensorlib.nn.modules.weighted import LazyWeighted, Weighted
+
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
+
+MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class Convolution(Weighted):
+    """What convolutions of all kinds have in common: their options, weights and text."""
+
+    ndim: int
+    transposed = False
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes,
+                 padding: Sizes | str, dilation: Sizes, output_padding: Sizes, groups: int,
+                 bias: bool, padding_mode: str, device: Any, dtype: Any) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if groups <= 0:
+            raise ValueError(f"{name}: groups must be a positive integer, got {groups}")
+        for what, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{name}: {what} ({channels}) must be divisible by groups "
+                                 f"({groups})")
+        if padding_mode not in MODES:
+            raise ValueError(f"{name}: padding_mode must be one of {MODES}, got {padding_mode!r}")
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise ValueError(f"{name}: invalid padding string {padding!r}, should be 'same' or "
+                             "'valid'")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size = self.each("kernel_size", kernel_size)
+        self.stride = self.each("stride", stride)
+        self.padding = padding if isinstance(padding, str) else self.each("padding", padding)
+        self.dilation = self.each("dilation", dilation)
+        self.output_padding = self.each("output_padding", output_padding)
+        self.groups, self.padding_mode = groups, padding_mode
+        if padding == "same" and any(step != 1 for step in self.stride):
+            raise ValueError(f"{name}: padding='same' is not supported for strided convolutions, "
+                             f"got stride {self.stride}")
+        self.make_parameters(bias, device, dtype)
+
+    def each(self, option: str, value: Any) -> tuple[int, ...]:
+        """An option as a tuple with a number for each dim."""
+        return for_each_dim(f"{type(self).__name__}: {option}", value, self.ndim)
+
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of the weight and the bias."""
+        channels = self.out_channels, self.in_channels
+        first, second = channels[::-1] if self.transposed else channels
+        return (first, second // self.groups, *self.kernel_size), (self.out_channels,)
+
+    def extra_repr(self) -> str:
+        """The channels, and the options that are not the usual ones."""
+        usual: dict[str, Any] = {
+            "padding": (0,) * self.ndim, "dilation": (1,) * self.ndim,
+            "output_padding": (0,) * self.ndim, "groups": 1}
+        texts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+                 f"stride={self.stride}"]
+        texts += [f"{name}={getattr(self, name)}" for name, value in usual.items()
+                  if getattr(self, name) != value]
+        if self.bias is None:
+            texts.append("bias=False")
+        if self.padding_mode != "zeros":
+            texts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(texts)
+
+
+_ConvNd = Convolution                # what scripts for PyTorch call it
+
+
+# ---- convolutions ------------------------------------------------------------------------------
+
+class Conv(Convolution):
+    """A convolution in any number of dims."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
+                 padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0,
+                         groups, bias, padding_mode, device, dtype)
+
+    def margins(self) -> list[int]:
+        """What to add before and after each dim, the last dim first, as `pad` takes it."""
+        found = []
+        for size, step, own in zip(reversed(self.kernel_size), reversed(self.dilation),
+                                   reversed(self.padding)):
+            if isinstance(own, str):
+                total = step * (size - 1) * (self.padding == "same")
+                found += [total // 2, total - total // 2]
+            else:
+                found += [own, own]
+        return found
+
+    def padded(self, input: Tensor) -> tuple[Tensor, Any]:
+        """The input, and the zeros that are yet to be added around it."""
+        if self.padding_mode == "zeros":
+            return input, self.padding
+        return F.pad(input, self.margins(), mode=self.padding_mode), 0
+
+
+class Conv1d(Conv):
+    """A convolution over one dim: see `nn.functional.conv1d`.
+
+    Shapes: (B, in_channels, L) or (in_channels, L); weight (out_channels, in_channels / groups, K).
+    """
+
+    ndim = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The sums over windows."""
+        input, padding = self.padded(input)
+        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation,
+                        self.groups)
+
+
+class Conv2d(Conv):
+    """A convolution over images: see `nn.functional.conv2d`.
+
+    Shapes: (B, in_channels, H, W) or (in_channels, H, W);
+    weight (out_channels, in_channels / groups, KH, KW).
+
+    >>> layer = Conv2d(3, 8, kernel_size=3, padding=1)
+    >>> layer(tensorlib.ones(2, 3, 28, 28)).shape
+    Size([2, 8, 28, 28])
+    """
+
+    ndim = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The sums over windows."""
+        input, padding = self.padded(input)
+        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation,
+                        self.groups)
+
+
+class Conv3d(Conv):
+    """A convolution over volumes: see `nn.functional.conv3d`.
+
+    Shapes: (B, in_channels, D, H, W) or (in_channels, D, H, W);
+    weight (out_channels, in_channels / groups, KD, KH, KW).
+    """
+
+    ndim = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The sums over windows."""
+        input, padding = self.padded(input)
+        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation,
+                        self.groups)
+
+
+# ---- transposed --------------------------------------------------------------------------------
+
+class ConvTranspose(Convolution):
+    """The transpose of a convolution, in any number of dims."""
+
+    transposed = True
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
+                 padding: Sizes = 0, output_padding: Sizes = 0, groups: int = 1, bias: bool = True,
+                 dilation: Sizes = 1, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f"{type(self).__name__}: only padding_mode 'zeros' is supported, got "
+                             f"{padding_mode!r}")
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
+                         output_padding, groups, bias, padding_mode, device, dtype)
+
+    def added(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """What to add to the output, so that it has a certain size. Raises: ValueError."""
+        if output_size is None:
+            return self.output_padding
+        sizes = tuple(output_size)[-self.ndim:]
+        if len(output_size) not in (self.ndim, input.ndim):
+            raise ValueError(f"{type(self).__name__}: output_size must have {self.ndim} or "
+                             f"{input.ndim} numbers, got {len(output_size)}")
+        added = []
+        for wanted, size, step, pad, window, apart in zip(
+                sizes, input.shape[-self.ndim:], self.stride, self.padding, self.kernel_size,
+                self.dilation):
+            least = (size - 1) * step - 2 * int(pad) + apart * (window - 1) + 1
+            if not least <= wanted < least + step:
+                raise ValueError(f"{type(self).__name__}: output_size {sizes} can't be had from an "
+                                 f"input of {tuple(input.shape[-self.ndim:])}: one dim can be "
+                                 f"{least} to {least + step - 1}")
+            added.append(wanted - least)
+        return tuple(added)
+
+
+class ConvTranspose1d(ConvTranspose):
+    """The transpose of a convolution over one dim: see `nn.functional.conv_transpose1d`.
+
+    Shapes: (B, in_channels, L) or (in_channels, L); weight (in_channels, out_channels / groups, K).
+    """
+
+    ndim = 1
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The outputs, of `output_size` where several sizes are possible."""
+        return F.conv_transpose1d(
+            input, self.weight, self.bias, self.stride, self.padding,
+            self.added(input, output_size), self.groups, self.dilation)
+
+
+class ConvTranspose2d(ConvTranspose):
+    """The transpose of a convolution over images: see `nn.functional.conv_transpose2d`.
+
+    Shapes: (B, in_channels, H, W) or (in_channels, H, W);
+    weight (in_channels, out_channels / groups, KH, KW).
+    """
+
+    ndim = 2
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The outputs, of `output_size` where several sizes are possible."""
+        return F.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding,
+            self.added(input, output_size), self.groups, self.dilation)
+
+
+class ConvTranspose3d(ConvTranspose):
+    """The transpose of a convolution over volumes: see `nn.functional.conv_transpose3d`.
+
+    Shapes: (B, in_channels, D, H, W) or (in_channels, D, H, W);
+    weight (in_channels, out_channels / groups, KD, KH, KW).
+    """
+
+    ndim = 3
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The outputs, of `output_size` where several sizes are possible."""
+        return F.conv_transpose3d(
+            input, self.weight, self.bias, self.stride, self.padding,
+            self.added(input, output_size), self.groups, self.dilation)
+
+
+# ---- lazy ----------------------------------------------------------------------------------------
+
+class LazyConvolution(LazyWeighted, Convolution):
+    """A convolution that takes `in_channels` from the first input that it sees."""
+
+    def take_channels(self, input: Tensor) -> None:
+        """Notes the channels of an input. Raises: ValueError for what has no channels."""
+        if input.ndim not in (self.ndim + 1, self.ndim + 2):
+            raise ValueError(f"{type(self).__name__}: expected an input of {self.ndim + 1} or "
+                             f"{self.ndim + 2} dims, got {input.ndim}")
+        self.in_channels = input.shape[-self.ndim - 1]
+        if self.in_channels % self.groups:
+            raise ValueError(f"{type(self).__name__}: in_channels ({self.in_channels}) must be "
+                             f"divisible by groups ({self.groups})")
+
+
+class LazyConv(LazyConvolution, Conv):
+    """A lazy convolution in any number of dims."""
+
+    def __init__(self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
+                 padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, out_channels, kernel_size, stride, padding, dilation, groups, bias,
+                         padding_mode, device, dtype)
+
+
+class LazyConvTranspose(LazyConvolution, ConvTranspose):
+    """A lazy transpose of a convolution in any number of dims."""
+
+    def __init__(self, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
+                 padding: Sizes = 0, output_padding: Sizes = 0, groups: int = 1, bias: bool = True,
+                 dilation: Sizes = 1, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None) -> None:
+        super().__init__(0, out_channels, kernel_size, stride, padding, output_padding, groups,
+                         bias, dilation, padding_mode, device, dtype)
+
+
+class LazyConv1d(LazyConv, Conv1d):
+    """A `Conv1d` that takes `in_channels` from the first input that it sees."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(LazyConv, Conv2d):
+    """A `Conv2d` that takes `in_channels` from the first input that it sees.
+
+    >>> layer = LazyConv2d(8, kernel_size=3)
+    >>> layer(tensorlib.ones(2, 3, 28, 28)).shape, layer.in_channels
+    (Size([2, 8, 26, 26]), 3)
+    """
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(LazyConv, Conv3d):
+    """A `Conv3d` that takes `in_channels` from the first input that it sees."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(LazyConvTranspose, ConvTranspose1d):
+    """A `ConvTranspose1d` that takes `in_channels` from the first input that it sees."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(LazyConvTranspose, ConvTranspose2d):
+    """A `ConvTranspose2d` that takes `in_channels` from the first input that it sees."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(LazyConvTranspose, ConvTranspose3d):
+    """A `ConvTranspose3d` that takes `in_channels` from the first input that it sees."""
+
+    cls_to_become = ConvTranspose3d

@@ -1,0 +1,270 @@
+"""Hooks around the call of a module: before it, after it, and where its gradients pass."""
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tensorlib import Tensor
+from tensorlib._core.graph.held import RemovableHandle
+from tensorlib.autograd import Function
+
+
+class Hook(NamedTuple):
+    """A user's function, and how it wants to be called."""
+
+    function: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+class Hooks:
+    """The hooks of one module, or of all, by kind and in the order in which they run."""
+
+    def __init__(self) -> None:
+        self.forward_pre: OrderedDict[object, Hook] = OrderedDict()
+        self.forward: OrderedDict[object, Hook] = OrderedDict()
+        self.backward_pre: OrderedDict[object, Hook] = OrderedDict()
+        self.backward: OrderedDict[object, Hook] = OrderedDict()
+
+    def add(self, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """The handle of a hook that was put last, or first."""
+        hooks, key = getattr(self, kind), object()
+        hooks[key] = hook
+        if prepend:
+            hooks.move_to_end(key, last=False)
+        return RemovableHandle(hooks, key)
+
+
+everywhere = Hooks()
+
+
+class Hooked:
+    """How hooks are put on a module. Each method returns a handle, whose `remove()` ends it."""
+
+    # None until this module, or all modules, have hooks: the one thing that a call looks at
+    _hooks: Hooks | None = None
+
+    def _own_hooks(self) -> Hooks:
+        if "_hooks" not in vars(self):
+            vars(self)["_hooks"] = Hooks()
+        hooks: Hooks = vars(self)["_hooks"]
+        return hooks
+
+    @property
+    def _forward_hooks(self) -> OrderedDict[object, Hook]:
+        return self._own_hooks().forward
+
+    @property
+    def _forward_pre_hooks(self) -> OrderedDict[object, Hook]:
+        return self._own_hooks().forward_pre
+
+    @property
+    def _backward_hooks(self) -> OrderedDict[object, Hook]:
+        return self._own_hooks().backward
+
+    @property
+    def _backward_pre_hooks(self) -> OrderedDict[object, Hook]:
+        return self._own_hooks().backward_pre
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                                  with_kwargs: bool = False) -> RemovableHandle:
+        """Calls `hook(module, args)` before `forward`, whose arguments are what it returns.
+
+        With `with_kwargs` it is `hook(module, args, kwargs)`, and returns both. None changes
+        nothing.
+        """
+        return self._own_hooks().add("forward_pre", Hook(hook, with_kwargs), prepend)
+
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                              with_kwargs: bool = False,
+                              always_call: bool = False) -> RemovableHandle:
+        """Calls `hook(module, args, output)` after `forward`; what it returns is the new output.
+
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is
+        called after an error, too, with None for the output. None changes nothing.
+
+        >>> layer = Linear(2, 1)
+        >>> handle = layer.register_forward_hook(lambda module, args, output: output * 0)
+        >>> layer(tensorlib.ones(2)).detach()
+        tensor([0.])
+        """
+        return self._own_hooks().add("forward", Hook(hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any],
+                                        prepend: bool = False) -> RemovableHandle:
+        """Calls `hook(module, grad_output)` when the gradients of the outputs are there.
+
+        What it returns takes their place; None changes nothing.
+        """
+        return self._own_hooks().add("backward_pre", Hook(hook), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any],
+                                    prepend: bool = False) -> RemovableHandle:
+        """Calls `hook(module, grad_input, grad_output)` when the gradients of the inputs are there.
+
+        Both are tuples, with None for what is no tensor or has no gradient. What it returns takes
+        the place of `grad_input`; None changes nothing. Inputs are those passed by position.
+        """
+        return self._own_hooks().add("backward", Hook(hook), prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The same as `register_full_backward_hook`, under its old name."""
+        return self.register_full_backward_hook(hook)
+
+
+# ---- calls with hooks ------------------------------------------------------------------------
+
+def call_with_hooks(module, args, kwargs):
+    """What a module gives, with the hooks of all modules and its own."""
+    own = vars(module).get("_hooks") or everywhere
+    sets = (everywhere,) if own is everywhere else (everywhere, own)
+    args, kwargs = before_forward(sets, module, args, kwargs)
+    called = set()
+    try:
+        passage = Passage.of(sets, module)
+        if passage:
+            args = passage.into(args)
+        output = module.forward(*args, **kwargs)
+        for hook in hooks_of(sets, "forward"):
+            called.add(id(hook))
+            output = after_forward(hook, module, args, kwargs, output)
+        return passage.out_of(output) if passage else output
+    except Exception:
+        for hook in hooks_of(sets, "forward"):
+            if hook.always_call and id(hook) not in called:
+                call_after_error(hook, module, args, kwargs)
+        raise
+
+
+def hooks_of(sets, kind):
+    """The hooks of one kind, those of all modules first."""
+    return [hook for each in sets for hook in getattr(each, kind).values()]
+
+
+def before_forward(sets, module, args, kwargs):
+    """The arguments of `forward`, after the hooks before it."""
+    for hook in hooks_of(sets, "forward_pre"):
+        if hook.with_kwargs:
+            result = hook.function(module, args, kwargs)
+            if result is None:
+                continue
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise RuntimeError("a forward pre-hook with kwargs must return None or a tuple of "
+                                   f"the new arguments and keywords, got {result!r}")
+            args, kwargs = result
+        else:
+            result = hook.function(module, args)
+            if result is not None:
+                args = result if isinstance(result, tuple) else (result,)
+    return args, kwargs
+
+
+def after_forward(hook, module, args, kwargs, output):
+    """The output of `forward`, after one hook."""
+    given = (args, kwargs, output) if hook.with_kwargs else (args, output)
+    result = hook.function(module, *given)
+    return output if result is None else result
+
+
+def call_after_error(hook, module, args, kwargs):
+    """Calls a hook after an error, which a second one must not hide."""
+    try:
+        after_forward(hook, module, args, kwargs, None)
+    except Exception as error:
+        warnings.warn(f"a forward hook with always_call=True raised an exception after one in "
+                      f"{type(module).__name__}: {error}", stacklevel=3)
+
+
+# ---- gradients that pass ---------------------------------------------------------------------
+
+class Passing(Function):
+    """Tensors that pass unchanged; their gradients are shown to a function on their way back."""
+
+    @staticmethod
+    def forward(ctx, seen, *tensors):
+        ctx.seen = seen
+        ctx.set_materialize_grads(False)
+        return tuple(x.view_as(x) for x in tensors)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return None, *ctx.seen(grads)
+
+
+class Passage:
+    """One call of a module that has backward hooks: where its gradients come in and go out."""
+
+    def __init__(self, module, before, after):
+        self.module, self.before, self.after = module, before, after
+        self.grad_output = None
+        self.inputs = None           # positions of the tensors among the arguments, and their count
+
+    @classmethod
+    def of(cls, sets, module):
+        """The passage of a call, or None where there is no backward hook."""
+        before, after = hooks_of(sets, "backward_pre"), hooks_of(sets, "backward")
+        return cls(module, before, after) if before or after else None
+
+    def into(self, args):
+        """The arguments, so linked that their gradients are seen."""
+        args, self.inputs = linked(args, self.leave)
+        return args
+
+    def out_of(self, output):
+        """The output, so linked that its gradients are seen."""
+        several = isinstance(output, tuple)
+        outputs, self.outputs = linked(output if several else (output,), self.enter)
+        return outputs if several else outputs[0]
+
+    def enter(self, grads):
+        """What the gradients of the outputs become, when they are there."""
+        full = placed(grads, *self.outputs)
+        for hook in self.before:
+            result = hook.function(self.module, full)
+            if result is not None:
+                full = checked(result, full, "backward pre-hook")
+        self.grad_output = full
+        if self.inputs is None:      # no gradient leaves by the inputs
+            self.leave(())
+        return tuple(full[i] for i in self.outputs[0])
+
+    def leave(self, grads):
+        """What the gradients of the inputs become, when they are there."""
+        positions, count = self.inputs or ((), 0)
+        full = placed(grads, positions, count) if self.inputs else (None,)
+        for hook in self.after:
+            result = hook.function(self.module, full, self.grad_output)
+            if result is not None and self.inputs:
+                full = checked(result, full, "backward hook")
+        return tuple(full[i] for i in positions)
+
+
+def linked(values, seen):
+    """Values, the tensors among them linked to a function; and (their positions, how many values).
+
+    The second is None where no tensor requires a gradient.
+    """
+    positions = tuple(i for i, value in enumerate(values) if isinstance(value, Tensor))
+    if not any(values[i].requires_grad for i in positions):
+        return values, None
+    passed, new = list(values), Passing.apply(seen, *[values[i] for i in positions])
+    for i, value in zip(positions, new):
+        passed[i] = value
+    return tuple(passed), (positions, len(values))
+
+
+def placed(grads, positions, count):
+    """Gradients at their positions among `count`, with None elsewhere."""
+    full = [None] * count
+    for i, grad in zip(positions, grads):
+        full[i] = grad
+    return tuple(full)
+
+
+def checked(result, old, what):
+    """New gradients in a tuple. Raises: RuntimeError where they are not as many as before."""
+    result = result if isinstance(result, tuple) else (result,)
+    if len(result) != len(old):
+        raise RuntimeError(f"{what}: returned {len(result)} gradients for {len(old)}")
+    return result

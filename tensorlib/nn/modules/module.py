@@ -1,0 +1,271 @@
+"""Module: what models are made of."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from tensorlib import Tensor, bfloat16, device, double, dtype, empty_like, float, half, no_grad
+from tensorlib._core.graph.held import RemovableHandle
+from tensorlib.nn.modules.hooks import Hook, Hooked, Hooks, call_with_hooks, everywhere
+from tensorlib.nn.modules.members import Members, registration_hooks
+from tensorlib.nn.modules.registered import Registered
+from tensorlib.nn.modules.states import IncompatibleKeys, Stated
+from tensorlib.nn.parameter import is_lazy
+
+_IncompatibleKeys = IncompatibleKeys        # as scripts for PyTorch call it
+
+
+class Module(Members, Hooked, Stated):
+    """A model, or a part of one: a function with parameters.
+
+    A subclass calls `super().__init__()`, assigns parameters and other modules to attributes, and
+    says in `forward` what it computes. It is called like a function.
+
+    >>> class Line(Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.slope = Parameter(tensorlib.tensor(2.0))
+    ...         self.offset = Parameter(tensorlib.tensor(1.0))
+    ...     def forward(self, x):
+    ...         return self.slope * x + self.offset
+    >>> line = Line()
+    >>> line(tensorlib.tensor(3.0)).backward()
+    >>> [(name, p.grad) for name, p in line.named_parameters()]
+    [('slope', tensor(3.)), ('offset', tensor(1.))]
+    """
+
+    training: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            raise TypeError(f"{type(self).__name__}.__init__: Module.__init__() takes no arguments,"
+                            f" got {', '.join([*map(repr, args), *kwargs])}")
+        vars(self).update(
+            training=True, _non_persistent_buffers_set=set(),
+            _parameters=Registered(self), _buffers=Registered(self), _modules=Registered(self))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes: each subclass has its own. Raises: NotImplementedError."""
+        raise NotImplementedError(
+            f"Module [{type(self).__name__}] is missing the required \"forward\" function")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooks is None:
+            return self.forward(*args, **kwargs)
+        return call_with_hooks(self, args, kwargs)
+
+    # ---- all parts at once ---------------------------------------------------------------------
+
+    def apply(self, fn: Callable[["Module"], Any]) -> Self:
+        """This module, after `fn(module)` was called for each part, the inner before the outer.
+
+        >>> model = Sequential(Linear(2, 2), ReLU()).apply(lambda part: part.eval())
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """This module in the mode for training, or that for use: dropout and such differ.
+
+        Raises: ValueError for what is no bool.
+        """
+        if not isinstance(mode, bool):
+            raise ValueError(f"train: mode is True or False, got {mode!r}")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """This module in the mode for use: the same as `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """This module, after it was set whether its parameters require gradients."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Takes the gradients of the parameters away, or makes them zeros."""
+        for parameter in self.parameters():
+            if parameter.grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            else:
+                parameter.grad = parameter.grad.detach()
+                parameter.grad.zero_()
+
+    # ---- dtypes and devices --------------------------------------------------------------------
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """This module, after its tensors were replaced by what a function makes of them."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                replace_elements(parameter, fn)
+        for name, buffer in self._buffers.items():
+            if is_lazy(buffer):
+                replace_elements(buffer, fn)
+            elif buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """This module, its floating parameters and buffers in another dtype: `to(tl.float64)`.
+
+        It takes a dtype, a device or a tensor, as `Tensor.to` does; all devices are the CPU.
+
+        Raises: TypeError for a dtype that is not floating.
+        """
+        target = target_dtype(args, kwargs)
+        if target is not None and not target.is_floating_point:
+            raise TypeError(f"Module.to: only floating-point dtypes are accepted, got {target}")
+        unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
+        if unknown or len(args) > 4:
+            raise TypeError(f"Module.to: unexpected arguments {sorted(unknown) or args}")
+        for place in (*args, kwargs.get("device")):
+            if isinstance(place, (str, device)):
+                device(place)
+        return self._apply(lambda x: x.to(target) if target and x.is_floating_point() else x)
+
+    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
+        """This module, its parameters and buffers with memory that nothing was written to yet."""
+        return self._apply(lambda x: empty_like(x, device=device), recurse=recurse)
+
+    def type(self, dst_type: Any) -> Self:
+        """This module, all its parameters and buffers in another dtype."""
+        return self._apply(lambda x: x.type(dst_type))
+
+    def float(self) -> Self:
+        """This module with its floating parameters and buffers in float32."""
+        return self.to(float)
+
+    def double(self) -> Self:
+        """This module with its floating parameters and buffers in float64."""
+        return self.to(double)
+
+    def half(self) -> Self:
+        """This module with its floating parameters and buffers in float16."""
+        return self.to(half)
+
+    def bfloat16(self) -> Self:
+        """This module with its floating parameters and buffers in bfloat16."""
+        return self.to(bfloat16)
+
+    def cpu(self) -> Self:
+        """This module, which is in the memory of the CPU."""
+        return self
+
+    def share_memory(self) -> Self:
+        """This module."""
+        return self
+
+    # ---- as text -------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands in the brackets of a module's text; for subclasses to say."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        inside = [f"({name}): " + indented(repr(module)) for name, module in self._modules.items()]
+        return laid_out(self._get_name(), extra.split("\n") if extra else [], inside)
+
+
+def replace_elements(parameter, fn):
+    """Gives a parameter or buffer, and its gradient, the elements that a function makes of them."""
+    with no_grad():
+        grad = parameter.grad
+        learns, new = parameter.requires_grad, fn(parameter)
+        if new is not parameter:
+            parameter.grad = None
+            parameter.requires_grad_(False)
+            parameter.data = new
+            parameter.requires_grad_(learns)
+            if grad is not None:
+                parameter.grad = fn(grad)
+
+
+def target_dtype(args, kwargs):
+    """The dtype among the arguments of `to`, or None."""
+    for value in (*args, kwargs.get("dtype"), kwargs.get("tensor")):
+        if isinstance(value, Tensor):
+            return value.dtype
+        if isinstance(value, dtype):
+            return value
+    return None
+
+
+def indented(text):
+    """A text of several lines, all but the first one deeper."""
+    return text.replace("\n", "\n  ")
+
+
+def laid_out(name, extra, inside):
+    """The text of a module: on one line if it has but one line to say."""
+    if len(extra) == 1 and not inside:
+        return f"{name}({extra[0]})"
+    lines = [f"\n  {line}" for line in (*extra, *inside)]
+    return f"{name}({''.join(lines)}" + "\n" * bool(lines) + ")"
+
+
+# ---- hooks for all modules ---------------------------------------------------------------------
+
+def register_for_all(kind: str, hook: Hook) -> RemovableHandle:
+    """The handle of a hook for the calls of all modules, which have to look for hooks now."""
+    Module._hooks = everywhere
+    return everywhere.add(kind, hook)
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(module, args)` before the `forward` of any module; returns its handle."""
+    return register_for_all("forward_pre", Hook(hook))
+
+
+def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
+                                 always_call: bool = False) -> RemovableHandle:
+    """Calls `hook(module, args, output)` after the `forward` of any module; returns its handle."""
+    return register_for_all("forward", Hook(hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(module, grad_output)` when gradients come to any module; returns its handle."""
+    return register_for_all("backward_pre", Hook(hook))
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(module, grad_input, grad_output)` when gradients leave any module."""
+    return register_for_all("backward", Hook(hook))
+
+
+register_module_backward_hook = register_module_full_backward_hook
+
+
+def register_registration_hook(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
+    """The handle of a hook that sees each new member of one kind."""
+    hooks, key = registration_hooks[kind], object()
+    hooks[key] = hook
+    return RemovableHandle(hooks, key)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(module, name, parameter)` when a module gets one; it may return another."""
+    return register_registration_hook("_parameters", hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(module, name, buffer)` when a module gets one; it may return another."""
+    return register_registration_hook("_buffers", hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls `hook(module, name, submodule)` when a module gets one; it may return another."""
+    return register_registration_hook("_modules", hook)

@@ -1,0 +1,93 @@
+"""The dicts `_parameters`, `_buffers` and `_modules` of a module."""
+
+from weakref import ref
+
+
+class Registered(dict):
+    """Names and members of a module, each of which is an attribute of the module as well.
+
+    So Python finds a parameter as quickly as any other attribute (50 ns), and the module needs no
+    search of its own (2,000 ns). Whoever writes into the dict changes the attribute.
+    """
+
+    def __init__(self, owner, members=()):
+        super().__init__(members)
+        self.owner = ref(owner)
+        vars(owner).update(self)
+
+    def __setitem__(self, name, member):
+        super().__setitem__(name, member)
+        self.attributes()[name] = member
+
+    def __delitem__(self, name):
+        super().__delitem__(name)
+        self.attributes().pop(name, None)
+
+    def attributes(self):
+        """The attributes of the module, while there is one."""
+        owner = self.owner()
+        return {} if owner is None else vars(owner)
+
+    def setdefault(self, name, default=None):
+        """The member of that name, after it was put there if there was none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def update(self, *others, **members):
+        """Takes on other names and members."""
+        for name, member in dict(*others, **members).items():
+            self[name] = member
+
+    def __ior__(self, others):
+        self.update(others)
+        return self
+
+    def pop(self, name, *default):
+        """Takes a member off; it is returned."""
+        if name not in self and default:
+            return default[0]
+        member = self[name]
+        del self[name]
+        return member
+
+    def popitem(self):
+        """Takes the last member off; its name and it are returned."""
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def clear(self):
+        """Takes all members off."""
+        for name in list(self):
+            del self[name]
+
+    def move_to_end(self, name, last=True):
+        """Changes the order, as an OrderedDict can."""
+        order = [each for each in self if each != name]
+        order.insert(len(order) if last else 0, name)
+        members = [(each, self[each]) for each in order]
+        super().clear()
+        super().update(members)
+
+    def copy(self):
+        """A dict of its own."""
+        return dict(self)
+
+    def __reduce__(self):
+        return dict, (dict(self),)
+
+
+def members_of(module, kind):
+    """The dict of that name of a module: its own, also after a copy of its attributes.
+
+    Raises: AttributeError where the module's class forgot `super().__init__()`.
+    """
+    attributes = vars(module)
+    if kind not in attributes:
+        raise AttributeError(
+            f"{type(module).__name__}: {kind[1:]} can be assigned after Module.__init__() has run; "
+            f"call super().__init__() first in {type(module).__name__}.__init__")
+    members = attributes[kind]
+    if type(members) is not Registered or members.owner() is not module:
+        members = attributes[kind] = Registered(module, members)
+    return members

@@ -1,0 +1,135 @@
+"""Tensors that modules own: parameters, which are learnt, and buffers, which are only kept."""
+
+from tensorlib import Tensor, empty
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
+
+class Parameter(Tensor):
+    """A tensor that a module learns: one that is assigned to a module is among its parameters.
+
+    It shares the memory of `data`, and requires gradients unless told otherwise.
+
+    >>> weight = Parameter(tensorlib.ones(2))
+    >>> weight
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+    >>> (weight * weight).sum().backward()
+    >>> weight.grad
+    tensor([2., 2.])
+
+    Raises: TypeError for what is no tensor, RuntimeError for integers that require gradients.
+    """
+
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        show(self, data)
+        self.requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{plain_text(self)}"
+
+
+class Buffer(Tensor):
+    """A tensor that a module keeps and does not learn, such as a running mean.
+
+    One that is assigned to a module is among its buffers, and, if `persistent`, in its
+    `state_dict`.
+
+    >>> module = Module()
+    >>> module.steps = Buffer(tensorlib.zeros(()))
+    >>> module.state_dict()
+    OrderedDict({'steps': tensor(0.)})
+    """
+
+    persistent = True
+
+    def __init__(self, data: Tensor | None = None, persistent: bool = True) -> None:
+        show(self, data)
+        if data is not None:
+            self.requires_grad = data.requires_grad
+        self.persistent = persistent
+
+    def __repr__(self) -> str:
+        return plain_text(self)
+
+
+def show(tensor: Tensor, data: Tensor | None) -> None:
+    """Makes a new tensor show the elements of `data`. Raises: TypeError."""
+    if data is None:
+        return
+    if not isinstance(data, Tensor):
+        raise TypeError(f"{type(tensor).__name__}: takes a Tensor, got {type(data).__name__}")
+    tensor.data = data
+
+
+def plain_text(tensor: Tensor) -> str:
+    """The text of the tensor itself, whatever the name of its class."""
+    return repr(tensor.detach().requires_grad_(tensor.requires_grad))
+
+
+class Uninitialized(Tensor):
+    """What stands for a tensor whose shape is not yet known."""
+
+    becomes: type[Tensor]
+
+    def materialize(self, shape, device=None, dtype=None) -> None:
+        """Turns this into a tensor of the given shape, uninitialised; who holds it goes on to."""
+        self.data = empty(shape, device=device, dtype=dtype or self.dtype)
+        self.__class__ = self.becomes
+
+    @property
+    def shape(self):
+        """Raises: RuntimeError, since it is not known yet."""
+        raise RuntimeError(
+            "the shape of an uninitialized parameter or buffer is not known: call forward() of the "
+            "lazy module once, so that it sees an input")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(*self.arguments())
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return type(self), self.arguments()
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A parameter whose shape is not known yet: `materialize(shape)` makes it a `Parameter`.
+
+    >>> weight = UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> type(weight).__name__, weight.shape
+    ('Parameter', Size([2, 3]))
+    """
+
+    becomes = Parameter
+
+    def __init__(self, requires_grad: bool = True, device=None, dtype=None) -> None:
+        super().__init__(empty(0, device=device, dtype=dtype), requires_grad)
+
+    def arguments(self):
+        """What makes another one like this."""
+        return self.requires_grad, None, self.dtype
+
+
+class UninitializedBuffer(Uninitialized, Buffer):
+    """A buffer whose shape is not known yet: `materialize(shape)` makes it a `Buffer`."""
+
+    becomes = Buffer
+
+    def __init__(self, requires_grad: bool = False, device=None, dtype=None,
+                 persistent: bool = True) -> None:
+        data = empty(0, device=device, dtype=dtype)
+        super().__init__(data.requires_grad_(requires_grad), persistent)
+
+    def arguments(self):
+        """What makes another one like this."""
+        return self.requires_grad, None, self.dtype, self.persistent
+
+
+def is_lazy(tensor) -> bool:
+    """Whether a parameter or buffer waits for its shape."""
+    return isinstance(tensor, Uninitialized)

@@ -1,0 +1,43 @@
+"""Adadelta: steps as long as the steps have been."""
+
+from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.optimizer import check_not_negative, check_rate
+
+
+class Adadelta(FormulaOptimizer):
+    """The gradient, times the root mean square of the steps over that of the gradients.
+
+    Raises: ValueError for rates that are out of range. Source: M. Zeiler, "ADADELTA: an adaptive
+    learning rate method", 2012.
+
+    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tl.optim.Adadelta([x])
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9900, 1.9900], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
+                 capturable=False, maximize=False, differentiable=False):
+        check_rate(lr)
+        if not 0 <= rho <= 1:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        super().__init__(params, dict(
+            lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize,
+            capturable=capturable, foreach=foreach, differentiable=differentiable))
+
+    def states(self, group):
+        return ("square_avg", "acc_delta")
+
+    def numbers(self, group, step, state):
+        return {"rho": group["rho"], "new": 1 - group["rho"], "eps": group["eps"],
+                "lr": group["lr"], "weight_decay": group["weight_decay"]}
+
+    def formula(self, group, n, p, g, square_avg, acc_delta):
+        if group["weight_decay"]:
+            g = g + p * n.weight_decay
+        square_avg = square_avg * n.rho + g * g * n.new
+        delta = (acc_delta + n.eps).sqrt() / (square_avg + n.eps).sqrt() * g
+        return p - delta * n.lr, square_avg, acc_delta * n.rho + delta * delta * n.new

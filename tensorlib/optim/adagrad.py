@@ -1,0 +1,50 @@
+"""Adagrad: steps that shrink with all the gradients there were."""
+
+from tensorlib import full_like
+from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.optimizer import check_not_negative, check_rate
+
+
+class Adagrad(FormulaOptimizer):
+    """The gradient over the root of the sum of the squares of all gradients so far.
+
+    The rate is divided by 1 + lr_decay times the steps before this one.
+    Raises: ValueError for negative rates. Source: J. Duchi, E. Hazan & Y. Singer, "Adaptive
+    subgradient methods for online learning and stochastic optimization", 2011.
+
+    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tl.optim.Adagrad([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
+                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
+        check_rate(lr)
+        check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay, epsilon=eps,
+                           initial_accumulator_value=initial_accumulator_value)
+        super().__init__(params, dict(
+            lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, foreach=foreach,
+            maximize=maximize, differentiable=differentiable, fused=fused))
+        for group in self.param_groups:          # there before the first step, as in PyTorch
+            for p in group["params"]:
+                self._begun(group, p)
+
+    def states(self, group):
+        return ("sum",)
+
+    def begin(self, group, p):
+        return {"sum": full_like(p, group["initial_accumulator_value"])}
+
+    def numbers(self, group, step, state):
+        return {"rate": group["lr"] / (1 + (step - 1) * group["lr_decay"]), "eps": group["eps"],
+                "weight_decay": group["weight_decay"]}
+
+    def formula(self, group, n, p, g, sum):
+        if group["weight_decay"]:
+            g = g + p * n.weight_decay
+        sum = sum + g * g
+        return p - g / (sum.sqrt() + n.eps) * n.rate, sum

@@ -1,0 +1,66 @@
+"""Adam: steps by running means of the gradient and of its square."""
+
+from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.optimizer import check_betas, check_not_negative, check_rate
+
+
+class Adam(FormulaOptimizer):
+    """Adam: the running mean of the gradient, over the root of that of its square.
+
+    Both means start at zero, and are divided by what their weights sum to. amsgrad takes the
+    largest mean square so far. The weight decay is added to the gradient, or, with
+    decoupled_weight_decay, taken from the parameter itself as in `AdamW`.
+    Raises: ValueError for rates that are out of range. Source: D. Kingma & J. Ba, "Adam: a method
+    for stochastic optimization", 2015; S. Reddi, S. Kale & S. Kumar, "On the convergence of Adam
+    and beyond", 2018.
+
+    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tl.optim.Adam([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    options = ("maximize", "weight_decay", "amsgrad", "decoupled_weight_decay")
+    fused = {
+        frozenset(): "adam", frozenset(["decoupled_weight_decay"]): "adam",
+        frozenset(["weight_decay"]): "adam_decay",
+        frozenset(["weight_decay", "decoupled_weight_decay"]): "adamw",
+    }
+    fused_numbers = ("new1", "beta2", "new2", "scale", "eps", "size", "weight_decay", "kept")
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
+                 *, foreach=None, maximize=False, capturable=False, differentiable=False,
+                 fused=None, decoupled_weight_decay=False):
+        check_rate(lr)
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        check_betas(betas)
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+            maximize=maximize, foreach=foreach, capturable=capturable,
+            differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=decoupled_weight_decay))
+
+    def states(self, group):
+        largest = ("max_exp_avg_sq",) if group["amsgrad"] else ()
+        return ("exp_avg", "exp_avg_sq", *largest)
+
+    def numbers(self, group, step, state):
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["weight_decay"]
+        return {"new1": 1 - beta1, "beta2": beta2, "new2": 1 - beta2, "eps": group["eps"],
+                "size": lr / (1 - beta1**step), "scale": (1 - beta2**step) ** -0.5,
+                "kept": 1 - lr * decay, "weight_decay": decay}
+
+    def formula(self, group, n, p, g, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
+        if group["weight_decay"]:
+            if group["decoupled_weight_decay"]:
+                p = p * n.kept
+            else:
+                g = g + p * n.weight_decay
+        exp_avg = exp_avg + (g - exp_avg) * n.new1
+        exp_avg_sq = exp_avg_sq * n.beta2 + g * g * n.new2
+        largest = max_exp_avg_sq.maximum(exp_avg_sq) if group["amsgrad"] else exp_avg_sq
+        p = p - exp_avg / (largest.sqrt() * n.scale + n.eps) * n.size
+        return (p, exp_avg, exp_avg_sq, largest) if group["amsgrad"] else (p, exp_avg, exp_avg_sq)

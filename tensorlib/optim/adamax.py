@@ -1,0 +1,43 @@
+"""Adamax: Adam by the largest gradient in place of the mean square."""
+
+from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.optimizer import check_betas, check_not_negative, check_rate
+
+
+class Adamax(FormulaOptimizer):
+    """Adam in the infinity norm: the mean gradient over the largest one, which fades with time.
+
+    Raises: ValueError for rates that are out of range. Source: D. Kingma & J. Ba, "Adam: a method
+    for stochastic optimization", 2015, section 7.1.
+
+    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tl.optim.Adamax([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.9000, 1.9000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
+                 *, maximize=False, differentiable=False, capturable=False):
+        check_rate(lr)
+        check_not_negative(epsilon=eps, weight_decay=weight_decay)
+        check_betas(betas)
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach,
+            maximize=maximize, differentiable=differentiable, capturable=capturable))
+
+    def states(self, group):
+        return ("exp_avg", "exp_inf")
+
+    def numbers(self, group, step, state):
+        beta1, beta2 = group["betas"]
+        return {"new": 1 - beta1, "beta2": beta2, "eps": group["eps"],
+                "size": group["lr"] / (1 - beta1**step), "weight_decay": group["weight_decay"]}
+
+    def formula(self, group, n, p, g, exp_avg, exp_inf):
+        if group["weight_decay"]:
+            g = g + p * n.weight_decay
+        exp_avg = exp_avg + (g - exp_avg) * n.new
+        exp_inf = (exp_inf * n.beta2).maximum(g.abs() + n.eps)
+        return p - exp_avg / exp_inf * n.size, exp_avg, exp_inf

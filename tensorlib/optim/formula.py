@@ -1,0 +1,127 @@
+"""Optimisers that say what becomes of one element, in a formula.
+
+The formula is traced once into loops that go over a parameter, its gradient and its states in one
+pass (`tensorlib._core.tiles.update`), and one call does all parameters of a group. With
+`differentiable=True` it runs on the tensors themselves, and is recorded.
+"""
+
+from types import SimpleNamespace
+
+from tensorlib import zeros_like
+from tensorlib._core.apply.updating import run_update
+from tensorlib.ops.updates import fused_update, trace_update
+from tensorlib.optim.optimizer import Optimizer
+
+
+class FormulaOptimizer(Optimizer):
+    """An optimiser that a formula defines.
+
+    A subclass says which `options` of a group shape the formula, by being true or not; which
+    `states(group)` it keeps; the `numbers` that depend on options and on the count of steps; and
+    the formula.
+    """
+
+    options = ("maximize", "weight_decay")
+    counts = True               # whether a state `step` counts the steps
+    scalars = ()                # states that are one number each, whose new values `numbers` gives
+    fused = {}                  # loops that do the same, by the options that are true
+    fused_numbers = ()          # in the order in which these loops take them
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._updates = {}       # by the options that shape the formula
+
+    def states(self, group):
+        """The names of the states that the formula takes, in its order."""
+        raise NotImplementedError
+
+    def numbers(self, group, step, state):
+        """The numbers of the formula by name, for the count of steps with this one."""
+        raise NotImplementedError
+
+    def formula(self, group, n, p, g, *states):
+        """The new parameter and the new states of one element; `n` has the numbers."""
+        raise NotImplementedError
+
+    def begin(self, group, p):
+        """The states of a parameter before its first step, by name."""
+        return {name: zeros_like(p) for name in self.states(group)}
+
+    def step(self, closure=None):
+        """Takes one step with every parameter that has a gradient; the loss that `closure()` gave.
+
+        closure: computes the loss anew, with its gradients, and returns it.
+        Raises: TypeError, RuntimeError for gradients and states that do not fit their parameter.
+        """
+        loss = self._loss_of(closure)
+        for group in self.param_groups:
+            if group.get("differentiable"):
+                self._step_recorded(group)
+                continue
+            done = []
+
+            def numbers(step, state):
+                found = self.numbers(group, step, state)
+                if self.scalars:
+                    done.append((state, found))
+                return found
+
+            run_update(self._update(group), group["params"], self.state,
+                       lambda p: self._begun(group, p), numbers)
+            for state, found in done:
+                self._set_scalars(state, found)
+        return loss
+
+    def _update(self, group):
+        """The group's formula as an `Update`, traced when first needed."""
+        key = tuple([True if group[name] else False for name in self.options])
+        update = self._updates.get(key)
+        if update is None:
+            update = self._updates[key] = self._made_update(group, frozenset(
+                name for name in self.options if group[name]))
+        return update
+
+    def _made_update(self, group, chosen):
+        states, how = self.states(group), {"counts": self.counts, "each": bool(self.scalars)}
+        loop = self.fused.get(chosen)
+        if loop:
+            return fused_update(type(self).__name__, loop, states, self.fused_numbers, **how)
+        return trace_update(
+            type(self).__name__, lambda n, p, g, *old: self._whole(group, n, p, g, *old), states,
+            **how)
+
+    def _whole(self, group, n, p, g, *states):
+        return self.formula(group, n, p, -g if group["maximize"] else g, *states)
+
+    def _begun(self, group, p):
+        """The state of a parameter, with what it lacks."""
+        state = self.state[p]
+        if self.counts and state.get("step") is None:
+            state["step"] = self._count(0)
+        for name, value in self.begin(group, p).items():
+            if state.get(name) is None:
+                state[name] = value
+        return state
+
+    def _set_scalars(self, state, found):
+        for name in self.scalars:
+            state[name] = state[name].new_tensor(float(found[name]))
+
+    def _step_recorded(self, group):
+        names = self.states(group)
+        for p in group["params"]:
+            if p.grad is None:
+                continue
+            state = self.state[p]
+            fresh = any(state.get(name) is None for name in names)
+            self._begun(group, p)
+            step = 1 if fresh else 2
+            if self.counts:
+                state["step"] += 1
+                step = state["step"].item()
+            found = self.numbers(group, step, state)
+            new, *values = self._whole(group, SimpleNamespace(**found), p, p.grad,
+                                       *[state[name] for name in names])
+            p.copy_(new)
+            state.update(zip(names, values))
+            self._set_scalars(state, found)

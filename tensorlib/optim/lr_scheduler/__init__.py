@@ -1,0 +1,27 @@
+"""Schedules: how the rates of an optimiser change, after `torch.optim.lr_scheduler`."""
+
+from tensorlib.optim.lr_scheduler.base import LRScheduler, _LRScheduler
+from tensorlib.optim.lr_scheduler.by_factor import (
+    ConstantLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from tensorlib.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from tensorlib.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
+from tensorlib.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from tensorlib.optim.lr_scheduler.several import ChainedScheduler, SequentialLR
+
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]
+
+
+def __dir__():
+    return sorted(__all__)

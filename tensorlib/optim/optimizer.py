@@ -1,0 +1,364 @@
+"""What all optimisers share: groups of parameters, their states, and hooks."""
+
+from collections import OrderedDict, defaultdict
+from copy import deepcopy
+from functools import wraps
+from itertools import chain
+from warnings import warn
+
+from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
+from tensorlib._core.graph.held import RemovableHandle
+
+
+class _Required:
+    """Stands for an option that has no default, so each group must give it."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+_every_pre_hook = OrderedDict()
+_every_post_hook = OrderedDict()
+
+
+def _added(hooks, hook, first=False):
+    key = object()
+    hooks[key] = hook
+    if first:
+        hooks.move_to_end(key, last=False)
+    return RemovableHandle(hooks, key)
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Calls `hook(optimizer, args, kwargs)` before each step of every optimiser; a handle.
+
+    What it returns, if not None, are the new args and kwargs.
+    """
+    return _added(_every_pre_hook, hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Calls `hook(optimizer, args, kwargs)` after each step of every optimiser; a handle."""
+    return _added(_every_post_hook, hook)
+
+
+def _with_hooks(step):
+    """`step`, with the hooks run before and after it; once, where one step calls another."""
+    @wraps(step)
+    def hooked(self, *args, **kwargs):
+        self._opt_called = True              # schedules look whether they come after
+        if type(self).step is not hooked:
+            return step(self, *args, **kwargs)
+        for hook in (*_every_pre_hook.values(), *self._pre_hooks.values()):
+            changed = hook(self, args, kwargs)
+            if changed is None:
+                continue
+            if not (isinstance(changed, tuple) and len(changed) == 2):
+                raise RuntimeError(f"{hook} must return None or a tuple of (new_args, new_kwargs), "
+                                   f"but got {changed}.")
+            args, kwargs = changed
+        result = step(self, *args, **kwargs)
+        for hook in (*self._post_hooks.values(), *_every_post_hook.values()):
+            hook(self, args, kwargs)
+        return result
+
+    return hooked
+
+
+class Optimizer:
+    """The base of all optimisers: it holds groups of parameters and a state for each parameter.
+
+    params: an iterable of tensors, of (name, tensor) pairs, or of dicts, each a group with its
+    own options. defaults: the options of groups that do not give them. A subclass has a method
+    `step` that changes the parameters by their `.grad`, and keeps what it needs between steps in
+    `self.state[p]`, a dict.
+    Raises: TypeError, ValueError for what can't be optimised.
+    Source: the interface is that of PyTorch's class of this name.
+
+    >>> class Descent(tl.optim.Optimizer):
+    ...     @tl.no_grad()
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p.sub_(p.grad * group["lr"])
+    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Descent([x], {"lr": 0.5})
+    >>> (x * x / 2).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.0000], requires_grad=True)
+    """
+
+    _opt_called = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _with_hooks(cls.step)
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self._set_hooks()
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of "
+                            f"Tensors or dicts, but got {type(params).__name__}")
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _set_hooks(self):
+        self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
+        self._state_dict_pre_hooks, self._state_dict_post_hooks = OrderedDict(), OrderedDict()
+        self._load_pre_hooks, self._load_post_hooks = OrderedDict(), OrderedDict()
+
+    # ---- groups ---------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group):
+        """Adds a group of parameters, a dict with `params` and the options that differ.
+
+        Raises: TypeError, ValueError for what is no parameter, or is in another group.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group = param_group
+        params = group["params"]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but "
+                            "the ordering of tensors in sets will change between runs. Please use "
+                            "a list instead.")
+        params = [params] if isinstance(params, Tensor) else list(params)
+        params, names = self._without_names(params)
+        for p in params:
+            self._check(p)
+        for name, default in self.defaults.items():
+            if default is required and name not in group:
+                raise ValueError("parameter group didn't specify a value of required optimization "
+                                 f"parameter {name}")
+        own = set(params)
+        if len(own) != len(params):
+            warn("optimizer contains a parameter group with duplicate parameters; each of them is "
+                 "updated as often as it is there", stacklevel=3)
+        if any(not own.isdisjoint(other["params"]) for other in self.param_groups):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in self.param_groups[0]) != (names is not None):
+            raise ValueError("all optimizer param groups should be with/without names. cannot add "
+                             f"param group {'with' if names else 'without'} names to the optimizer")
+        group["params"] = params
+        if names is not None:
+            group["param_names"] = names
+        for name, default in self.defaults.items():
+            group.setdefault(name, default)
+        self.param_groups.append(group)
+
+    @staticmethod
+    def _without_names(params):
+        """The tensors, and their names if they came as pairs with names, else None."""
+        named = [isinstance(p, tuple) for p in params]
+        if not any(named):
+            return params, None
+        if not all(named):
+            raise ValueError("all optimizer params should be with/without names. Some param names "
+                             "are missing")
+        return [p for _, p in params], [name for name, _ in params]
+
+    def _check(self, p):
+        if not isinstance(p, Tensor):
+            raise TypeError("optimizer can only optimize Tensors, but one of the params is "
+                            f"{type(p).__name__}")
+        if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
+            raise ValueError("can't optimize a non-leaf Tensor")
+
+    def zero_grad(self, set_to_none=True):
+        """Sets the gradients of all parameters to None, or to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = p.grad.detach()
+                    p.grad.zero_()
+
+    def step(self, closure=None):
+        """Changes the parameters by their gradients; the loss that `closure()` gave.
+
+        closure: computes the loss anew, with its gradients, and returns it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no step()")
+
+    @staticmethod
+    def _loss_of(closure):
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
+
+    # ---- states as dicts ------------------------------------------------------------------------
+
+    def state_dict(self):
+        """The state of all parameters and the options of all groups, without the parameters.
+
+        In both, a parameter is its number, counted through all groups. The tensors are those of the
+        optimiser, not copies.
+        """
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self)
+        numbers = {}
+        for p in chain.from_iterable(group["params"] for group in self.param_groups):
+            numbers.setdefault(p, len(numbers))
+        packed = {
+            "state": {numbers.get(p, p): state for p, state in self.state.items()},
+            "param_groups": [
+                {**{name: value for name, value in group.items() if name != "params"},
+                 "params": [numbers[p] for p in group["params"]]}
+                for group in self.param_groups],
+        }
+        for hook in self._state_dict_post_hooks.values():
+            packed = _changed(hook(self, packed), packed)
+        return packed
+
+    def load_state_dict(self, state_dict):
+        """Takes on what `state_dict()` of an optimiser of the same groups gave.
+
+        States become copies, in the dtype of their parameter. Raises: ValueError where groups or
+        their sizes differ, KeyError; then the optimiser is as it was.
+        """
+        state_dict = dict(state_dict)
+        for hook in self._load_pre_hooks.values():
+            state_dict = _changed(hook(self, state_dict), state_dict)
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups: "
+                             f"{len(saved)}, where the optimizer has {len(self.param_groups)}")
+        for i, (old, group) in enumerate(zip(saved, self.param_groups)):
+            if len(old["params"]) != len(group["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    f"optimizer's group: group {i} has {len(old['params'])} parameters, the "
+                    f"optimizer's {len(group['params'])}")
+        numbers = chain.from_iterable(group["params"] for group in saved)
+        params = dict(zip(numbers, chain.from_iterable(
+            group["params"] for group in self.param_groups)))
+        state = defaultdict(dict)
+        for number, value in state_dict["state"].items():
+            p = params.get(number)
+            state[number if p is None else p] = _own_copy(p, value)
+        groups = []
+        for old, group in zip(saved, self.param_groups):
+            taken = {name: deepcopy(value) for name, value in old.items() if name != "params"}
+            if "param_names" in group:
+                taken.setdefault("param_names", group["param_names"])
+            groups.append({**taken, "params": group["params"]})
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._load_post_hooks.values():
+            hook(self)
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        if "_pre_hooks" not in vars(self):
+            self._set_hooks()
+        for group in self.param_groups:          # saved before an option was there
+            for name, default in self.defaults.items():
+                group.setdefault(name, default)
+        for kept in self.state.values():         # as versions of PyTorch before 1.12 had it
+            if isinstance(kept, dict) and isinstance(kept.get("step"), (int, float)):
+                kept["step"] = self._count(kept["step"])
+
+    @staticmethod
+    def _count(number):
+        """A state of one number, such as a count of steps."""
+        dtype = float64 if get_default_dtype() is float64 else float32
+        return tensor(float(number), dtype=dtype)
+
+    # ---- hooks ----------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook):
+        """Calls `hook(optimizer, args, kwargs)` before each step; a handle that removes it.
+
+        What it returns, if not None, are the new args and kwargs of the step.
+        """
+        return _added(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """Calls `hook(optimizer, args, kwargs)` after each step; a handle that removes it."""
+        return _added(self._post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls `hook(optimizer)` before `state_dict` collects; a handle that removes it."""
+        return _added(self._state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Calls `hook(optimizer, state_dict)` on what was collected; a handle that removes it.
+
+        What it returns, if not None, takes the place of the dict.
+        """
+        return _added(self._state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls `hook(optimizer, state_dict)` before a dict is loaded; a handle that removes it.
+
+        What it returns, if not None, is loaded instead.
+        """
+        return _added(self._load_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Calls `hook(optimizer)` after a dict was loaded; a handle that removes it."""
+        return _added(self._load_post_hooks, hook, prepend)
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _changed(result, before):
+    return before if result is None else result
+
+
+def _own_copy(p, value, name=None):
+    """A copy of a part of a state, its tensors in the dtype of their parameter; not of counts."""
+    if isinstance(value, Tensor):
+        if name != "step" and p is not None and p.is_floating_point():
+            return value.detach().to(p.dtype, copy=True)
+        return value.detach().clone()
+    if isinstance(value, dict):
+        return {key: _own_copy(p, each, key) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_own_copy(p, each) for each in value)
+    return deepcopy(value)
+
+
+# ---- what options may be -------------------------------------------------------------------------
+
+def check_rate(lr):
+    """Raises ValueError unless `lr` is a rate: a number of 0 or more, or a tensor of one."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_not_negative(**options):
+    """Raises ValueError for an option that is not a number of 0 or more."""
+    for name, value in options.items():
+        if not value >= 0:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_betas(betas):
+    """Raises ValueError unless each of the decay rates is in [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0 <= beta < 1:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

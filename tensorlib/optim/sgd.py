@@ -1,0 +1,61 @@
+"""Stochastic gradient descent."""
+
+from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.optimizer import check_not_negative, check_rate
+
+
+class SGD(FormulaOptimizer):
+    """Stochastic gradient descent, with momentum if asked for.
+
+    The gradient, with weight_decay * p added, goes into a running sum, `momentum` times the old
+    one plus 1 - dampening times the new; nesterov looks one step further along it.
+    Raises: ValueError for negative rates. Source: I. Sutskever, J. Martens, G. Dahl & G. Hinton,
+    "On the importance of initialization and momentum in deep learning", 2013, in the variant in
+    which the rate is applied to the momentum.
+
+    >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = tl.optim.SGD([x], lr=0.1, momentum=0.9)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.8000, 1.6000], requires_grad=True)
+    """
+
+    options = ("maximize", "weight_decay", "momentum", "nesterov")
+    counts = False
+    fused = {
+        frozenset(): "sgd", frozenset(["weight_decay"]): "sgd_decay",
+        frozenset(["momentum"]): "sgd_momentum",
+        frozenset(["momentum", "weight_decay"]): "sgd_momentum_decay",
+        frozenset(["momentum", "nesterov"]): "sgd_nesterov",
+        frozenset(["momentum", "nesterov", "weight_decay"]): "sgd_nesterov_decay",
+    }
+    fused_numbers = ("lr", "weight_decay", "momentum", "new")
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
+                 maximize=False, foreach=None, differentiable=False, fused=None):
+        check_rate(lr)
+        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, dict(
+            lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+            nesterov=nesterov, maximize=maximize, foreach=foreach, differentiable=differentiable,
+            fused=fused))
+
+    def states(self, group):
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def numbers(self, group, step, state):
+        return {"lr": group["lr"], "weight_decay": group["weight_decay"],
+                "momentum": group["momentum"],
+                "new": 1 - group["dampening"] if step > 1 else 1}    # the first comes in whole
+
+    def formula(self, group, n, p, g, momentum_buffer=None):
+        if group["weight_decay"]:
+            g = g + p * n.weight_decay
+        if not group["momentum"]:
+            return [p - g * n.lr]
+        momentum_buffer = momentum_buffer * n.momentum + g * n.new
+        g = g + momentum_buffer * n.momentum if group["nesterov"] else momentum_buffer
+        return p - g * n.lr, momentum_buffer
