@@ -7,7 +7,7 @@ its size is not known either.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from tensorlib._core.base.capture import set_capture
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
@@ -166,20 +167,33 @@ def no_number(name: str) -> None:
 
 # ---- inference -----------------------------------------------------------------------------------
 
-def inferred(call: OpCall) -> Any:
-    """The shape and dtype of what a call gives, or a list of such for each result."""
+def inferred(call: OpCall, by_example: bool = True) -> Any:
+    """The shape and dtype of what a call gives, or a list of such for each result.
+
+    by_example: an operation that needs elements is tried with some.
+    """
     values = (*variables_in(call.inputs), *variables_in(call.attributes))
-    found = [run_on_twins(call, probe)
-             for probe in (PROBES if any(None in x.shape for x in values) else PROBES[:1])]
+    probes = PROBES if any(None in x.shape for x in values) else PROBES[:1]
+    try:
+        found = [run_on_twins(call, probe, twin_of) for probe in probes]
+    except Exception as error:
+        if not by_example or not needs_elements(error):
+            raise
+        found = [run_on_twins(call, probe, example_of) for probe in probes]
     if not isinstance(found[0], (tuple, list)):
         return combined(found)
     return list(map(combined, zip(*found)))
 
 
-def run_on_twins(call: OpCall, probe: int) -> Any:
-    """What a call gives for tensors without elements, with `probe` for sizes not known."""
+def needs_elements(error: Exception) -> bool:
+    """Whether an operation could not be tried on tensors without elements."""
+    return isinstance(error, NoData) or "same device" in str(error)
+
+
+def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tensor]) -> Any:
+    """What a call gives for the tensors that `make` makes, with `probe` for sizes not known."""
     def twin(x: Variable) -> Tensor:
-        return twin_of(x, probe)
+        return make(x, probe)
 
     form = form_of_call(call)
     given = mapped(call.attributes, twin)
@@ -222,6 +236,14 @@ def twin_of(x: Variable, probe: int) -> Tensor:
     """A tensor without elements of its own that has the shape and dtype of a variable."""
     shape = tuple(probe if size is None else size for size in x.shape)
     return FUNCTIONS["empty"](shape, dtype=x.dtype, device="meta")
+
+
+def example_of(x: Variable, probe: int) -> Tensor:
+    """A tensor of the shape and dtype of a variable: of unit matrices, where it has matrices."""
+    shape = tuple(probe if size is None else size for size in x.shape)
+    if len(shape) < 2 or not x.dtype.is_floating_point:
+        return FUNCTIONS["zeros"](shape, dtype=x.dtype)
+    return FUNCTIONS["eye"](*shape[-2:], dtype=x.dtype).expand(shape)
 
 
 def combined(results: tuple[Any, ...] | list[Any]) -> Any:

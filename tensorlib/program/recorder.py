@@ -20,7 +20,7 @@ from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
+from tensorlib.program.offered import TRUTHS, canonical, drawn, is_checked, plain, user_line
 from tensorlib.program.sweeps import noted_sweep
 from tensorlib.program.writes import Writes
 
@@ -142,7 +142,7 @@ class Recorder:
 
     def leaving(self, name: str, tensor: Tensor) -> None:
         """Raises: CaptureError where the number of a tensor that the program computes is taken."""
-        if self.knows(tensor) and name != "memoryview":
+        if self.knows(tensor) and not is_checked():
             raise CaptureError(
                 f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
                 + ("use tensorlib.cond, while_loop or where for what depends on it"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensorlib.program.building import inferred
+from tensorlib.program.building import inferred, needs_elements
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import DRAWS, UnknownType, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, typed, variables_in
@@ -106,8 +106,10 @@ class Verifier:
                 x.stack for x in (*call.reads(), *call.writes())):
             return
         try:
-            found = inferred(call)
+            found = inferred(call, by_example=False)
         except Exception as error:
+            if needs_elements(error):
+                return
             raise self.error(call, f"is refused: {error}") from None
         self.results(call, found if isinstance(found, list) else [found])
 
