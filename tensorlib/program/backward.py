@@ -61,6 +61,8 @@ class Backward:
         if call.type == "sum" and "parts" in call.inputs:
             for x in call.inputs["parts"]:
                 self.add(x, grads[0])
+        elif call.type == "function":
+            self.visit_function(call, grads)
         elif call.blocks():
             self.control(self, call, grads)
         else:
@@ -92,6 +94,17 @@ class Backward:
         for x, g in zip(places, outputs):
             if g is not None:
                 self.add(x, g)
+
+    def visit_function(self, call: OpCall, grads: list[Variable | None]) -> None:
+        """Adds the backward call of an autograd.Function."""
+        args = call.inputs["args"]
+        outputs = [self.new_gradient(x) if self.wants(x) else None for x in args]
+        self.append(OpCall(
+            "function_gradient", {"args": self.present(args), "grads": tuple(grads)},
+            tuple(outputs), {"function": call.attributes["function"],
+                             "wanted": tuple(x is not None for x in outputs)}, call.line))
+        for x, g in zip(args, outputs):
+            self.add(x, g)
 
     # ---- gradients
 

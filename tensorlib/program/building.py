@@ -124,6 +124,10 @@ class Builder:
         """The variables of what a composed operation gives: its parts become calls."""
         return op.forward(*args, **kwargs)
 
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """The variables of what an autograd.Function gives."""
+        return self.called("function", {"args": self.value(args)}, {"function": cls})
+
     def write(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
         type_ = "put_index_" if name == "setitem" else name

@@ -16,7 +16,7 @@ from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.blocks import composed_call
-from tensorlib.program.building import Builder
+from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
@@ -74,6 +74,9 @@ class Recorder:
         that it made of numbers."""
         trainable = tensor.requires_grad and tensor.is_leaf
         inside = was_made_since(tensor, self.epoch)
+        if inside and tensor.grad_fn is not None:
+            raise CaptureError(f"{tensor.grad_fn.name()}: what gave a tensor of shape "
+                               f"{tuple(tensor.shape)} can't be captured, {user_line()}")
         name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
             "constant" if inside else "parameter" if trainable else "captured")
         return self.program.block.new_variable(
@@ -119,15 +122,19 @@ class Recorder:
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
         """Has a composed operation done, and notes it as a call with a block."""
-        set_capture(None)
-        try:
+        with unseen():
             found = composed_call(Builder(self.block, self), op, args, kwargs)
             result = function(*args, **kwargs)
-        finally:
-            set_capture(self)
         for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
             self.know(tensor, x)
         return result
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """Has an autograd.Function run, and notes it as a call."""
+        inputs = {"args": self.value(args)}
+        with unseen():
+            result = cls.apply(*args)
+        return self.noted("function", inputs, result, {"function": cls})
 
     def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Draws numbers and notes that they are to be drawn anew by each run."""

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tensorlib._core.sweep import graph_reader
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.errors import CaptureError
@@ -15,13 +14,11 @@ def noted_sweep(recorder: Any, roots: tuple[Tensor, ...], grads: tuple[Tensor, .
                 inputs: tuple[Tensor, ...] | None, accumulate_grads: bool, **options: Any) -> Any:
     """What a sweep gives, after its calls were appended, and those that set `.grad`.
 
-    Raises: CaptureError for a sweep through what the program does not have: an autograd.Function,
-    or what was computed before the captured function began.
+    Raises: CaptureError for what a program cannot say of it.
     """
     if options.get("no_grad"):
         raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}; use "
                            "program.append_backward")
-    check_nodes(roots)
     starts, first = [], []
     for root, g in zip(roots, grads):
         x = recorder.variable_of(root)
@@ -74,13 +71,3 @@ def accumulated(recorder: Any, leaf: Tensor, old: Tensor | None, x: Variable,
         g = total
     recorder.note(OpCall("set_grad", {"param": x, "grad": g}, (), {}, user_line()))
     recorder.know(leaf.grad, g)
-
-
-def check_nodes(roots: tuple[Tensor, ...]) -> None:
-    """Raises: CaptureError for nodes whose gradient no call of the program has."""
-    places = [graph_reader.gradient_place(x)[0] for x in roots]
-    for node in graph_reader.nodes_between([], places, 0):
-        if graph_reader.operation(node).linearity == "function":
-            raise CaptureError(f"backward: the gradient of an autograd.Function ({node.name()}) "
-                               f"can't be captured, {user_line()}; write it as an operation of "
-                               "tensorlib.ops")

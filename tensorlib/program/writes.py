@@ -88,11 +88,9 @@ class Writes:
         if name == "setitem":
             type, inputs, attributes = "put_index", {"input": before, "values": given[0]}, {
                 "index": given[1]}
-        elif name == "copy_" or name == "fill_" and type_is_variable(given[0]):
-            type, inputs, attributes = "copy", {"input": before, "src": given[0]}, {}
-        elif name in ("fill_", "zero_"):
-            type, inputs = "full_like", {"input": before}
-            attributes = {"fill_value": given[0] if given else 0}
+        elif name in ("copy_", "fill_", "zero_"):
+            type, inputs, attributes = "copy", {
+                "input": before, "src": given[0] if given else 0.0}, {}
         elif name in WRITERS:
             fresh = self.noted("clone", {"input": before}, x, {})
             self.as_it_is(op, name, x, fresh, given, kwargs)
@@ -135,10 +133,6 @@ def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
         getattr(Tensor, name)(*args, **kwargs)
     else:
         form_of(name).run(*args, **kwargs)
-
-
-def type_is_variable(x: Any) -> bool:
-    return type(x) is Variable
 
 
 def place_in(base: Tensor, view: Tensor) -> tuple[Any, ...]:
