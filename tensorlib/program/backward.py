@@ -8,6 +8,7 @@ contribute to the gradient of one variable is summed before it is first read.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tensorlib.ops.calls import output_gradients
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import form_of_call
 from tensorlib.program.model import Block, OpCall, Variable
@@ -74,14 +75,14 @@ class Backward:
         if form.op is None or form.op.gradient is None:
             return
         gradient = form.op.gradient
-        known: dict[str, Any] = dict(zip((f"grad_{name}" for name in form.op.outputs), grads))
-        if len(form.op.outputs) < len(grads):                  # the parts of a tensor
-            known[f"grad_{form.op.outputs[0]}"] = tuple(grads)
+        names = output_gradients(form.op)
+        known: dict[str, Any] = dict(zip(names, grads))
+        if len(names) < len(grads):                            # the parts of a tensor
+            known[names[0]] = tuple(grads)
         known.update(call.inputs)
         known.update(zip(form.op.outputs, call.outputs))
         inputs = {name: self.present(known[name]) for name in gradient.arguments}
         places = flat_inputs(call, form.arguments)
-        names = gradient.outputs if not form.variadic else gradient.outputs * len(places)
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in places]
         if all(x is None for x in outputs):
             return
@@ -89,7 +90,6 @@ class Backward:
         if "likes" in gradient.attributes and "likes" not in form.attributes:
             attributes["likes"] = self.present(tuple(
                 call.inputs[name] for name in form.arguments))
-        assert len(names) == len(outputs)
         self.append(OpCall(f"{call.type}_gradient", inputs, tuple(outputs), attributes, call.line))
         for x, g in zip(places, outputs):
             if g is not None:
