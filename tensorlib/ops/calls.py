@@ -126,7 +126,7 @@ def build_grad_op(call: Call) -> GradOp:
     op = call.op
     if op.gradient is None:
         raise RuntimeError(f"build_grad_op: {op.name} has no gradient")
-    known = {**dict(zip(op.arguments, call.inputs)), **dict(zip(op.outputs, call.outputs))}
+    known = {**dict(zip(op.outputs, call.outputs)), **dict(zip(op.arguments, call.inputs))}
     likes = None
     if op.linearity != "composite":
         likes = [[(y.shape, y.dtype) for y in x] if isinstance(x, tuple) else (x.shape, x.dtype)

@@ -1,5 +1,7 @@
 """Programs: the same operations as data, with a backward part built from them, and control flow."""
 
+from tensorlib.program.blocks import BranchMismatch
+from tensorlib.program.control import case, cond, scan, switch_case, while_loop
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.files import save
 from tensorlib.program.gradients import append_backward, gradients, minimize
@@ -7,10 +9,10 @@ from tensorlib.program.hand import data, parameter, program_guard
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.parsing import load, parse
 from tensorlib.program.program import Program
-from tensorlib.program import standing
 from tensorlib.program.trace import trace
 from tensorlib.program.verify import verify
 
-__all__ = ["Block", "CaptureError", "OpCall", "Program", "ProgramError", "Variable",
-           "append_backward", "data", "gradients", "load", "minimize", "parameter", "parse",
-           "program_guard", "save", "standing", "trace", "verify"]
+__all__ = ["Block", "BranchMismatch", "CaptureError", "OpCall", "Program", "ProgramError", "Variable",
+           "append_backward", "case", "cond", "data", "gradients", "load", "minimize", "parameter",
+           "parse", "program_guard", "save", "scan", "switch_case", "trace", "verify",
+           "while_loop"]

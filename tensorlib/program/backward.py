@@ -64,6 +64,9 @@ class Backward:
                 self.add(x, grads[0])
         elif call.type == "function":
             self.visit_function(call, grads)
+        elif call.type == "function_gradient":
+            raise ProgramError("append_backward: the gradient of an autograd.Function can't be "
+                               f"differentiated in a program{at(call)}")
         elif call.blocks():
             self.control(self, call, grads)
         else:
@@ -76,11 +79,12 @@ class Backward:
             return
         gradient = form.op.gradient
         names = output_gradients(form.op)
-        known: dict[str, Any] = dict(zip(names, grads))
+        # a backward operation's outputs may have names that its inputs have, which it keeps
+        known: dict[str, Any] = dict(zip(form.op.outputs, call.outputs))
+        known.update(zip(names, grads))
         if len(names) < len(grads):                            # the parts of a tensor
             known[names[0]] = tuple(grads)
         known.update(call.inputs)
-        known.update(zip(form.op.outputs, call.outputs))
         inputs = {name: self.present(known[name]) for name in gradient.arguments}
         places = flat_inputs(call, form.arguments)
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in places]

@@ -10,6 +10,7 @@ from tensorlib.ops.declare import resolved
 from tensorlib.program.forms import DRAWS
 
 HOME = str(Path(__file__).parents[1])
+IMPORTING = "(import)"       # the line of what a module does while it is imported
 TRUTHS = ("allclose", "equal", "is_nonzero")       # functions of elements that give a bool
 
 # Functions of the library that look at elements only to refuse them: a run looks at its own.
@@ -72,5 +73,7 @@ def user_line() -> str:
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HOME):
         frame = frame.f_back
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        return IMPORTING
     return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 

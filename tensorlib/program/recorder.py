@@ -20,7 +20,7 @@ from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.offered import TRUTHS, canonical, drawn, is_checked, plain, user_line
+from tensorlib.program.offered import IMPORTING, TRUTHS, canonical, drawn, is_checked, plain, user_line
 from tensorlib.program.sweeps import noted_sweep
 from tensorlib.program.writes import Writes
 
@@ -163,10 +163,11 @@ class Recorder:
         """`result`, after the call that gave it was noted."""
         results = result if isinstance(result, (tuple, list)) else (result,)
         fresh = [not (isinstance(x, Tensor) and id(x) in self.known) for x in results]
-        if any(fresh):
+        line = user_line()
+        if any(fresh) and line != IMPORTING:
             outputs = [self.new_variable(type, x) if is_fresh else None
                        for x, is_fresh in zip(results, fresh)]
-            self.note(OpCall(type, inputs, tuple(outputs), attributes, user_line()))
+            self.note(OpCall(type, inputs, tuple(outputs), attributes, line))
         return result
 
     def new_variable(self, stem: str, tensor: Tensor) -> Variable:
@@ -174,6 +175,7 @@ class Recorder:
         x = self.block.new_variable(
             stem, tuple(tensor.shape), tensor.dtype,
             stop_gradient=stem == "detach" or not is_grad_enabled())
+        self.writes.taken(tensor)
         return self.know(tensor, x)
 
     def line(self) -> str:

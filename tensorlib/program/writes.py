@@ -24,17 +24,19 @@ class Writes:
 
     # ---- views
 
+    def taken(self, tensor: Tensor) -> None:
+        """Notes which value of its base a view was taken from."""
+        base = tensor._base
+        if base is not None and id(base) in self.recorder.known:
+            self.based[id(tensor)] = self.recorder.known[id(base)][1]
+
     def present(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor now; a view whose base was written is taken from that anew."""
         base = tensor._base
-        if base is None or id(tensor) not in self.based or id(base) not in self.recorder.known:
-            if base is not None and id(base) in self.recorder.known:
-                self.based[id(tensor)] = self.recorder.known[id(base)][1]
+        if base is None or id(tensor) not in self.based:
             return x
         whole = self.recorder.known[id(base)][1]
-        if self.based[id(tensor)] is whole:
-            return x
-        return self.retaken(tensor, base, whole)
+        return x if self.based[id(tensor)] is whole else self.retaken(tensor, base, whole)
 
     def retaken(self, tensor: Tensor, base: Tensor, whole: Variable) -> Variable:
         """The variable of a view as the part of its base's present value."""
