@@ -141,11 +141,12 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
     given = {x for x, source in zip(body.inputs, (*init, *xs)) if source in work.depends}
     depends = grown(body, carried, given | set(outside))
     moving = [i for i in range(count) if carried[i] in depends]
-    items_wanted = [i for i, x in enumerate(items) if x in depends and xs[i] in work.depends]
+    items_wanted = sorted((i for i, x in enumerate(items) if x in depends and work.wants(xs[i])),
+                          key=lambda i: is_stack(xs[i]))              # stacks come last
 
     back = new_work(work, body, [*depends])
     target = back.target
-    start = [*[grads[i] or work.zeros(call.outputs[i] or init[i]) for i in moving],
+    start = [*[given_or_zeros(work, grads[i], init[i]) for i in moving],
              *[work.zeros(x) for x in outside]]
     for i in moving:
         back.add(body.outputs[i], bound_input(target, f"{carried[i].name}@GRAD", carried[i]))
@@ -190,6 +191,11 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
     for i, g in zip(items_wanted, outputs[n + m:]):
         g.stack = xs[i].stack
         work.add(xs[i], g)
+
+
+def given_or_zeros(work: Backward, g: Variable | None, like: Variable) -> Variable:
+    """A gradient, zeros where there is none."""
+    return work.zeros(like) if g is None else g
 
 
 def grown(body: Block, carried: list[Variable], depends: set[Variable]) -> set[Variable]:
