@@ -33,12 +33,14 @@ from tensorlib import nn as nn
 from tensorlib import ops as ops
 from tensorlib import optim as optim
 from tensorlib import profiler as profiler
+from tensorlib import program as program
 from tensorlib import serialization as serialization
 from tensorlib import special as special
 from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib import version as version
 from tensorlib import xpu as xpu
+from tensorlib._compile import compile as compile
 from tensorlib._config import show_config as show_config
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
 from tensorlib._core.arrays.printing import printoptions as printoptions
@@ -58,6 +60,11 @@ from tensorlib._core.base.pool import set_num_threads as set_num_threads
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from tensorlib._importing import case as case
+from tensorlib._importing import cond as cond
+from tensorlib._importing import scan as scan
+from tensorlib._importing import switch_case as switch_case
+from tensorlib._importing import while_loop as while_loop
 from tensorlib._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from tensorlib._settings import get_default_device as get_default_device
 from tensorlib._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -546,7 +553,7 @@ def conj(input: Tensor) -> Tensor:
     """The conjugate complex numbers: `input` itself, which is real."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The conjugate complex numbers: a copy of `input`, which is real."""
+    """The conjugate complex numbers: `input` itself, which is real."""
 
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place form of `conj_physical`."""
