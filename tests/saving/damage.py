@@ -8,6 +8,7 @@ import json
 import random
 import resource
 import sys
+import tempfile
 import time
 import zipfile
 from pathlib import Path
@@ -129,4 +130,4 @@ def zipped(members, **options):
 
 
 if __name__ == "__main__":
-    print(run(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]), Path("/tmp") / "damaged"))
+    print(run(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]), Path(tempfile.gettempdir()) / "damaged"))
