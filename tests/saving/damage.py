@@ -99,7 +99,7 @@ def run(seconds, seed, path):
     assert not [name for name, data in good.items() if judge(data)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     counts, until = [0, 0], time.monotonic() + seconds
-    while time.monotonic() < until or sum(counts) < 300:
+    while time.monotonic() < until or sum(counts) < 800:
         name = rng.choice(list(good))
         data = damaged(rng, good[name], list(good.values()))
         try:
