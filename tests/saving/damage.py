@@ -130,4 +130,5 @@ def zipped(members, **options):
 
 
 if __name__ == "__main__":
-    print(run(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]), Path(tempfile.gettempdir()) / "damaged"))
+    file = Path(tempfile.gettempdir()) / "damaged"
+    print(run(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]), file))
