@@ -9,10 +9,10 @@ import sys
 import time
 import weakref
 from collections import deque
-from typing import Any
+from typing import Any, NoReturn
 
 from tensorlib.data.transport import Channel
-from tensorlib.data.worker import Plan, Reply, Task, run
+from tensorlib.data.worker import Plan, Reply, described, run
 
 __all__ = ["Pool", "WorkerDied"]
 
@@ -63,7 +63,7 @@ class Pool:
 
     def send(self, worker: int, keys: Any) -> None:
         try:
-            self.channels[worker].send(Task(self.epoch, keys))
+            self.channels[worker].send(self.epoch, keys)
         except (BrokenPipeError, ConnectionResetError):
             self._lost(worker)
 
@@ -96,13 +96,18 @@ class Pool:
 
     def _receive(self, worker: int, channel: Channel) -> None:
         try:
-            reply = channel.receive()
+            epoch, opened = channel.receive()
         except (EOFError, OSError):
             self._lost(worker)
-        if reply.epoch == self.epoch:
-            self.replies[worker].append(reply)
+        if epoch != self.epoch:
+            return
+        try:
+            self.replies[worker].append(opened())
+        except Exception as error:            # what can't be unpickled here
+            place = f"while receiving from DataLoader worker process {worker}"
+            self.replies[worker].append(Reply(error=described(error, place)))
 
-    def _lost(self, worker: int) -> None:
+    def _lost(self, worker: int) -> NoReturn:
         process = self.processes[worker]
         process.join(GRACE)
         code, pid = process.exitcode, process.pid

@@ -13,7 +13,7 @@ import os
 import pickle
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
@@ -35,33 +35,40 @@ class Channel:
     def fileno(self) -> int:
         return self.connection.fileno()
 
-    def send(self, message: Any) -> None:
-        """Raises: OSError where the other end is closed, and what pickling raises."""
+    def send(self, epoch: int, message: Any) -> None:
+        """Sends a message and, apart from it, the epoch that it belongs to.
+
+        Raises: OSError where the other end is closed, and what pickling raises.
+        """
         buffers: list[pickle.PickleBuffer] = []
         text = pickle.dumps(message, 5, buffer_callback=buffers.append)
         parts = [memoryview(text), *(buffer.raw() for buffer in buffers)]
         sizes = [part.nbytes for part in parts]
         if sum(sizes) <= INLINE:
-            self.connection.send_bytes(pickle.dumps((None, [bytearray(part) for part in parts])))
+            copies = [bytearray(part) for part in parts]
+            self.connection.send_bytes(pickle.dumps((epoch, None, copies)))
             return
         memory = unnamed_memory()
         try:
             write_all(memory, parts)
-            self.connection.send_bytes(pickle.dumps((sizes, None)))
+            self.connection.send_bytes(pickle.dumps((epoch, sizes, None)))
             reduction.send_handle(self.connection, memory, None)
         finally:
             os.close(memory)
 
-    def receive(self) -> Any:
-        """The next message. Raises: EOFError or OSError where the other end is closed."""
-        sizes, parts = pickle.loads(self.connection.recv_bytes())
+    def receive(self) -> tuple[int, Callable[[], Any]]:
+        """The epoch of the next message, and a function that unpickles it, which may fail.
+
+        Raises: EOFError or OSError where the other end is closed.
+        """
+        epoch, sizes, parts = pickle.loads(self.connection.recv_bytes())
         if sizes is not None:
             memory = reduction.recv_handle(self.connection)
             try:
                 parts = read_all(memory, sizes)
             finally:
                 os.close(memory)
-        return pickle.loads(parts[0], buffers=parts[1:])
+        return epoch, lambda: pickle.loads(parts[0], buffers=parts[1:])
 
     def shut(self) -> None:
         """Ends the connection for both ends, also where other processes have inherited it."""
@@ -103,7 +110,8 @@ def write_all(memory: int, parts: Sequence[memoryview]) -> None:
 def read_all(memory: int, sizes: Sequence[int]) -> list[memoryview]:
     """The parts, which lie in one tensor: the allocator has such memory ready, and aligned."""
     starts = starts_of(sizes)
-    whole = memoryview(tl.empty(starts[-1], dtype=tl.uint8).numpy())
+    block: Any = tl.empty(starts[-1], dtype=tl.uint8).numpy()
+    whole = memoryview(block)
     place = 0
     while place < len(whole):
         read = os.preadv(memory, [whole[place:]], place)

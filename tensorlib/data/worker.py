@@ -67,13 +67,13 @@ class Task:
 
     epoch: int
     keys: Any
+    error: Exception | None = None          # what unpickling the keys met
 
 
 @dataclass(frozen=True)
 class Reply:
     """A batch, the end of an iterable dataset, or an error: the names of its types, its text."""
 
-    epoch: int
     batch: Any = None
     ended: bool = False
     error: tuple[list[tuple[str, str]], str] | None = None
@@ -94,13 +94,18 @@ class Inbox:
                 while not self.channel.connection.poll(LOOK_FOR_PARENT):
                     if os.getppid() != self.parent:
                         raise EOFError
-                task = self.channel.receive()
-                self.epoch = task.epoch
-                self.tasks.put(task)
+                self.tasks.put(self._task())
         except (EOFError, OSError):       # the loader has no more to ask for, or is gone
             self.tasks.put(None)
             time.sleep(LEAVE_WITHIN)
             os._exit(1)
+
+    def _task(self) -> Task:
+        self.epoch, opened = self.channel.receive()
+        try:
+            return Task(self.epoch, opened())
+        except Exception as error:
+            return Task(self.epoch, None, error)
 
 
 def run(channel: Channel, plan: Plan, id: int) -> None:
@@ -117,25 +122,26 @@ def run(channel: Channel, plan: Plan, id: int) -> None:
     while task := inbox.tasks.get():
         if task.epoch == inbox.epoch:
             try:
-                answer(channel, work.reply_to(task), id)
+                answer(channel, task.epoch, work.reply_to(task), work.place)
             except OSError:               # nobody listens any more
                 return
 
 
-def answer(channel: Channel, reply: Reply, id: int) -> None:
+def answer(channel: Channel, epoch: int, reply: Reply, place: str) -> None:
     try:
-        channel.send(reply)
+        channel.send(epoch, reply)
     except OSError:
         raise
     except Exception as error:            # what can't be pickled
-        channel.send(Reply(reply.epoch, error=described(error, id)))
+        channel.send(epoch, Reply(error=described(error, place)))
 
 
 class Work:
     """The state of one worker: its dataset's iterator, and the error that its start met."""
 
     def __init__(self, plan: Plan, id: int) -> None:
-        self.plan, self.id = plan, id
+        self.plan = plan
+        self.place = f"in DataLoader worker process {id}"
         self.epoch: int | None = None
         self.fetch: Callable[[Any], Any] | None = None
         self.failed: tuple[list[tuple[str, str]], str] | None = None
@@ -144,22 +150,24 @@ class Work:
             if plan.init is not None:
                 plan.init(id)
         except Exception as error:
-            self.failed = described(error, id)
+            self.failed = described(error, self.place)
 
     def reply_to(self, task: Task) -> Reply:
         if self.failed:
-            return Reply(task.epoch, error=self.failed)
+            return Reply(error=self.failed)
         try:
+            if task.error:
+                raise task.error
             if task.epoch != self.epoch:
                 self.begin(task.epoch)
             if self.ended or self.fetch is None:
-                return Reply(task.epoch, ended=True)
-            return Reply(task.epoch, self.fetch(task.keys))
+                return Reply(ended=True)
+            return Reply(self.fetch(task.keys))
         except StopIteration:
             self.ended = True
-            return Reply(task.epoch, ended=True)
+            return Reply(ended=True)
         except Exception as error:
-            return Reply(task.epoch, error=described(error, self.id))
+            return Reply(error=described(error, self.place))
 
     def begin(self, epoch: int) -> None:
         """A new epoch: an iterable dataset starts anew."""
@@ -171,13 +179,12 @@ class Work:
                 plan.dataset, plan.iterable, plan.batched, plan.collate_fn, plan.drop_last)
 
 
-def described(error: BaseException, id: int) -> tuple[list[tuple[str, str]], str]:
+def described(error: BaseException, place: str) -> tuple[list[tuple[str, str]], str]:
     """The types of an error, the nearest first, and its text with the traceback."""
     kinds = [(kind.__module__, kind.__qualname__) for kind in type(error).__mro__
              if issubclass(kind, Exception) and kind is not StopIteration]
     trace = "".join(traceback.format_exception(error))
-    return kinds, (f"Caught {type(error).__name__} in DataLoader worker process {id}.\n"
-                   f"Original {trace}")
+    return kinds, f"Caught {type(error).__name__} {place}.\nOriginal {trace}"
 
 
 def seed_all(seed: int) -> None:

@@ -1,5 +1,6 @@
 """Worker processes: the same batches as without, their errors, and how they end."""
 
+import multiprocessing
 import os
 import random
 import warnings
@@ -152,10 +153,46 @@ def test_a_start_that_fails_and_what_cannot_be_sent():
         list(DataLoader([lambda: 0], 1, num_workers=1, collate_fn=list))
 
 
+class Local:
+    """What another process than the one that made it can't unpickle."""
+
+    def __reduce__(self):
+        return opened_by, (os.getpid(),)
+
+
+def opened_by(pid):
+    if pid != os.getpid():
+        raise LookupError("made elsewhere")
+    return Local()
+
+
+def local(examples):
+    return Local() if examples == [1] else examples[0]
+
+
+def test_what_arrives_broken_is_an_error_and_no_hang():
+    for dataset, keys in ((range(4), [[0], [1], [2]]), ({0: 0, 2: 2}, [[0], [Local()], [2]])):
+        loader = DataLoader(dataset, batch_sampler=keys, num_workers=2, collate_fn=local)
+        batches = iter(loader)
+        assert next(batches) == 0
+        with pytest.raises(LookupError, match="(?s)worker process 1.*made elsewhere"):
+            next(batches)
+        assert list(batches) == [2]
+
+
+def test_queues_pass_tensors():
+    queue = multiprocessing.get_context("fork").SimpleQueue()
+    for x in (tl.arange(3), tl.rand(5, 4).t().bfloat16(), tl.ones(2, requires_grad=True)):
+        queue.put(x)
+        found = queue.get()
+        assert found.dtype == x.dtype and found.requires_grad == x.requires_grad
+        assert (found == x).all()
+
+
 def test_types_of_errors_are_looked_up_not_imported():
-    reply = Reply(0, error=([("no.such.module", "Error"), ("builtins", "OSError")], "text"))
+    reply = Reply(error=([("no.such.module", "Error"), ("builtins", "OSError")], "text"))
     assert type(error_of(reply)) is OSError
-    assert type(error_of(Reply(0, error=([("os", "system")], "true")))) is RuntimeError
+    assert type(error_of(Reply(error=([("os", "system")], "true")))) is RuntimeError
 
 
 ENDINGS = """

@@ -8,6 +8,7 @@ import json
 import random
 import resource
 import sys
+import tempfile
 import time
 import zipfile
 from pathlib import Path
@@ -98,7 +99,7 @@ def run(seconds, seed, path):
     assert not [name for name, data in good.items() if judge(data)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     counts, until = [0, 0], time.monotonic() + seconds
-    while time.monotonic() < until or sum(counts) < 300:
+    while time.monotonic() < until or sum(counts) < 800:
         name = rng.choice(list(good))
         data = damaged(rng, good[name], list(good.values()))
         try:
@@ -129,4 +130,5 @@ def zipped(members, **options):
 
 
 if __name__ == "__main__":
-    print(run(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]), Path("/tmp") / "damaged"))
+    file = Path(tempfile.gettempdir()) / "damaged"
+    print(run(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]), file))

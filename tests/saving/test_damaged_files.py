@@ -3,7 +3,6 @@
 import io
 import json
 import pickle
-import sys
 import tracemalloc
 import warnings
 import zipfile
@@ -283,11 +282,11 @@ def test_files_cut_off_anywhere(name):
         assert judge(data[:end]), end
 
 
-def test_a_thousand_damaged_files(tmp_path):
+def test_many_damaged_files(tmp_path):
     """`python tests/saving/damage.py SECONDS` tries more."""
     said = run_python(
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from pathlib import Path\nimport damage\nprint(*damage.run(1.5, 3, Path(sys.argv[2])))",
+        "from pathlib import Path\nimport damage\nprint(*damage.run(0, 3, Path(sys.argv[2])))",
         str(Path(__file__).parent), str(tmp_path / "x"))
     loaded, refused = map(int, said.split())
-    assert loaded > 20 and refused > 100, sys.version
+    assert loaded > 20 and refused > 500
