@@ -260,11 +260,13 @@ def argsort(
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
 
-def as_strided(input: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
+) -> Tensor:
     """The elements of the storage of `input` at places that are `stride` apart, as a view."""
 
 def as_strided_scatter(
-    input: Tensor, src: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None
+    input: Tensor, src: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
 ) -> Tensor:
     """A copy of `input`, row by row, with `src` at the places that `as_strided` shows."""
 
@@ -315,8 +317,8 @@ def atleast_3d(*tensors: Sequence[Tensor]) -> Tensor:
     """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one."""
 
 def avg_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
-    False, count_include_pad: _bool = True
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True
 ) -> Tensor:
     """The means of windows of sequences."""
 
@@ -514,38 +516,38 @@ def contiguous(input: Tensor, *, memory_format: Format = ...) -> Tensor:
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
 
 def conv1d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
-    _int = 1, groups: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, dilation: _Sizes = 1, groups: _int = 1
 ) -> Tensor:
     """The sums of products of the windows of sequences with weights, plus a bias."""
 
 def conv2d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
-    _int = 1, groups: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, dilation: _Sizes = 1, groups: _int = 1
 ) -> Tensor:
     """The sums of products of the windows of images with weights, plus a bias."""
 
 def conv3d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0, dilation:
-    _int = 1, groups: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, dilation: _Sizes = 1, groups: _int = 1
 ) -> Tensor:
     """The sums of products of the windows of volumes with weights, plus a bias."""
 
 def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
-    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, output_padding: _Sizes = 0, groups: _int = 1, dilation: _Sizes = 1
 ) -> Tensor:
     """The gradient of `conv1d` for its input, as an operation of its own, plus a bias."""
 
 def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
-    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, output_padding: _Sizes = 0, groups: _int = 1, dilation: _Sizes = 1
 ) -> Tensor:
     """The gradient of `conv2d` for its input, as an operation of its own, plus a bias."""
 
 def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Any = None, stride: _int = 1, padding: _int = 0,
-    output_padding: _int = 0, groups: _int = 1, dilation: _int = 1
+    input: Tensor, weight: Tensor, bias: Any = None, stride: _Sizes | None = 1, padding: _Sizes |
+    _str = 0, output_padding: _Sizes = 0, groups: _int = 1, dilation: _Sizes = 1
 ) -> Tensor:
     """The gradient of `conv3d` for its input, as an operation of its own, plus a bias."""
 
@@ -570,7 +572,7 @@ def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`."""
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _int = 0, size_average: Any = None,
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
     reduce: Any = None, reduction: _str = 'mean'
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1: mean, sum or each."""
@@ -1225,7 +1227,7 @@ def manual_seed(seed: _int) -> Generator:
     """The default generator, started anew from `seed`."""
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _int = 0, size_average: Any = None,
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
     reduce: Any = None, reduction: _str = 'mean'
 ) -> Tensor:
     """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
@@ -1262,20 +1264,20 @@ def max(
 def max(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
 
 def max_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
-    ceil_mode: _bool = False, return_indices: _bool = False
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, dilation: _Sizes = 1, ceil_mode: _bool = False, return_indices: _bool = False
 ) -> Tensor:
     """The greatest elements of windows of sequences, with `return_indices` also their places."""
 
 def max_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
-    ceil_mode: _bool = False, return_indices: _bool = False
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, dilation: _Sizes = 1, ceil_mode: _bool = False, return_indices: _bool = False
 ) -> Tensor:
     """The greatest elements of windows of images, with `return_indices` also their places."""
 
 def max_pool3d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, dilation: _int = 1,
-    ceil_mode: _bool = False, return_indices: _bool = False
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, dilation: _Sizes = 1, ceil_mode: _bool = False, return_indices: _bool = False
 ) -> Tensor:
     """The greatest elements of windows of volumes, with `return_indices` also their places."""
 

@@ -121,8 +121,9 @@ def test_layers(options):
 
     def encode(lib, module, x):
         mask = lib.nn.Transformer.generate_square_subsequent_mask(L, dtype=lib.float64)
+        hidden = lib.tensor([[False] * L, [True] + [False] * (L - 1)])
         return (module(x), module(x, mask, is_causal=True), module(x, mask),
-                module(x, src_key_padding_mask=lib.tensor([[False] * L, [True, *[False] * (L - 1)]])))
+                module(x, src_key_padding_mask=hidden))
 
     def decode(lib, module, x, memory):
         mask = lib.nn.Transformer.generate_square_subsequent_mask(L, dtype=lib.float64)

@@ -134,6 +134,9 @@ CASES = [
     ("CrossEntropyLoss()", X, CLASSES), ("CrossEntropyLoss(label_smoothing=0.2)", X, CLASSES),
     ("CrossEntropyLoss(ignore_index=2, reduction='sum')", real(2, 6, 3), whole(6, 2, 3)),
     ("CrossEntropyLoss()", X, np.abs(X[::-1])),
+    ("LinearCrossEntropyLoss(6, 5)", X, whole(5, 4)),
+    ("LinearCrossEntropyLoss(6, 5, out_features=(2, 3), bias=True, reduction='none',"
+     "ignore_index=2, label_smoothing=0.1)", X, whole(5, 4, 2, 3)),
     ("HingeEmbeddingLoss()", X, sign(4, 6)), ("HingeEmbeddingLoss(0.3)", X, sign(4, 6)),
     ("CosineEmbeddingLoss(0.2)", X, X[::-1], sign(4)),
     ("MarginRankingLoss(0.2)", X[0], X[1], sign(6)), ("SoftMarginLoss()", X, sign(4, 6)),
@@ -279,7 +282,22 @@ def test_the_older_local_response_norm():
     assert_close(tl.nn.CrossMapLRN2d(3, 0.1)(x), tl.nn.LocalResponseNorm(3, 0.1)(x))
 
 
-@pytest.mark.parametrize("name", sorted(tl.nn.modules.__all__))
+@pytest.mark.parametrize("name, x, options", [
+    ("FractionalMaxPool2d", IMAGE, {"kernel_size": 3, "output_size": (4, 1)}),
+    ("FractionalMaxPool2d", IMAGE, {"kernel_size": (2, 1), "output_ratio": 0.6}),
+    ("FractionalMaxPool3d", VOLUME, {"kernel_size": 2, "output_ratio": (0.5, 0.7, 0.6)}),
+    ("FractionalMaxPool3d", VOLUME, {"kernel_size": 2, "output_size": 3, "return_indices": True}),
+])
+def test_pools_of_drawn_windows(name, x, options):
+    drawn = real(2, 4, x.ndim - 2, low=0, high=1)
+    mine, theirs = (getattr(L.nn, name)(**options, _random_samples=tensor(L, drawn, "float64"))
+                    for L in (tl, torch))
+    assert repr(mine) == repr(theirs)
+    same_runs(mine, theirs, [x], rounds=1)
+
+
+# those of PyTorch take anything, and look at it later
+@pytest.mark.parametrize("name", sorted({*tl.nn.modules.__all__} - {"RNN", "LSTM", "GRU"}))
 def test_a_module_takes_the_same_arguments(name):
     """Names, order and defaults."""
     theirs = getattr(torch.nn, name)
@@ -287,6 +305,7 @@ def test_a_module_takes_the_same_arguments(name):
     other = {key: value for key, value in signature(theirs.__init__).parameters.items()
              if key not in ("min_value", "max_value")}          # deprecated for long
     assert list(mine) == list(other)
-    assert [value.default for value in mine.values()] == [
-        value.default for value in other.values()]
+    defaults = [[getattr(value.default, "__name__", value.default) for value in each.values()]
+                for each in (mine, other)]
+    assert defaults[0] == defaults[1]
     assert [value.kind for value in mine.values()] == [value.kind for value in other.values()]

@@ -7,6 +7,9 @@ looked at where later ones may not: one more in each row after it; LARGEST where
 from tensorlib._kernels.rows cimport exp_below, row_maxima, row_sums
 from tensorlib._kernels.vecmath cimport floating, infinity
 
+cdef enum:
+    MOST_ROWS = 64          # of a tile
+
 
 cdef inline Py_ssize_t seen(Py_ssize_t first, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
     return n if first >= n else max(<Py_ssize_t>0, min(n, first + row))
@@ -17,34 +20,31 @@ cdef void online(floating* s, const floating* mask, Py_ssize_t mask_row, Py_ssiz
                  Py_ssize_t n, Py_ssize_t first) noexcept nogil:
     """s := exp(scale * s + mask - top), after `top` took in this tile; `factor` is what earlier
     results are worth now, `total` the sum of all of the row so far. mask may be NULL."""
-    cdef floating most, added, by = <floating>scale
-    cdef Py_ssize_t r, i, count
+    cdef floating most[MOST_ROWS]
+    cdef floating added[MOST_ROWS]
+    cdef floating by = <floating>scale, zero = 0, least = -infinity(zero), shift
+    cdef Py_ssize_t r, i
+    for i in range(rows * n):
+        s[i] *= by
+    if mask != NULL:
+        for r in range(rows):
+            for i in range(n):
+                s[r * n + i] += mask[r * mask_row + i * mask_col]
+    if first < n:
+        for r in range(rows):
+            for i in range(seen(first, r, n), n):
+                s[r * n + i] = least
+    row_maxima(s, most, rows, n)
     for r in range(rows):
-        count = seen(first, r, n)
-        for i in range(count):
-            s[i] *= by
-        if mask != NULL:
-            for i in range(count):
-                s[i] += mask[r * mask_row + i * mask_col]
-        most = -infinity(by)
-        if count:
-            row_maxima(s, &most, 1, count)
-        most = top[r] if top[r] > most else most
-        factor[r] = 1
-        if most == -infinity(by):              # nothing to look at so far
-            count = 0
-        else:
-            factor[r] = exp_below(top[r] - most)
-            for i in range(count):
-                s[i] = exp_below(s[i] - most)
-            added = 0
-            if count:
-                row_sums(s, &added, 1, count)
-            total[r] = total[r] * factor[r] + added
-        for i in range(count, n):
-            s[i] = 0
-        top[r] = most
-        s += n
+        most[r] = top[r] if top[r] > most[r] else most[r]
+        shift = zero if most[r] == least else most[r]        # nothing to look at so far
+        factor[r] = exp_below(top[r] - shift)
+        top[r] = most[r]
+        for i in range(n):
+            s[r * n + i] = exp_below(s[r * n + i] - shift)
+    row_sums(s, added, rows, n)
+    for r in range(rows):
+        total[r] = total[r] * factor[r] + added[r]
 
 
 cdef void gather(floating* y, const floating* part, const floating* factor, Py_ssize_t rows,
@@ -60,18 +60,18 @@ cdef void probabilities(floating* s, const floating* mask, Py_ssize_t mask_row,
                         Py_ssize_t mask_col, double scale, const floating* logs, Py_ssize_t rows,
                         Py_ssize_t n, Py_ssize_t first) noexcept nogil:
     """s := exp(scale * s + mask - logs), 0 where nothing may be looked at"""
-    cdef floating by = <floating>scale
+    cdef floating by = <floating>scale, shift
     cdef Py_ssize_t r, i, count
     for r in range(rows):
-        count = 0 if logs[r] == -infinity(by) else seen(first, r, n)
+        shift = logs[r]
+        count = 0 if shift == -infinity(by) else seen(first, r, n)
+        for i in range(count):
+            s[i] *= by
         if mask != NULL:
             for i in range(count):
-                s[i] = s[i] * by + mask[r * mask_row + i * mask_col]
-        else:
-            for i in range(count):
-                s[i] = s[i] * by
+                s[i] += mask[r * mask_row + i * mask_col]
         for i in range(count):
-            s[i] = exp_below(s[i] - logs[r])
+            s[i] = exp_below(s[i] - shift)
         for i in range(count, n):
             s[i] = 0
         s += n

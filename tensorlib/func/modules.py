@@ -112,7 +112,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
     >>> def call(params, x):
     ...     return functional_call(models[0], params, x)
     >>> tensorlib.vmap(call, (0, None))(params, tensorlib.ones(5, 2)).shape
-    Size([3, 5, 1])
+    tensorlib.Size([3, 5, 1])
 
     Raises: RuntimeError for no modules, modules of several classes, or in different modes.
     """

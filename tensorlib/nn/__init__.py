@@ -3,7 +3,7 @@
 >>> from tensorlib import nn
 >>> model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
 >>> model(tensorlib.ones(5, 2)).shape
-Size([5, 1])
+tensorlib.Size([5, 1])
 """
 
 from tensorlib.nn import functional, init, modules, parameter, utils

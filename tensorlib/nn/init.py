@@ -2,7 +2,7 @@
 
 >>> weight = tensorlib.empty(3, 5)
 >>> kaiming_uniform_(weight, nonlinearity="relu").shape
-Size([3, 5])
+tensorlib.Size([3, 5])
 """
 
 import math

@@ -37,8 +37,8 @@ class Buffer(Tensor):
 
     >>> module = Module()
     >>> module.steps = Buffer(tensorlib.zeros(()))
-    >>> module.state_dict()
-    OrderedDict({'steps': tensor(0.)})
+    >>> dict(module.state_dict())
+    {'steps': tensor(0.)}
     """
 
     persistent = True
@@ -102,7 +102,7 @@ class UninitializedParameter(Uninitialized, Parameter):
     >>> weight = UninitializedParameter()
     >>> weight.materialize((2, 3))
     >>> type(weight).__name__, weight.shape
-    ('Parameter', Size([2, 3]))
+    ('Parameter', tensorlib.Size([2, 3]))
     """
 
     becomes = Parameter

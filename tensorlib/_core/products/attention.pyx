@@ -10,11 +10,13 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.shape cimport LARGEST
+from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, zero
+
+from math import prod
 
 from tensorlib import _kernels
 
@@ -234,30 +236,56 @@ cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexce
             (<double*>y)[i] += (<double*>x)[i]
 
 
+cdef bint same_lead(Tensor a, Tensor b) noexcept:
+    """Whether the dims before the last two are the same."""
+    cdef int d
+    if a.ndim_ != b.ndim_:
+        return False
+    for d in range(a.ndim_ - 2):
+        if a.dims[d] != b.dims[d]:
+            return False
+    return True
+
+
 cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
                double scale) except -1:
-    """Takes (heads, L, E), (heads, S, E) and (heads, S, V) row by row, and a mask (heads, L, S) of
-    any strides. Raises: RuntimeError."""
+    """Takes (*, L, E), (*, S, E) and (*, S, V) row by row, all dims * being heads, and a mask
+    (heads, L, S) of any strides. Raises: RuntimeError."""
     cdef Tensor x
-    for given in (q, k, v) if mask is None else (q, k, v, mask):
+    cdef int d
+    for given in (q, k, v):
         x = <Tensor>given
-        if x.ndim_ != 3 or x.type != q.type or x.dims[0] != q.dims[0] or (
-                x.type != FLOAT32 and x.type != FLOAT64):
-            raise RuntimeError("attention: takes tensors of 3 dims and one dtype, float32 or "
-                               "float64")
-    if k.dims[2] != q.dims[2] or v.dims[1] != k.dims[1] or mask is not None and (
-            mask.dims[1] != q.dims[1] or mask.dims[2] != k.dims[1]):
+        if q.ndim_ < 2 or x.type != q.type or (x.type != FLOAT32 and x.type != FLOAT64) or (
+                not same_lead(q, x)):
+            raise RuntimeError("attention: takes tensors of 2 dims or more with the same heads and "
+                               f"one dtype, float32 or float64, got {tuple(q.shape)} and "
+                               f"{tuple(x.shape)}")
+    w.heads = 1
+    for d in range(q.ndim_ - 2):
+        w.heads *= q.dims[d]
+    d = q.ndim_ - 2
+    w.queries, w.width, w.keys, w.depth = q.dims[d], q.dims[d + 1], k.dims[d], v.dims[d + 1]
+    if k.dims[d + 1] != w.width or v.dims[d] != w.keys or mask is not None and (
+            mask.type != q.type or mask.ndim_ != 3 or mask.dims[0] != w.heads
+            or mask.dims[1] != w.queries or mask.dims[2] != w.keys):
         raise RuntimeError(f"attention: sizes do not fit: {tuple(q.shape)}, {tuple(k.shape)}, "
-                           f"{tuple(v.shape)}")
+                           f"{tuple(v.shape)}" + ("" if mask is None else
+                                                  f" and a mask {tuple(mask.shape)}"))
     w.dtype, w.item = q.type, 4 if q.type == FLOAT32 else 8
-    w.heads, w.queries, w.width = q.dims[0], q.dims[1], q.dims[2]
-    w.keys, w.depth = k.dims[1], v.dims[2]
     w.q, w.k, w.v = q.data_pointer, k.data_pointer, v.data_pointer
     w.causal, w.scale, w.failed, w.mask = causal, scale, False, NULL
     if mask is not None:
         w.mask = mask.data_pointer
         w.mask_head, w.mask_row, w.mask_col = mask.steps[0], mask.steps[1], mask.steps[2]
     return 0
+
+
+cdef Tensor of_heads(Tensor mask):
+    """A mask (*, L, S) as (heads, L, S)."""
+    if mask is None or mask.ndim_ == 3:
+        return mask
+    return mask.detach().reshape((-1, *mask.shape[-2:]) if mask.numel_ else (
+        prod(mask.shape[:-2]), *mask.shape[-2:]))
 
 
 cdef int run(Work* w, void (*fn)(void*, Py_ssize_t, Py_ssize_t) noexcept nogil,
@@ -272,14 +300,17 @@ cdef int run(Work* w, void (*fn)(void*, Py_ssize_t, Py_ssize_t) noexcept nogil,
 
 
 def attention(Tensor q, Tensor k, Tensor v, Tensor mask or None, bint causal, double scale):
-    """The result (heads, L, V), and the logarithms of the sums of exponentials (heads, L)."""
+    """The result (*, L, V), and the logarithms of the sums of exponentials (*, L)."""
     cdef Work w
-    cdef Py_ssize_t dims[3]
+    cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor y, logs
-    q, k, v = packed(q), packed(k), packed(v)
+    cdef int d
+    q, k, v, mask = packed(q), packed(k), packed(v), of_heads(mask)
     begin(&w, q, k, v, mask, causal, scale)
-    dims[0], dims[1], dims[2] = w.heads, w.queries, w.depth
-    y, logs = new_tensor(q.type, 3, dims), new_tensor(q.type, 2, dims)
+    for d in range(q.ndim_ - 1):
+        dims[d] = q.dims[d]
+    dims[q.ndim_ - 1] = w.depth
+    y, logs = new_tensor(q.type, q.ndim_, dims), new_tensor(q.type, q.ndim_ - 1, dims)
     w.y, w.logs = y.data_pointer, logs.data_pointer
     if logs.numel_:
         run(&w, forward_heads, w.heads * ((w.queries + ROWS - 1) // ROWS))
@@ -291,13 +322,17 @@ def attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor 
     """The gradients of `attention` for queries, keys and values."""
     cdef Work w
     cdef Tensor dq, dk, dv
+    cdef int last = q.ndim_ - 1
     g, q, k, v, y, logs = (packed(g), packed(q), packed(k), packed(v), packed(y), packed(logs))
+    mask = of_heads(mask)
     begin(&w, q, k, v, mask, causal, scale)
-    for x, shape in ((g, (w.heads, w.queries, w.depth)), (y, (w.heads, w.queries, w.depth)),
-                     (logs, (w.heads, w.queries))):
-        if tuple(x.shape) != shape or (<Tensor>x).type != q.type:
-            raise RuntimeError(f"attention: expects a tensor of shape {shape}, got "
+    for x in (g, y):
+        if (<Tensor>x).type != q.type or not same_lead(<Tensor>x, q) or (
+                (<Tensor>x).dims[last - 1] != w.queries or (<Tensor>x).dims[last] != w.depth):
+            raise RuntimeError("attention: a result or its gradient does not fit, of shape "
                                f"{tuple(x.shape)}")
+    if logs.type != q.type or tuple(logs.shape) != tuple(q.shape)[:last]:
+        raise RuntimeError(f"attention: sums of shape {tuple(logs.shape)} do not fit")
     dq, dk, dv = new_like(q, q.type), new_like(k, q.type), new_like(v, q.type)
     zero(dq)
     zero(dk)

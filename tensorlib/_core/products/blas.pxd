@@ -15,3 +15,11 @@ ctypedef void (*outer_product)(const void* a, Py_ssize_t a_row, const void* b, v
 
 cdef void set_outer(int dtype, outer_product run) noexcept
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil
+
+# Products by a `b` that was packed once, for what multiplies by it often; strides in elements.
+cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil
+cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
+                      Py_ssize_t k, Py_ssize_t n) noexcept nogil
+cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                          Py_ssize_t n) noexcept nogil

@@ -14,7 +14,9 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.blas cimport (
+    MatmulArgs, matmul_run, multiply_panels, pack_panels, panels_size,
+)
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 
@@ -22,6 +24,7 @@ from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 12      # hidden units in a piece of work
+    PRODUCTS = 1 << 18   # multiplications in one
 
 ctypedef void (*step_fn)(const char* gates, const char* moved, const char* bias, char* acts,
                          char* cell, char* cells, char* hidden, char* out, Py_ssize_t rows,
@@ -60,7 +63,7 @@ ctypedef struct Work:
     # of one step
     char* moved
     char* bias
-    char* weight
+    char* panels                             # the weight, packed for the product
     char* hidden
     char* cell
     Py_ssize_t first                         # the first row of the step under way
@@ -101,18 +104,23 @@ cdef void run_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
            end - begin, w.n)
 
 
-cdef inline void multiply(const Work* w, char* a, Py_ssize_t a_row, Py_ssize_t a_col, char* b,
-                          Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
-                          Py_ssize_t n) noexcept nogil:
-    """y (m, n) := a @ b; steps in elements"""
-    cdef MatmulArgs args
-    args.a, args.b, args.y = a, b, y
-    args.batch, args.m, args.k, args.n = 1, m, k, n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = a_row * w.item, a_col * w.item
-    args.b_row, args.b_col = b_row * w.item, b_col * w.item
-    args.y_row, args.y_col = n * w.item, w.item
-    matmul_run(w.dtype, &args)
+cdef void run_product(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """moved := hidden @ weight.mT, of rows of the state"""
+    cdef Work* w = <Work*>context
+    multiply_panels(w.dtype, w.hidden + begin * w.n * w.item, w.n, 1, w.panels,
+                    w.moved + begin * w.width * w.item, w.width, end - begin, w.n, w.width)
+
+
+cdef void run_product_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """moved := dm @ weight, of rows of the state"""
+    cdef Work* w = <Work*>context
+    multiply_panels(w.dtype, w.dm + (w.first + begin) * w.width * w.item, w.width, 1, w.panels,
+                    w.moved + begin * w.n * w.item, w.n, end - begin, w.width, w.n)
+
+
+cdef inline Py_ssize_t rows_of_piece(const Work* w) noexcept nogil:
+    """Rows of a state whose product with the weight is worth a thread, as panels take them."""
+    return (1 + PRODUCTS // (w.n * w.width) // 6) * 6
 
 
 cdef void all_steps(Work* w) noexcept nogil:
@@ -123,7 +131,7 @@ cdef void all_steps(Work* w) noexcept nogil:
         if w.reverse:
             w.first -= size
         if size:
-            multiply(w, w.hidden, w.n, 1, w.weight, 1, w.n, w.moved, size, w.n, w.width)
+            parallel_for(run_product, w, size, rows_of_piece(w))
             parallel_for(run_step, w, size, 1 + PIECE // w.n)
         if not w.reverse:
             w.first += size
@@ -139,8 +147,7 @@ cdef void all_steps_back(Work* w) noexcept nogil:
             w.first -= size
         if size:
             parallel_for(run_back, w, size, 1 + PIECE // w.n)
-            multiply(w, w.dm + w.first * w.width * w.item, w.width, 1, w.weight, w.n, 1, w.moved,
-                     size, w.width, w.n)
+            parallel_for(run_product_back, w, size, rows_of_piece(w))
             add(w, w.hidden, w.moved, size * w.n)
         if w.reverse:
             w.first += size
@@ -223,6 +230,12 @@ cdef Tensor matrix(int dtype, Py_ssize_t rows, Py_ssize_t columns):
     return new_tensor(dtype, 2, dims)
 
 
+cdef Tensor room_for(const Work* w, Py_ssize_t k, Py_ssize_t n):
+    """Memory for the panels of a matrix (k, n)."""
+    cdef Py_ssize_t size = panels_size(k, n)
+    return new_tensor(w.dtype, 1, &size)
+
+
 cdef tuple cell_shape(const Work* w, Tensor hidden):
     return tuple(hidden.shape) if w.has_cells else (0, 0)
 
@@ -232,19 +245,20 @@ cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hid
     cdef Tensor x = packed(cast(gates, dtype))
     cdef Tensor by = like("a weight", weight, gates, dtype, (w.width, w.n))
     cdef Tensor plus = like("a bias", bias, gates, dtype, (w.width,))
-    cdef Tensor h, c, out, acts, cells, moved
+    cdef Tensor h, c, out, acts, cells, moved, panels
     like("a hidden state", hidden, gates, dtype, tuple(hidden.shape))
     like("a cell state", cell, gates, dtype, cell_shape(w, hidden))
     h, c = packed_copy(hidden, dtype), packed_copy(cell, dtype)
     out, acts = matrix(dtype, w.rows, w.n), matrix(dtype, w.rows, w.kept)
     cells = matrix(dtype, w.rows, w.n) if w.has_cells else matrix(dtype, 0, 0)
-    moved = matrix(dtype, hidden.dims[0], w.width)
-    w.gates, w.weight, w.bias = x.data_pointer, by.data_pointer, plus.data_pointer
+    moved, panels = matrix(dtype, hidden.dims[0], w.width), room_for(w, w.n, w.width)
+    w.gates, w.panels, w.bias = x.data_pointer, panels.data_pointer, plus.data_pointer
     w.hidden, w.cell, w.moved = h.data_pointer, c.data_pointer, moved.data_pointer
     w.out, w.acts, w.cells = out.data_pointer, acts.data_pointer, cells.data_pointer
     if out.numel_:
         era = work_begins()
         with nogil:
+            pack_panels(dtype, by.data_pointer, 1, w.n, w.panels, w.n, w.width)
             all_steps(w)
         work_ends(era)
     return tuple([cast(y, given) for y in (out, h, c, acts, cells)])
@@ -274,7 +288,8 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     cdef Tensor celled = like("cells", cells, gates, dtype, rows if w.has_cells else (0, 0))
     cdef Tensor h = like("a hidden state", hidden, gates, dtype, state)
     cdef Tensor c = like("a cell state", cell, gates, dtype, cell_shape(w, hidden))
-    cdef Tensor dh, dc, before, cell_before, dz, dm, moved, d_weight
+    cdef Tensor dh, dc, before, cell_before, dz, dm, moved, d_weight, panels
+    cdef MatmulArgs args
     like("a gradient of the state", g_hidden, gates, dtype, state)
     like("a gradient of the cell", g_cell, gates, dtype, cell_shape(w, hidden))
     dh, dc = packed_copy(g_hidden, dtype), packed_copy(g_cell, dtype)
@@ -282,7 +297,8 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     dz = matrix(dtype, w.rows, w.width)
     dm = dz if w.kind != 1 else matrix(dtype, w.rows, w.width)
     moved, d_weight = matrix(dtype, hidden.dims[0], w.n), matrix(dtype, w.width, w.n)
-    w.weight, w.g, w.acts = by.data_pointer, slope.data_pointer, kept.data_pointer
+    panels = room_for(w, w.width, w.n)
+    w.panels, w.g, w.acts = panels.data_pointer, slope.data_pointer, kept.data_pointer
     w.out, w.before, w.cell_before = (after.data_pointer, before.data_pointer,
                                       cell_before.data_pointer)
     w.dz, w.dm, w.moved = dz.data_pointer, dm.data_pointer, moved.data_pointer
@@ -290,14 +306,20 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     if not after.numel_:
         zero(d_weight)
         return dz, d_weight, dm, dh, dc
+    args.a, args.b, args.y = w.dm, w.before, d_weight.data_pointer      # dm.mT @ before
+    args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col = w.item, w.width * w.item
+    args.b_row = args.y_row = w.n * w.item
+    args.b_col = args.y_col = w.item
     era = work_begins()
     with nogil:
         states_before(w, h.data_pointer, after.data_pointer, w.before, w.moved)
         if w.has_cells:
             states_before(w, c.data_pointer, celled.data_pointer, w.cell_before, w.moved)
+        pack_panels(dtype, by.data_pointer, w.n, 1, w.panels, w.width, w.n)
         all_steps_back(w)
-        multiply(w, w.dm, 1, w.width, w.before, w.n, 1, d_weight.data_pointer, w.width, w.rows,
-                 w.n)
+        matmul_run(dtype, &args)
     work_ends(era)
     return tuple([cast(y, given) for y in (dz, d_weight, dm, dh, dc)])
 

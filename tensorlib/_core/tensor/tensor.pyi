@@ -236,10 +236,10 @@ class Tensor:
     def argwhere(self) -> Tensor:
         """The positions of the elements that are not zero, a row each: `nonzero` by another
         name."""
-    def as_strided(self, size: _Sizes, stride: Any, storage_offset: Any = None) -> Tensor:
+    def as_strided(self, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None) -> Tensor:
         """The elements of the storage of `input` at places that are `stride` apart, as a view."""
     def as_strided_scatter(
-        self, src: Tensor, size: _Sizes, stride: Any, storage_offset: Any = None
+        self, src: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
     ) -> Tensor:
         """A copy of `input`, row by row, with `src` at the places that `as_strided` shows."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:

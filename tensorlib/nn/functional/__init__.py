@@ -66,6 +66,7 @@ from tensorlib.nn.functional.dropout import (
     gumbel_softmax,
     rrelu,
 )
+from tensorlib.nn.functional.fractional import fractional_max_pool2d, fractional_max_pool3d
 from tensorlib.nn.functional.groups import group_norm, instance_norm, local_response_norm
 from tensorlib.nn.functional.likelihoods import cross_entropy, nll_loss
 from tensorlib.nn.functional.linear import bilinear, embedding, linear

@@ -58,19 +58,19 @@ __all__ = [
     "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
     "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d",
     "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold",
-    "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss",
-    "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",
-    "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
-    "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward",
-    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
-    "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
-    "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu",
-    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
-    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-    "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss", "unfold", "upsample"
+    "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "glu",
+    "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate",
+    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm",
+    "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot",
+    "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu",
+    "relu", "relu6", "relu_", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "selu_",
+    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -95,14 +95,14 @@ def affine_grid(theta: Tensor, size: _Sizes, align_corners: _bool = False) -> Te
     """The places that affine maps give to the elements of images, for `grid_sample`."""
 
 def avg_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
-    False, count_include_pad: _bool = True, divisor_override: Any = None
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None
 ) -> Tensor:
     """The means of windows of images, or their sums over `divisor_override`."""
 
 def avg_pool3d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0, ceil_mode: _bool =
-    False, count_include_pad: _bool = True, divisor_override: Any = None
+    input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
+    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None
 ) -> Tensor:
     """The means of windows of volumes, or their sums over `divisor_override`."""
 
@@ -158,17 +158,29 @@ def embedding(
     """The rows of `weight` at the indices in `input`."""
 
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: Any = None, norm_type: _int = 2,
+    input: Tensor, weight: Tensor, offsets: Any = None, max_norm: Any = None, norm_type: _float = 2,
     scale_grad_by_freq: _bool = False, mode: _str = 'mean', sparse: _bool = False,
     per_sample_weights: Any = None, include_last_offset: _bool = False, padding_idx: Any = None
 ) -> Tensor:
     """The means, sums or maxima of rows of `weight`, for bags of indices."""
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: _int = 1, padding: _int = 0,
-    stride: _int = 1
+    input: Tensor, output_size: Any, kernel_size: _Sizes, dilation: _Sizes = 1, padding: _Sizes |
+    _str = 0, stride: _Sizes | None = 1
 ) -> Tensor:
     """The sums of windows given as columns, `nn.functional.fold`: the adjoint of `unfold`."""
+
+def fractional_max_pool2d(
+    input: Tensor, kernel_size: _Sizes, output_size: Any = None, output_ratio: Any = None,
+    return_indices: _bool = False, _random_samples: Any = None
+) -> Tensor:
+    """The largest number of each of `output_size` windows, whose places are drawn."""
+
+def fractional_max_pool3d(
+    input: Tensor, kernel_size: _Sizes, output_size: Any = None, output_ratio: Any = None,
+    return_indices: _bool = False, _random_samples: Any = None
+) -> Tensor:
+    """As `fractional_max_pool2d`, of volumes."""
 
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction:
@@ -261,35 +273,38 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 / (1 + exp(-x))) for each element, without overflow."""
 
 def lp_pool1d(
-    input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+    input: Tensor, norm_type: _float, kernel_size: _Sizes, stride: _Sizes | None | None = None,
+    ceil_mode: _bool = False
 ) -> Tensor:
     """(sum(x**p))**(1/p) of the windows of sequences."""
 
 def lp_pool2d(
-    input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+    input: Tensor, norm_type: _float, kernel_size: _Sizes, stride: _Sizes | None | None = None,
+    ceil_mode: _bool = False
 ) -> Tensor:
     """(sum(x**p))**(1/p) of the windows of images."""
 
 def lp_pool3d(
-    input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+    input: Tensor, norm_type: _float, kernel_size: _Sizes, stride: _Sizes | None | None = None,
+    ceil_mode: _bool = False
 ) -> Tensor:
     """(sum(x**p))**(1/p) of the windows of volumes."""
 
 def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0,
-    output_size: Any = None
+    input: Tensor, indices: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None,
+    padding: _Sizes | _str = 0, output_size: Any = None
 ) -> Tensor:
     """Zeros with the elements at the places that `max_pool1d` gave with `return_indices`."""
 
 def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0,
-    output_size: Any = None
+    input: Tensor, indices: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None,
+    padding: _Sizes | _str = 0, output_size: Any = None
 ) -> Tensor:
     """Zeros with the elements at the places that `max_pool2d` gave with `return_indices`."""
 
 def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: _int = 0,
-    output_size: Any = None
+    input: Tensor, indices: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None,
+    padding: _Sizes | _str = 0, output_size: Any = None
 ) -> Tensor:
     """Zeros with the elements at the places that `max_pool3d` gave with `return_indices`."""
 
@@ -421,7 +436,8 @@ def triplet_margin_with_distance_loss(
     """`triplet_margin_loss` with any distance, by default `pairwise_distance`."""
 
 def unfold(
-    input: Tensor, kernel_size: Any, dilation: _int = 1, padding: _int = 0, stride: _int = 1
+    input: Tensor, kernel_size: _Sizes, dilation: _Sizes = 1, padding: _Sizes | _str = 0, stride:
+    _Sizes | None = 1
 ) -> Tensor:
     """The windows of images as columns: `nn.functional.unfold`."""
 

@@ -11,7 +11,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.ops.declare import op
 
-# Of heads (N, L, E), (N, S, E) and (N, S, V), with a mask (N, L, S) or None that is added to the
+# Of heads (*, L, E), (*, S, E) and (*, S, V), with a mask (*, L, S) or None that is added to the
 # scores. causal: nothing after its own place is looked at.
 
 
@@ -111,24 +111,25 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask, causal, scale):
     """softmax(scale * query @ key.mT + mask) @ value, and the logarithms of the softmax's sums.
 
     The matrix of scores is never held: a tile of it is, at a time.
-    Shapes: (N, L, E), (N, S, E), (N, S, V), with a mask (N, L, S) or None -> (N, L, V), (N, L).
+    Shapes: (*, L, E), (*, S, E), (*, S, V), with a mask (*, L, S) or None -> (*, L, V), (*, L).
     Raises: RuntimeError for sizes that do not fit.
     Source: Dao et al., "FlashAttention", NeurIPS 2022.
     """
 
 
 def by_tiles(name, query, key, value, mask, causal, scale):
-    """Attention by the kernel: all dims before the last two are heads."""
-    lead = ()
-    for x in (query, key, value, *(() if mask is None else (mask,))):
-        lead = broadcast_shapes(name, lead, x.shape[:-2])
-    count = math.prod(lead)
+    """Attention by the kernel: all dims before the last two are heads, which broadcast."""
     dtype = query.dtype
-    wide = [x.float() if dtype.name in ("float16", "bfloat16") else x for x in (query, key, value)]
-    rows = [x.expand((*lead, *x.shape[-2:])).reshape((count, *x.shape[-2:])) for x in wide]
+    if dtype.name in ("float16", "bfloat16"):
+        query, key, value = query.float(), key.float(), value.float()
+    lead = query.shape[:-2]
+    if mask is not None or key.shape[:-2] != lead or value.shape[:-2] != lead:
+        for x in (key, value, *(() if mask is None else (mask,))):
+            lead = broadcast_shapes(name, lead, x.shape[:-2])
+        query, key, value = (x.expand((*lead, *x.shape[-2:])) for x in (query, key, value))
     if mask is not None:
         sizes = (*lead, query.shape[-2], key.shape[-2])
         broadcast_shapes(name, mask.shape, sizes)
-        mask = mask.to(rows[0].dtype).detach().expand(sizes).reshape((count, *sizes[-2:]))
-    out = attention(*rows, mask, causal, scale)[0]
-    return out.reshape((*lead, *out.shape[-2:])).to(dtype)
+        mask = mask.to(query.dtype).detach().expand(sizes)
+    out = attention(query, key, value, mask, causal, scale)[0]
+    return out if out.dtype == dtype else out.to(dtype)

@@ -31,13 +31,13 @@ def differentiated_by(formula, backward, *kept):
         def pull(g, *values):
             tensors, outputs = values[:count], values[count:count + len(op.outputs)]
             attributes = values[count + len(op.outputs):]
-            gs = [zeros_like(out) if g_out is None else g_out
-                  for g_out, out in zip(g if len(op.outputs) > 1 else (g,), outputs)]
-            plain = len(op.outputs) == 1 or all(x is None for x in g[results:])
-            if plain and not is_grad_enabled() and not any(map(stands_in, (*gs, *values))):
-                return backward(*gs[:results], *tensors, *outputs, *attributes)
-            back = func.vjp(lambda *xs: formula(*xs, *attributes), *tensors)[1]
-            return back(tuple(gs) if len(gs) > 1 else gs[0])
+            plain = not is_grad_enabled() and all(x is None for x in g[results:])
+            gs = tuple(zeros_like(out) if g_out is None else g_out
+                       for g_out, out in zip(g[:results] if plain else g, outputs))
+            if plain and not any(map(stands_in, (*gs, *values))):
+                return backward(*gs, *tensors, *outputs, *attributes)
+            return func.vjp(lambda *xs: formula(*xs, *attributes), *tensors)[1](
+                (*gs, *map(zeros_like, outputs[len(gs):])))
 
         def push(*values):
             tangents, tensors, attributes = (

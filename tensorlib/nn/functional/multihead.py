@@ -96,9 +96,9 @@ def in_heads(x, heads):
 
 # ---- the function --------------------------------------------------------------------------------
 
-def one_head(q, k, v, embed_dim, num_heads, weight, *_, **options):
-    """The reference of `multi_head_attention_forward`: one head, one tensor, no biases."""
-    out = options["out_proj_weight"]
+def one_head(q, k, v, embed_dim, num_heads, weight, *rest):
+    """The reference of `multi_head_attention_forward`: one head, no biases."""
+    out = rest[-2]
     q, k, v = (x[:, 0] @ w.T for x, w in zip((q, k, v), np.split(weight, 3)))
     p = np.exp(q @ k.T / np.sqrt(embed_dim))
     p /= p.sum(-1, keepdims=True)
@@ -108,13 +108,14 @@ def one_head(q, k, v, embed_dim, num_heads, weight, *_, **options):
 def one_head_samples(rng):
     """A sample of `multi_head_attention_forward`."""
     q, k, v = rng.uniform(-1, 1, (3, 2, 1, 2))
-    yield (q, k, v, 2, 1, rng.uniform(-1, 1, (6, 2)), None, None, None, False, 0.0), {
-        "out_proj_weight": rng.uniform(-1, 1, (2, 2)), "out_proj_bias": None}
+    yield (q, k, v, 2, 1, rng.uniform(-1, 1, (6, 2)), None, None, None, False, 0.0,
+           rng.uniform(-1, 1, (2, 2)), None), {}
 
 
-@composite(tensors=("query", "key", "value"), public=False, method=False, takes="floating",
-           tolerance="product", outputs=("attn_output", "attn_output_weights"),
-           reference=one_head, samples=one_head_samples)
+@composite(tensors=("query", "key", "value", "in_proj_weight", "out_proj_weight"), public=False,
+           method=False, takes="floating", tolerance="product",
+           outputs=("attn_output", "attn_output_weights"), reference=one_head,
+           samples=one_head_samples)
 def multi_head_attention_forward(
         query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check, num_heads, in_proj_weight,
         in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias,

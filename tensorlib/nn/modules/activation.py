@@ -142,7 +142,7 @@ class Hardtanh(Shown):
     Raises: ValueError for bounds that are not in order.
     """
 
-    shown = ("min_val", "max_val", "inplace")
+    shown: tuple[str, ...] = ("min_val", "max_val", "inplace")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()

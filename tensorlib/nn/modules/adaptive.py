@@ -30,7 +30,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     >>> model = AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
     >>> model.log_prob(tensorlib.ones(3, 8)).shape
-    Size([3, 20])
+    tensorlib.Size([3, 20])
     """
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int],

@@ -28,7 +28,7 @@ class MultiheadAttention(Module):
     >>> x = tensorlib.ones(3, 2, 4)
     >>> out, weights = MultiheadAttention(4, num_heads=2)(x, x, x)
     >>> out.shape, weights.shape
-    (Size([3, 2, 4]), Size([2, 3, 3]))
+    (tensorlib.Size([3, 2, 4]), tensorlib.Size([2, 3, 3]))
     """
 
     bias_k: Tensor | None

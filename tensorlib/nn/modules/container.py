@@ -105,14 +105,14 @@ class Sequential(Row):
 
     >>> model = Sequential(Linear(3, 4), ReLU(), Linear(4, 1))
     >>> model(tensorlib.ones(2, 3)).shape
-    Size([2, 1])
+    tensorlib.Size([2, 1])
     """
 
     @overload
     def __init__(self, *args: Module) -> None: ...
 
     @overload
-    def __init__(self, arg: "OrderedDict[str, Module]") -> None: ...
+    def __init__(self, arg: "OrderedDict[str, Module]", /) -> None: ...
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

@@ -92,7 +92,8 @@ class Conv(Convolution):
 
     def margins(self) -> list[int]:
         """What to add before and after each dim, the last dim first, as `pad` takes it."""
-        found = []
+        found: list[int] = []
+        own: Any
         for size, step, own in zip(reversed(self.kernel_size), reversed(self.dilation),
                                    reversed(self.padding)):
             if isinstance(own, str):
@@ -132,7 +133,7 @@ class Conv2d(Conv):
 
     >>> layer = Conv2d(3, 8, kernel_size=3, padding=1)
     >>> layer(tensorlib.ones(2, 3, 28, 28)).shape
-    Size([2, 8, 28, 28])
+    tensorlib.Size([2, 8, 28, 28])
     """
 
     ndim = 2
@@ -293,7 +294,7 @@ class LazyConv2d(LazyConv, Conv2d):
 
     >>> layer = LazyConv2d(8, kernel_size=3)
     >>> layer(tensorlib.ones(2, 3, 28, 28)).shape, layer.in_channels
-    (Size([2, 8, 26, 26]), 3)
+    (tensorlib.Size([2, 8, 26, 26]), 3)
     """
 
     cls_to_become = Conv2d

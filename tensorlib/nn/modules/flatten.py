@@ -12,7 +12,7 @@ class Flatten(Shown):
     """Several dims made one: by default all but the first, the batch.
 
     >>> Flatten()(tensorlib.ones(2, 3, 4)).shape
-    Size([2, 12])
+    tensorlib.Size([2, 12])
     """
 
     shown = ("start_dim", "end_dim")
@@ -30,7 +30,7 @@ class Unflatten(Shown):
     """One dim made several, with the given sizes.
 
     >>> Unflatten(1, (3, 4))(tensorlib.ones(2, 12)).shape
-    Size([2, 3, 4])
+    tensorlib.Size([2, 3, 4])
     """
 
     shown = ("dim", "unflattened_size")

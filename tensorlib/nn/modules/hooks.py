@@ -18,6 +18,15 @@ class Hook(NamedTuple):
     always_call: bool = False
 
 
+def registered(hooks: Any, function: Any, entry: Any = None) -> RemovableHandle:
+    """The handle of a function that was put last among hooks. Raises: TypeError for no function."""
+    if not callable(function):
+        raise TypeError(f"a hook must be callable, got {type(function).__name__}")
+    key = object()
+    hooks[key] = function if entry is None else entry
+    return RemovableHandle(hooks, key)
+
+
 class Hooks:
     """The hooks of one module, or of all, by kind and in the order in which they run."""
 
@@ -29,11 +38,14 @@ class Hooks:
 
     def add(self, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """The handle of a hook that was put last, or first."""
-        hooks, key = getattr(self, kind), object()
-        hooks[key] = hook
+        hooks: OrderedDict[object, Hook] = getattr(self, kind)
+        handle = registered(hooks, hook.function, hook)
         if prepend:
-            hooks.move_to_end(key, last=False)
-        return RemovableHandle(hooks, key)
+            hooks.move_to_end(handle.key, last=False)
+        return handle
+
+    def __bool__(self) -> bool:
+        return bool(self.forward or self.forward_pre or self.backward or self.backward_pre)
 
 
 everywhere = Hooks()
@@ -117,8 +129,9 @@ class Hooked:
 
 def call_with_hooks(module, args, kwargs):
     """What a module gives, with the hooks of all modules and its own."""
-    own = vars(module).get("_hooks") or everywhere
-    sets = (everywhere,) if own is everywhere else (everywhere, own)
+    sets = [hooks for hooks in (everywhere, vars(module).get("_hooks")) if hooks]
+    if not sets:                     # those that there were have been taken off
+        return module.forward(*args, **kwargs)
     args, kwargs = before_forward(sets, module, args, kwargs)
     called = set()
     try:
@@ -149,7 +162,8 @@ def before_forward(sets, module, args, kwargs):
             result = hook.function(module, args, kwargs)
             if result is None:
                 continue
-            if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+            if not (isinstance(result, tuple) and len(result) == 2
+                    and isinstance(result[1], dict)):
                 raise RuntimeError("a forward pre-hook with kwargs must return None or a tuple of "
                                    f"the new arguments and keywords, got {result!r}")
             args, kwargs = result
@@ -198,7 +212,6 @@ class Passage:
     def __init__(self, module, before, after):
         self.module, self.before, self.after = module, before, after
         self.grad_output = None
-        self.inputs = None           # positions of the tensors among the arguments, and their count
 
     @classmethod
     def of(cls, sets, module):
@@ -209,49 +222,50 @@ class Passage:
     def into(self, args):
         """The arguments, so linked that their gradients are seen."""
         args, self.inputs = linked(args, self.leave)
+        self.input_count = len(args)
         return args
 
     def out_of(self, output):
         """The output, so linked that its gradients are seen."""
         several = isinstance(output, tuple)
         outputs, self.outputs = linked(output if several else (output,), self.enter)
+        self.output_count = len(outputs)
         return outputs if several else outputs[0]
 
     def enter(self, grads):
         """What the gradients of the outputs become, when they are there."""
-        full = placed(grads, *self.outputs)
+        full = placed(grads, self.outputs, self.output_count)
         for hook in self.before:
             result = hook.function(self.module, full)
             if result is not None:
                 full = checked(result, full, "backward pre-hook")
         self.grad_output = full
-        if self.inputs is None:      # no gradient leaves by the inputs
+        if not self.inputs:          # no gradient leaves by them
             self.leave(())
-        return tuple(full[i] for i in self.outputs[0])
+        return tuple(full[i] for i in self.outputs)
 
     def leave(self, grads):
         """What the gradients of the inputs become, when they are there."""
-        positions, count = self.inputs or ((), 0)
-        full = placed(grads, positions, count) if self.inputs else (None,)
+        full = placed(grads, self.inputs, self.input_count)
         for hook in self.after:
             result = hook.function(self.module, full, self.grad_output)
             if result is not None and self.inputs:
                 full = checked(result, full, "backward hook")
-        return tuple(full[i] for i in positions)
+        return tuple(full[i] for i in self.inputs)
 
 
 def linked(values, seen):
-    """Values, the tensors among them linked to a function; and (their positions, how many values).
+    """Values, the tensors among them linked to a function; and the positions of those.
 
-    The second is None where no tensor requires a gradient.
+    There are none where no tensor requires a gradient.
     """
-    positions = tuple(i for i, value in enumerate(values) if isinstance(value, Tensor))
+    positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
     if not any(values[i].requires_grad for i in positions):
-        return values, None
-    passed, new = list(values), Passing.apply(seen, *[values[i] for i in positions])
-    for i, value in zip(positions, new):
+        return values, []
+    passed = list(values)
+    for i, value in zip(positions, Passing.apply(seen, *[values[i] for i in positions])):
         passed[i] = value
-    return tuple(passed), (positions, len(values))
+    return tuple(passed), positions
 
 
 def placed(grads, positions, count):

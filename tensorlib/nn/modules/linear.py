@@ -30,7 +30,7 @@ class Linear(Weighted):
 
     >>> layer = Linear(3, 2)
     >>> layer(tensorlib.ones(5, 3)).shape
-    Size([5, 2])
+    tensorlib.Size([5, 2])
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
@@ -58,7 +58,7 @@ class LazyLinear(LazyWeighted, Linear):
 
     >>> layer = LazyLinear(2)
     >>> layer(tensorlib.ones(5, 3)).shape
-    Size([5, 2])
+    tensorlib.Size([5, 2])
     >>> layer
     Linear(in_features=3, out_features=2, bias=True)
     """

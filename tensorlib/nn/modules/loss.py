@@ -1,5 +1,6 @@
 """Losses: what is to be made small, as modules."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -7,11 +8,13 @@ from tensorlib import Tensor
 from tensorlib.nn import functional as F
 from tensorlib.nn.functional.errors import older_reduction
 from tensorlib.nn.modules.distance import PairwiseDistance
+from tensorlib.nn.modules.linear import Linear
 from tensorlib.nn.modules.module import Module
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
+    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
+    "LinearCrossEntropyLoss", "MSELoss",
     "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
     "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss",
@@ -205,6 +208,50 @@ class CrossEntropyLoss(WeightedLoss):
         """The loss."""
         return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
                                reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+
+class LinearCrossEntropyLoss(WeightedLoss):
+    """`CrossEntropyLoss` of the logits that a linear layer gives, which is a part of the loss.
+
+    With `out_features`, there are logits for each of so many places. `options` say elsewhere how the
+    work is cut; here they change nothing. Shapes: (B, in_features) and (B, *out_features).
+
+    >>> LinearCrossEntropyLoss(4, 10)(tensorlib.ones(3, 4), tensorlib.tensor([1, 2, 3])).shape
+    tensorlib.Size([])
+    """
+
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
+                 bias: bool = False, device: Any = None, dtype: Any = None,
+                 reduction: str = "mean", weight: Tensor | None = None,
+                 ignore_index: int | None = None, label_smoothing: float = 0.0,
+                 options: Any = None) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"LinearCrossEntropyLoss: weight must have shape {(num_classes,)}, "
+                               f"got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError("LinearCrossEntropyLoss: label_smoothing must be in the range "
+                               f"[0, 1], got {label_smoothing}")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, out_features
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias=bias,
+                             device=device, dtype=dtype)
+        self.options = options
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss."""
+        logits = self.linear(input).unflatten(-1, (self.num_classes, *self.out_features))
+        return F.cross_entropy(
+            logits, target, weight=self.weight, reduction=self.reduction,
+            ignore_index=-100 if self.ignore_index is None else self.ignore_index,
+            label_smoothing=self.label_smoothing)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+                f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+                f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}, options={self.options}")
 
 
 class CTCLoss(Loss):

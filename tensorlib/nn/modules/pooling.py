@@ -4,14 +4,15 @@ from typing import Any
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.nn.modules.module import Module
 from tensorlib.nn.modules.shown import Shown
 from tensorlib.nn.modules.sizes import Sizes, for_each_dim
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d",
-    "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
-    "MaxUnpool3d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+    "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]
 
 
@@ -44,7 +45,7 @@ class MaxPool2d(MaxPool):
     """The largest numbers of windows of (B, C, H, W): see `nn.functional.max_pool2d`.
 
     >>> MaxPool2d(2)(tensorlib.ones(1, 3, 8, 8)).shape
-    Size([1, 3, 4, 4])
+    tensorlib.Size([1, 3, 4, 4])
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -60,6 +61,59 @@ class MaxPool3d(MaxPool):
         """The largest numbers; with `return_indices` a tuple with their positions."""
         return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation,
                             self.ceil_mode, self.return_indices)
+
+
+class FractionalMaxPool(Module):
+    """The largest number of each of a number of windows, whose places are drawn.
+
+    The number is `output_size`, or a part of the input's size, `output_ratio`.
+    """
+
+    ndim: int
+
+    def __init__(self, kernel_size: Sizes, output_size: Sizes | None = None,
+                 output_ratio: float | tuple[float, ...] | None = None,
+                 return_indices: bool = False, _random_samples: Tensor | None = None) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            raise ValueError(f"{name}: takes either output_size or output_ratio")
+        self.kernel_size = for_each_dim(f"{name}: kernel_size", kernel_size, self.ndim)
+        self.output_size = None if output_size is None else for_each_dim(
+            f"{name}: output_size", output_size, self.ndim)
+        self.output_ratio = None if output_ratio is None else for_each_dim(
+            f"{name}: output_ratio", output_ratio, self.ndim)
+        if self.output_ratio is not None and not all(0 < part < 1 for part in self.output_ratio):
+            raise ValueError(f"{name}: output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+
+class FractionalMaxPool2d(FractionalMaxPool):
+    """The largest numbers of drawn windows of images: `nn.functional.fractional_max_pool2d`.
+
+    Source: Graham, "Fractional Max-Pooling", 2014.
+    """
+
+    ndim = 2
+
+    def forward(self, input: Tensor) -> Any:
+        """The largest numbers; with `return_indices` a tuple with their positions."""
+        return F.fractional_max_pool2d(input, self.kernel_size, self.output_size,
+                                       self.output_ratio, self.return_indices,
+                                       self._random_samples)
+
+
+class FractionalMaxPool3d(FractionalMaxPool):
+    """The largest numbers of drawn windows of volumes: `nn.functional.fractional_max_pool3d`."""
+
+    ndim = 3
+
+    def forward(self, input: Tensor) -> Any:
+        """The largest numbers; with `return_indices` a tuple with their positions."""
+        return F.fractional_max_pool3d(input, self.kernel_size, self.output_size,
+                                       self.output_ratio, self.return_indices,
+                                       self._random_samples)
 
 
 class MaxUnpool(Shown):
@@ -229,7 +283,7 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
     """(B, C, H, W) in a given size, by means: see `nn.functional.adaptive_avg_pool2d`.
 
     >>> AdaptiveAvgPool2d((1, None))(tensorlib.ones(2, 3, 5, 7)).shape
-    Size([2, 3, 1, 7])
+    tensorlib.Size([2, 3, 1, 7])
     """
 
     def forward(self, input: Tensor) -> Tensor:

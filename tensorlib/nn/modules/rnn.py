@@ -184,7 +184,7 @@ class RNN(RNNBase):
 
     >>> out, last = RNN(3, 4)(tensorlib.ones(5, 2, 3))
     >>> out.shape, last.shape
-    (Size([5, 2, 4]), Size([1, 2, 4]))
+    (tensorlib.Size([5, 2, 4]), tensorlib.Size([1, 2, 4]))
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1,
@@ -207,7 +207,7 @@ class RNN(RNNBase):
 class GRU(RNNBase):
     """A gated recurrent unit over a sequence, in one or several layers.
 
-    With z the update gate and r the reset gate, h = (1 - z) * tanh(W x + b + r * (U h + c)) + z * h.
+    With z the update gate and r the reset gate, h = (1 - z) * tanh(W x + b + r * (U h + c)) + z h.
     The arguments, shapes and errors are those of `RNN`, without the nonlinearity.
     Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", EMNLP 2014.
     """
@@ -234,7 +234,7 @@ class LSTM(RNNBase):
 
     >>> out, (h, c) = LSTM(3, 4, num_layers=2, bidirectional=True)(tensorlib.ones(5, 2, 3))
     >>> out.shape, h.shape, c.shape
-    (Size([5, 2, 8]), Size([4, 2, 4]), Size([4, 2, 4]))
+    (tensorlib.Size([5, 2, 8]), tensorlib.Size([4, 2, 4]), tensorlib.Size([4, 2, 4]))
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -324,7 +324,7 @@ class RNNCell(RNNCellBase):
     nonlinearity.
 
     >>> RNNCell(3, 4)(tensorlib.ones(2, 3)).shape
-    Size([2, 4])
+    tensorlib.Size([2, 4])
     """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True,

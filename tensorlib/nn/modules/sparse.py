@@ -73,7 +73,7 @@ class Embedding(Table):
 
     >>> words = Embedding(10, 3)
     >>> words(tensorlib.tensor([[1, 2], [3, 4]])).shape
-    Size([2, 2, 3])
+    tensorlib.Size([2, 2, 3])
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
@@ -110,7 +110,7 @@ class EmbeddingBag(Table):
 
     >>> bags = EmbeddingBag(10, 3, mode="sum")
     >>> bags(tensorlib.tensor([1, 2, 4, 5, 4]), tensorlib.tensor([0, 3])).shape
-    Size([2, 3])
+    tensorlib.Size([2, 3])
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,

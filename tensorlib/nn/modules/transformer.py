@@ -82,7 +82,7 @@ class TransformerEncoderLayer(Layer):
     Source: Vaswani et al., "Attention Is All You Need", NeurIPS 2017.
 
     >>> TransformerEncoderLayer(4, nhead=2)(tensorlib.ones(3, 2, 4)).shape
-    Size([3, 2, 4])
+    tensorlib.Size([3, 2, 4])
     """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
@@ -125,7 +125,7 @@ class TransformerDecoderLayer(Layer):
     Raises: as `TransformerEncoderLayer`.
 
     >>> TransformerDecoderLayer(4, nhead=2)(tensorlib.ones(3, 2, 4), tensorlib.ones(5, 2, 4)).shape
-    Size([3, 2, 4])
+    tensorlib.Size([3, 2, 4])
     """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
@@ -186,7 +186,7 @@ class TransformerEncoder(Module):
 
     >>> TransformerEncoder(TransformerEncoderLayer(4, 2), num_layers=2)(
     ...     tensorlib.ones(3, 2, 4)).shape
-    Size([3, 2, 4])
+    tensorlib.Size([3, 2, 4])
     """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
@@ -251,7 +251,7 @@ class Transformer(Module):
 
     >>> model = Transformer(8, nhead=2, num_encoder_layers=1, num_decoder_layers=1)
     >>> model(tensorlib.ones(5, 2, 8), tensorlib.ones(3, 2, 8)).shape
-    Size([3, 2, 8])
+    tensorlib.Size([3, 2, 8])
     """
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,

@@ -12,7 +12,7 @@ class Upsample(Module):
     """Images, sequences or volumes of another size: see `nn.functional.interpolate`.
 
     >>> Upsample(scale_factor=2)(tensorlib.ones(1, 1, 2, 3)).shape
-    Size([1, 1, 4, 6])
+    tensorlib.Size([1, 1, 4, 6])
     """
 
     scale_factor: float | tuple[float, ...] | None

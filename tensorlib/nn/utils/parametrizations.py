@@ -64,7 +64,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
     >>> layer = weight_norm(Linear(3, 2))
     >>> layer.parametrizations.weight.original0.shape
-    Size([2, 1])
+    tensorlib.Size([2, 1])
     """
     tensor_of(module, name)
     return parametrize.register_parametrization(module, name, WeightNorm(dim), unsafe=True)

@@ -1,0 +1,21 @@
+"""Products by panels (`panel_product.h`), once for each dtype; strides in elements.
+
+    void pack(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k, Py_ssize_t n)
+    void product(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,
+                 Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n)
+"""
+
+cdef extern from "panel_product.h" nogil:
+    void panel_pack_float()
+    void panel_product_float()
+    void panel_pack_double()
+    void panel_product_double()
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every function"""
+    return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in (
+        ("pack", "float32", <size_t>&panel_pack_float),
+        ("product", "float32", <size_t>&panel_product_float),
+        ("pack", "float64", <size_t>&panel_pack_double),
+        ("product", "float64", <size_t>&panel_product_double))]
