@@ -121,8 +121,8 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of "
                             f"Tensors or dicts, but got {type(params).__name__}")
-        self.state = defaultdict(dict)
-        self.param_groups = []
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
