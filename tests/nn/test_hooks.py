@@ -66,6 +66,19 @@ def test_hooks_change_arguments_and_outputs():
     assert single(X).tolist() == [2, 3, 4]
 
 
+@pytest.mark.parametrize("register", [
+    nn.Module.register_forward_hook, nn.Module.register_forward_pre_hook,
+    nn.Module.register_full_backward_hook, nn.Module.register_full_backward_pre_hook,
+    nn.Module.register_state_dict_pre_hook, nn.Module.register_load_state_dict_post_hook,
+    lambda m, hook: hooks_for_all.register_module_forward_hook(hook),
+    lambda m, hook: hooks_for_all.register_module_module_registration_hook(hook)])
+def test_a_hook_is_a_function(register):
+    layer = nn.Linear(3, 3)
+    with pytest.raises(TypeError, match="a hook must be callable, got int"):
+        register(layer, 3)
+    assert layer(X).shape == (3,) and len(layer.state_dict()) == 2
+
+
 def test_a_handle_ends_its_hook_after_a_with_block():
     layer = nn.Identity()
     with layer.register_forward_hook(doubled):

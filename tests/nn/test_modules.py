@@ -174,6 +174,7 @@ def test_a_shared_member_is_found_once():
     (lambda m: m.to(tl.int64), TypeError, "only floating-point dtypes"),
     (lambda m: m.to(nowhere=3), TypeError, "nowhere"),
     (lambda m: m.to("cuda"), RuntimeError, "cuda"),
+    (lambda m: m.to(3), TypeError, "takes a dtype, a device or a tensor, got int"),
     (lambda m: m.get_submodule("first.zero"), AttributeError, "Linear has no attribute 'zero'"),
     (lambda m: m.get_submodule("first.weight"), AttributeError, "not a Module"),
     (lambda m: m.get_parameter("count"), AttributeError, "not a Parameter"),

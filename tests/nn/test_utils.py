@@ -1,4 +1,4 @@
-"""`nn.utils`, `nn.init` and `func.functional_call`: what they refuse, and what is not in PyTorch."""
+"""`nn.utils`, `nn.init` and `functional_call`: what they refuse, and what is not in PyTorch."""
 
 import copy
 import pickle

@@ -38,7 +38,7 @@ def output_sizes(name, sizes, window, output_size, output_ratio):
 
 
 def starts(u, size, out, length):
-    """Where windows begin. Shapes: (B, C) -> (B, C, out). The last one ends where the input does."""
+    """Where windows begin, (B, C, out), of draws (B, C). The last ends where the input does."""
     if out == 1:
         return (u * 0 + (size - length)).long().unsqueeze(-1)
     step = (size - length) / (out - 1)

@@ -5,9 +5,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensorlib import Tensor
 from tensorlib._core.graph.held import RemovableHandle
-from tensorlib.autograd import Function
+from tensorlib._importing import deferred
+
+# few models have hooks on gradients
+Passage = deferred("tensorlib.nn.modules.passages", "Passage")
 
 
 class Hook(NamedTuple):
@@ -16,6 +18,15 @@ class Hook(NamedTuple):
     function: Callable[..., Any]
     with_kwargs: bool = False
     always_call: bool = False
+
+
+def registered(hooks: Any, function: Any, entry: Any = None) -> RemovableHandle:
+    """The handle of a function that was put last among hooks. Raises: TypeError for no function."""
+    if not callable(function):
+        raise TypeError(f"a hook must be callable, got {type(function).__name__}")
+    key = object()
+    hooks[key] = function if entry is None else entry
+    return RemovableHandle(hooks, key)
 
 
 class Hooks:
@@ -29,11 +40,14 @@ class Hooks:
 
     def add(self, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """The handle of a hook that was put last, or first."""
-        hooks, key = getattr(self, kind), object()
-        hooks[key] = hook
+        hooks: OrderedDict[object, Hook] = getattr(self, kind)
+        handle = registered(hooks, hook.function, hook)
         if prepend:
-            hooks.move_to_end(key, last=False)
-        return RemovableHandle(hooks, key)
+            hooks.move_to_end(handle.key, last=False)
+        return handle
+
+    def __bool__(self) -> bool:
+        return bool(self.forward or self.forward_pre or self.backward or self.backward_pre)
 
 
 everywhere = Hooks()
@@ -117,12 +131,14 @@ class Hooked:
 
 def call_with_hooks(module, args, kwargs):
     """What a module gives, with the hooks of all modules and its own."""
-    own = vars(module).get("_hooks") or everywhere
-    sets = (everywhere,) if own is everywhere else (everywhere, own)
+    sets = [hooks for hooks in (everywhere, vars(module).get("_hooks")) if hooks]
+    if not sets:                     # those that there were have been taken off
+        return module.forward(*args, **kwargs)
     args, kwargs = before_forward(sets, module, args, kwargs)
     called = set()
     try:
-        passage = Passage.of(sets, module)
+        before, after = hooks_of(sets, "backward_pre"), hooks_of(sets, "backward")
+        passage = Passage(module, before, after) if before or after else None
         if passage:
             args = passage.into(args)
         output = module.forward(*args, **kwargs)
@@ -149,7 +165,8 @@ def before_forward(sets, module, args, kwargs):
             result = hook.function(module, args, kwargs)
             if result is None:
                 continue
-            if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+            if not (isinstance(result, tuple) and len(result) == 2
+                    and isinstance(result[1], dict)):
                 raise RuntimeError("a forward pre-hook with kwargs must return None or a tuple of "
                                    f"the new arguments and keywords, got {result!r}")
             args, kwargs = result
@@ -174,97 +191,3 @@ def call_after_error(hook, module, args, kwargs):
     except Exception as error:
         warnings.warn(f"a forward hook with always_call=True raised an exception after one in "
                       f"{type(module).__name__}: {error}", stacklevel=3)
-
-
-# ---- gradients that pass ---------------------------------------------------------------------
-
-class Passing(Function):
-    """Tensors that pass unchanged; their gradients are shown to a function on their way back."""
-
-    @staticmethod
-    def forward(ctx, seen, *tensors):
-        ctx.seen = seen
-        ctx.set_materialize_grads(False)
-        return tuple(x.view_as(x) for x in tensors)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        return None, *ctx.seen(grads)
-
-
-class Passage:
-    """One call of a module that has backward hooks: where its gradients come in and go out."""
-
-    def __init__(self, module, before, after):
-        self.module, self.before, self.after = module, before, after
-        self.grad_output = None
-        self.inputs = None           # positions of the tensors among the arguments, and their count
-
-    @classmethod
-    def of(cls, sets, module):
-        """The passage of a call, or None where there is no backward hook."""
-        before, after = hooks_of(sets, "backward_pre"), hooks_of(sets, "backward")
-        return cls(module, before, after) if before or after else None
-
-    def into(self, args):
-        """The arguments, so linked that their gradients are seen."""
-        args, self.inputs = linked(args, self.leave)
-        return args
-
-    def out_of(self, output):
-        """The output, so linked that its gradients are seen."""
-        several = isinstance(output, tuple)
-        outputs, self.outputs = linked(output if several else (output,), self.enter)
-        return outputs if several else outputs[0]
-
-    def enter(self, grads):
-        """What the gradients of the outputs become, when they are there."""
-        full = placed(grads, *self.outputs)
-        for hook in self.before:
-            result = hook.function(self.module, full)
-            if result is not None:
-                full = checked(result, full, "backward pre-hook")
-        self.grad_output = full
-        if self.inputs is None:      # no gradient leaves by the inputs
-            self.leave(())
-        return tuple(full[i] for i in self.outputs[0])
-
-    def leave(self, grads):
-        """What the gradients of the inputs become, when they are there."""
-        positions, count = self.inputs or ((), 0)
-        full = placed(grads, positions, count) if self.inputs else (None,)
-        for hook in self.after:
-            result = hook.function(self.module, full, self.grad_output)
-            if result is not None and self.inputs:
-                full = checked(result, full, "backward hook")
-        return tuple(full[i] for i in positions)
-
-
-def linked(values, seen):
-    """Values, the tensors among them linked to a function; and (their positions, how many values).
-
-    The second is None where no tensor requires a gradient.
-    """
-    positions = tuple(i for i, value in enumerate(values) if isinstance(value, Tensor))
-    if not any(values[i].requires_grad for i in positions):
-        return values, None
-    passed, new = list(values), Passing.apply(seen, *[values[i] for i in positions])
-    for i, value in zip(positions, new):
-        passed[i] = value
-    return tuple(passed), (positions, len(values))
-
-
-def placed(grads, positions, count):
-    """Gradients at their positions among `count`, with None elsewhere."""
-    full = [None] * count
-    for i, grad in zip(positions, grads):
-        full[i] = grad
-    return tuple(full)
-
-
-def checked(result, old, what):
-    """New gradients in a tuple. Raises: RuntimeError where they are not as many as before."""
-    result = result if isinstance(result, tuple) else (result,)
-    if len(result) != len(old):
-        raise RuntimeError(f"{what}: returned {len(result)} gradients for {len(old)}")
-    return result

@@ -213,8 +213,8 @@ class CrossEntropyLoss(WeightedLoss):
 class LinearCrossEntropyLoss(WeightedLoss):
     """`CrossEntropyLoss` of the logits that a linear layer gives, which is a part of the loss.
 
-    With `out_features`, there are logits for each of so many places. `options` say elsewhere how the
-    work is cut; here they change nothing. Shapes: (B, in_features) and (B, *out_features).
+    With `out_features`, there are logits for each of so many places. `options` say in PyTorch how
+    the work is cut; here they change nothing. Shapes: (B, in_features) and (B, *out_features).
 
     >>> LinearCrossEntropyLoss(4, 10)(tensorlib.ones(3, 4), tensorlib.tensor([1, 2, 3])).shape
     tensorlib.Size([])

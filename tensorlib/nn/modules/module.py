@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from tensorlib import Tensor, bfloat16, device, double, dtype, empty_like, float, half, no_grad
 from tensorlib._core.graph.held import RemovableHandle
-from tensorlib.nn.modules.hooks import Hook, Hooked, Hooks, call_with_hooks, everywhere
+from tensorlib.nn.modules.hooks import Hook, Hooked, call_with_hooks, everywhere, registered
 from tensorlib.nn.modules.members import registration_hooks
 from tensorlib.nn.modules.registered import Registered
 from tensorlib.nn.modules.states import IncompatibleKeys, Stated
@@ -125,12 +125,6 @@ class Module(Hooked, Stated):
         target = target_dtype(args, kwargs)
         if target is not None and not target.is_floating_point:
             raise TypeError(f"Module.to: only floating-point dtypes are accepted, got {target}")
-        unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
-        if unknown or len(args) > 4:
-            raise TypeError(f"Module.to: unexpected arguments {sorted(unknown) or args}")
-        for place in (*args, kwargs.get("device")):
-            if isinstance(place, (str, device)):
-                device(place)
         return self._apply(lambda x: x.to(target) if target and x.is_floating_point() else x)
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
@@ -159,10 +153,6 @@ class Module(Hooked, Stated):
 
     def cpu(self) -> Self:
         """This module, which is in the memory of the CPU."""
-        return self
-
-    def share_memory(self) -> Self:
-        """This module."""
         return self
 
     # ---- as text -------------------------------------------------------------------------------
@@ -195,13 +185,22 @@ def replace_elements(parameter, fn):
 
 
 def target_dtype(args, kwargs):
-    """The dtype among the arguments of `to`, or None."""
-    for value in (*args, kwargs.get("dtype"), kwargs.get("tensor")):
+    """The dtype among the arguments of `to`, or None. Raises: TypeError for what is no argument."""
+    unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
+    if unknown:
+        raise TypeError(f"Module.to: unexpected arguments {', '.join(sorted(unknown))}")
+    target = None
+    for value in (*args, kwargs.get("device"), kwargs.get("dtype"), kwargs.get("tensor")):
         if isinstance(value, Tensor):
-            return value.dtype
-        if isinstance(value, dtype):
-            return value
-    return None
+            target = value.dtype
+        elif isinstance(value, dtype):
+            target = value
+        elif isinstance(value, (str, device)):
+            device(value)                # raises for a device that there is not
+        elif not isinstance(value, (bool, type(None))):
+            raise TypeError("Module.to: takes a dtype, a device or a tensor, got "
+                            f"{type(value).__name__}")
+    return target
 
 
 def indented(text):
@@ -249,23 +248,16 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 register_module_backward_hook = register_module_full_backward_hook
 
 
-def register_registration_hook(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
-    """The handle of a hook that sees each new member of one kind."""
-    hooks, key = registration_hooks[kind], object()
-    hooks[key] = hook
-    return RemovableHandle(hooks, key)
-
-
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, name, parameter)` when a module gets one; it may return another."""
-    return register_registration_hook("_parameters", hook)
+    return registered(registration_hooks["_parameters"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, name, buffer)` when a module gets one; it may return another."""
-    return register_registration_hook("_buffers", hook)
+    return registered(registration_hooks["_buffers"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, name, submodule)` when a module gets one; it may return another."""
-    return register_registration_hook("_modules", hook)
+    return registered(registration_hooks["_modules"], hook)

@@ -6,8 +6,8 @@ from weakref import ref
 class Registered(dict):
     """Names and members of a module, each of which is an attribute of the module as well.
 
-    So Python finds a parameter as quickly as any other attribute (50 ns), and the module needs no
-    search of its own (2,000 ns). Whoever writes into the dict changes the attribute.
+    So Python finds a parameter as quickly as any other attribute (34 ns), and the module needs no
+    search of its own (660 ns). Whoever writes into the dict changes the attribute.
     """
 
     def __init__(self, owner, members=()):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tensorlib import Tensor, no_grad
 from tensorlib._core.graph.held import RemovableHandle
+from tensorlib.nn.modules.hooks import registered
 from tensorlib.nn.modules.members import Members
 from tensorlib.nn.parameter import Parameter, is_lazy
 
@@ -281,6 +282,4 @@ def add_state_hook(module, kind, hook):
     """The handle of a new hook."""
     if module._state_hooks is None:
         vars(module)["_state_hooks"] = {}
-    hooks, key = module._state_hooks.setdefault(kind, OrderedDict()), object()
-    hooks[key] = hook
-    return RemovableHandle(hooks, key)
+    return registered(module._state_hooks.setdefault(kind, OrderedDict()), hook)

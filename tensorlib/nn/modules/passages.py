@@ -1,0 +1,90 @@
+"""Calls of modules whose gradients are seen by hooks as they pass."""
+
+from tensorlib import Tensor
+from tensorlib.autograd import Function
+
+
+class Passing(Function):
+    """Tensors that pass unchanged; their gradients are shown to a function on their way back."""
+
+    @staticmethod
+    def forward(ctx, seen, *tensors):
+        ctx.seen = seen
+        ctx.set_materialize_grads(False)
+        return tuple(x.view_as(x) for x in tensors)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return None, *ctx.seen(grads)
+
+
+class Passage:
+    """One call of a module that has backward hooks: where its gradients come in and go out."""
+
+    def __init__(self, module, before, after):
+        self.module, self.before, self.after = module, before, after
+        self.grad_output = None
+
+    def into(self, args):
+        """The arguments, so linked that their gradients are seen."""
+        args, self.inputs = linked(args, self.leave)
+        self.input_count = len(args)
+        return args
+
+    def out_of(self, output):
+        """The output, so linked that its gradients are seen."""
+        several = isinstance(output, tuple)
+        outputs, self.outputs = linked(output if several else (output,), self.enter)
+        self.output_count = len(outputs)
+        return outputs if several else outputs[0]
+
+    def enter(self, grads):
+        """What the gradients of the outputs become, when they are there."""
+        full = placed(grads, self.outputs, self.output_count)
+        for hook in self.before:
+            result = hook.function(self.module, full)
+            if result is not None:
+                full = checked(result, full, "backward pre-hook")
+        self.grad_output = full
+        if not self.inputs:          # no gradient leaves by them
+            self.leave(())
+        return tuple(full[i] for i in self.outputs)
+
+    def leave(self, grads):
+        """What the gradients of the inputs become, when they are there."""
+        full = placed(grads, self.inputs, self.input_count)
+        for hook in self.after:
+            result = hook.function(self.module, full, self.grad_output)
+            if result is not None and self.inputs:
+                full = checked(result, full, "backward hook")
+        return tuple(full[i] for i in self.inputs)
+
+
+def linked(values, seen):
+    """Values, the tensors among them linked to a function; and the positions of those.
+
+    There are none where no tensor requires a gradient.
+    """
+    positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+    if not any(values[i].requires_grad for i in positions):
+        return values, []
+    passed = list(values)
+    for i, value in zip(positions, Passing.apply(seen, *[values[i] for i in positions])):
+        passed[i] = value
+    return tuple(passed), positions
+
+
+def placed(grads, positions, count):
+    """Gradients at their positions among `count`, with None elsewhere."""
+    full = [None] * count
+    for i, grad in zip(positions, grads):
+        full[i] = grad
+    return tuple(full)
+
+
+def checked(result, old, what):
+    """New gradients in a tuple. Raises: RuntimeError where they are not as many as before."""
+    result = result if isinstance(result, tuple) else (result,)
+    if len(result) != len(old):
+        raise RuntimeError(f"{what}: returned {len(result)} gradients for {len(old)}")
+    return result
