@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM
+from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
@@ -262,7 +262,7 @@ cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
                                f"{tuple(x.shape)}")
     w.heads = 1
     for d in range(q.ndim_ - 2):
-        w.heads *= q.dims[d]
+        w.heads = times(w.heads, q.dims[d])
     d = q.ndim_ - 2
     w.queries, w.width, w.keys, w.depth = q.dims[d], q.dims[d + 1], k.dims[d], v.dims[d + 1]
     if k.dims[d + 1] != w.width or v.dims[d] != w.keys or mask is not None and (

@@ -63,7 +63,10 @@ ctypedef struct Work:
     # of one step
     char* moved
     char* bias
+    char* weight
     char* panels                             # the weight, packed for the product
+    char* hidden_start                       # the states before the first step
+    char* cell_start
     char* hidden
     char* cell
     Py_ssize_t first                         # the first row of the step under way
@@ -252,13 +255,14 @@ cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hid
     out, acts = matrix(dtype, w.rows, w.n), matrix(dtype, w.rows, w.kept)
     cells = matrix(dtype, w.rows, w.n) if w.has_cells else matrix(dtype, 0, 0)
     moved, panels = matrix(dtype, hidden.dims[0], w.width), room_for(w, w.n, w.width)
-    w.gates, w.panels, w.bias = x.data_pointer, panels.data_pointer, plus.data_pointer
+    w.gates, w.weight, w.bias = x.data_pointer, by.data_pointer, plus.data_pointer
+    w.panels = panels.data_pointer
     w.hidden, w.cell, w.moved = h.data_pointer, c.data_pointer, moved.data_pointer
     w.out, w.acts, w.cells = out.data_pointer, acts.data_pointer, cells.data_pointer
     if out.numel_:
         era = work_begins()
         with nogil:
-            pack_panels(dtype, by.data_pointer, 1, w.n, w.panels, w.n, w.width)
+            pack_panels(dtype, w.weight, 1, w.n, w.panels, w.n, w.width)
             all_steps(w)
         work_ends(era)
     return tuple([cast(y, given) for y in (out, h, c, acts, cells)])
@@ -298,7 +302,9 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     dm = dz if w.kind != 1 else matrix(dtype, w.rows, w.width)
     moved, d_weight = matrix(dtype, hidden.dims[0], w.n), matrix(dtype, w.width, w.n)
     panels = room_for(w, w.width, w.n)
-    w.panels, w.g, w.acts = panels.data_pointer, slope.data_pointer, kept.data_pointer
+    w.weight, w.panels = by.data_pointer, panels.data_pointer
+    w.g, w.acts, w.cells = slope.data_pointer, kept.data_pointer, celled.data_pointer
+    w.hidden_start, w.cell_start = h.data_pointer, c.data_pointer
     w.out, w.before, w.cell_before = (after.data_pointer, before.data_pointer,
                                       cell_before.data_pointer)
     w.dz, w.dm, w.moved = dz.data_pointer, dm.data_pointer, moved.data_pointer
@@ -314,10 +320,10 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     args.b_col = args.y_col = w.item
     era = work_begins()
     with nogil:
-        states_before(w, h.data_pointer, after.data_pointer, w.before, w.moved)
+        states_before(w, w.hidden_start, w.out, w.before, w.moved)
         if w.has_cells:
-            states_before(w, c.data_pointer, celled.data_pointer, w.cell_before, w.moved)
-        pack_panels(dtype, by.data_pointer, w.n, 1, w.panels, w.width, w.n)
+            states_before(w, w.cell_start, w.cells, w.cell_before, w.moved)
+        pack_panels(dtype, w.weight, w.n, 1, w.panels, w.width, w.n)
         all_steps_back(w)
         matmul_run(dtype, &args)
     work_ends(era)
