@@ -68,7 +68,10 @@ def require_cpu(name, where):
         return
     if not isinstance(where, (device, str, int)) or isinstance(where, bool):
         raise TypeError(f"{name}: device must be a device or its name, got {where!r}")
-    found = device(where)
+    try:
+        found = device(where)
+    except RuntimeError as error:
+        raise type(error)(f"{name}: {error}") from None
     if found.type != "cpu":
         known = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}.get(found.type, found.type)
         raise NoSuchDevice(f"{name}: tensorlib is not compiled with {known} enabled: tensors are "
