@@ -42,7 +42,9 @@ def log_density(x: Tensor, y: Tensor) -> LogDensity:
         intercept, slope, log_scale = position.unbind(1)
         line = intercept.unsqueeze(1) + slope.unsqueeze(1) * x
         errors = StudentT(3.0, line, log_scale.exp().unsqueeze(1))
-        return prior.log_prob(position).sum(1) + errors.log_prob(y).sum(1)
+        prior_part: Tensor = prior.log_prob(position).sum(1)
+        likelihood: Tensor = errors.log_prob(y).sum(1)
+        return prior_part + likelihood
     return density
 
 

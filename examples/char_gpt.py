@@ -53,7 +53,7 @@ def decoded(codes: Tensor) -> str:
 
 def batch(text: Tensor, count: int, length: int) -> tuple[Tensor, Tensor]:
     """Pieces of the text, and the same moved by one letter: each (count, length)."""
-    places = tl.randint(len(text) - length - 1, (count, 1)) + tl.arange(length + 1)
+    places = tl.randint(0, len(text) - length - 1, (count, 1)) + tl.arange(length + 1)
     pieces = text[places]
     return pieces[:, :-1], pieces[:, 1:]
 
@@ -73,7 +73,8 @@ class Attention(nn.Module):
         count, length, width = x.shape
         q, k, v = self.qkv(x).reshape(count, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.out(seen.transpose(1, 2).reshape(count, length, width))
+        mixed: Tensor = self.out(seen.transpose(1, 2).reshape(count, length, width))
+        return mixed
 
 
 class Block(nn.Module):
@@ -88,7 +89,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm_a(x))
-        return x + self.perceptron(self.norm_b(x))
+        further: Tensor = self.perceptron(self.norm_b(x))
+        return x + further
 
 
 class GPT(nn.Module):
@@ -184,7 +186,7 @@ def draw(path: Path, model: GPT, unseen: Tensor, losses: list[float],
     plain(left, "Cross-entropy of a letter", xlabel="step")
     right.set_title("Unseen text: the redder, the less expected", loc="left")
     right.set_axis_off()
-    codes, surprise = surprises(model, unseen[6000:7000])
+    codes, surprise = surprises(model, unseen[:1000])
     row = column = 0
     for letter, nats in zip(decoded(codes), surprise.tolist()):
         if letter == "\n" or column == COLUMNS:

@@ -37,7 +37,8 @@ class Reader(nn.Module):
         self.classes = nn.Sequential(nn.Flatten(), nn.Dropout(0.3), nn.Linear(16 * channels, 10))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.classes(self.features(x))
+        logits: Tensor = self.classes(self.features(x))
+        return logits
 
 
 def moved(images: Tensor) -> Tensor:

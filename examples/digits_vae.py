@@ -42,7 +42,7 @@ class Autoencoder(nn.Module):
         places = self.places(images)
         drawn = self.decoder(places.rsample())
         missed = binary_cross_entropy_with_logits(drawn, images, reduction="none").sum(1)
-        surprise = kl_divergence(places, Normal(tl.zeros(2), tl.ones(2))).sum(1)
+        surprise: Tensor = kl_divergence(places, Normal(tl.zeros(2), tl.ones(2))).sum(1)
         return (missed + surprise).mean()
 
 

@@ -43,7 +43,8 @@ class Temperature(nn.Module):
                                  nn.Tanh(), nn.Linear(hidden, 1))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        return start(x) + t * x * (1 - x) * self.net(tl.cat([x, t], 1))
+        bend: Tensor = self.net(tl.cat([x, t], 1))
+        return start(x) + t * x * (1 - x) * bend
 
 
 def residual(model: Temperature, x: Tensor, t: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ def draw(path: Path, model: Temperature, losses: list[float]) -> None:
             time = tl.full_like(x, t)
             middle.plot(x.numpy(), exact(x, time).numpy(), color="#cbd5e0", linewidth=5)
             middle.plot(x.numpy(), model(x, time).numpy(), color=color, label=f"t = {t}")
-        grid_x, grid_t = tl.meshgrid(x[:, 0], x[:, 0], indexing="xy")
+        grid_x, grid_t = tl.meshgrid([x[:, 0], x[:, 0]], indexing="xy")
         u = model(grid_x.reshape(-1, 1), grid_t.reshape(-1, 1)).reshape(101, 101)
     middle.legend(frameon=False, fontsize=8)
     plain(middle, "Found, over the exact (grey)", xlabel="x")
@@ -109,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> float:
     losses = train(model, args.steps, args.points)
     x, t = tl.rand(10_000, 1), tl.rand(10_000, 1)
     with tl.no_grad():
-        error = (model(x, t) - exact(x, t)).abs().max().item()
+        error: float = (model(x, t) - exact(x, t)).abs().max().item()
     draw(args.out, model, losses)
     print(f"squared residual {losses[0]:.3g} at first, {losses[-1]:.2e} at the end")
     print(f"farthest from the exact solution: {error:.4f}; see {args.out}")

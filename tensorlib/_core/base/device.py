@@ -71,7 +71,10 @@ def require_device(name, where):
         return
     if not isinstance(where, (device, str, int)) or isinstance(where, bool):
         raise TypeError(f"{name}: device must be a device or its name, got {where!r}")
-    found = device(where)
+    try:
+        found = device(where)
+    except RuntimeError as error:
+        raise type(error)(f"{name}: {error}") from None
     if found.type not in ("cpu", "meta"):
         known = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}.get(found.type, found.type)
         raise NoSuchDevice(f"{name}: tensorlib is not compiled with {known} enabled: tensors are "
@@ -79,7 +82,7 @@ def require_device(name, where):
 
 
 def require_cpu(name, where):
-    """Raises for the operation `name` unless `where` is the CPU or None: what it makes has memory."""
+    """Raises for the operation `name`, whose result has memory, unless `where` is the CPU or None."""
     require_device(name, where)
     if where is not None and is_meta_device(where):
         raise NoSuchDevice(f"{name}: expected the device 'cpu', got 'meta'")

@@ -12,6 +12,6 @@ and `Compare([...])` a table of several measurements.
 
 from tensorlib.utils.benchmark.comparing import Compare
 from tensorlib.utils.benchmark.measuring import Measurement, TaskSpec, select_unit
-from tensorlib.utils.benchmark.timing import Timer, timer
+from tensorlib.utils.benchmark.timing import Timer
 
-__all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "select_unit", "timer"]
+__all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "select_unit"]
