@@ -242,6 +242,8 @@ class Opening:
             given.update(kwargs)
             read = tuple(tensors_in((tensors, given)))
             results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
+            if not results:
+                raise Closed          # its forward function is for another kind of call
             return results[0] if len(results) == 1 else results
         return found
 
