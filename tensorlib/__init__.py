@@ -9,6 +9,7 @@ tensor([2., 4.])
 
 from math import e, inf, nan, pi
 
+from tensorlib._importing import deferred as _deferred
 from tensorlib._importing import later as _later
 from tensorlib._importing import without_collections as _without_collections
 
@@ -64,6 +65,10 @@ distributions = _later("tensorlib.distributions")
 program = _later("tensorlib.program")
 special = _later("tensorlib.special")
 testing = _later("tensorlib.testing")
+
+# control flow, which is declared in tensorlib.program
+for _name in ("cond", "while_loop", "scan", "case", "switch_case"):
+    globals()[_name] = _deferred("tensorlib.program.control", _name)
 
 
 def __dir__():

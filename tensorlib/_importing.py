@@ -38,6 +38,8 @@ def deferred(module, name):
         return function(*args, **kwargs)
 
     function = None
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`{module}.{name}`, which has the description."
     return call
 
 

@@ -56,11 +56,15 @@ def draw(tensors, path, params=None):
     Raises: ImportError where the package is missing, its own error where the program is, ValueError
     for a path without an ending.
     """
+    return write_picture("graph.draw", dot(tensors, params), path)
+
+
+def write_picture(name, picture, path):
+    """The path, after what DOT says was drawn there in the format of its ending, for `name`."""
     path = os.fspath(path)
     ending = os.path.splitext(path)[1]
     if not ending:
-        raise ValueError(f"graph.draw: {path!r} needs an ending that names a format, such as .svg")
-    picture = dot(tensors, params)
+        raise ValueError(f"{name}: {path!r} needs an ending that names a format, such as .svg")
     if ending in TEXT_FORMATS:
         picture = picture.encode()
     else:
@@ -68,7 +72,7 @@ def draw(tensors, path, params=None):
             graphviz = importlib.import_module("graphviz")
         except ImportError:
             raise ImportError(
-                f"graph.draw: {ending} needs the graphviz package: pip install 'tensorlib[graph]'; "
+                f"{name}: {ending} needs the graphviz package: pip install 'tensorlib[graph]'; "
                 "or draw a .dot file, which needs nothing") from None
         picture = graphviz.Source(picture).pipe(format=ending[1:])
     with open(path, "wb") as file:

@@ -126,7 +126,7 @@ def build_grad_op(call: Call) -> GradOp:
     op = call.op
     if op.gradient is None:
         raise RuntimeError(f"build_grad_op: {op.name} has no gradient")
-    known = {**dict(zip(op.arguments, call.inputs)), **dict(zip(op.outputs, call.outputs))}
+    known = {**dict(zip(op.outputs, call.outputs)), **dict(zip(op.arguments, call.inputs))}
     likes = None
     if op.linearity != "composite":
         likes = [[(y.shape, y.dtype) for y in x] if isinstance(x, tuple) else (x.shape, x.dtype)
@@ -146,7 +146,21 @@ def needs_of(op):
     else:
         named = {name for rule in op.rules if rule is not None for name in rule.names}
         kept = tuple(name for name in (*op.arguments, *op.outputs) if name in named)
-    return (*kept, *(f"grad_{name}" for name in op.outputs))
+    return (*kept, *output_gradients(op))
+
+
+def output_gradients(op):
+    """What the gradients of an operation's outputs are called among its inputs and outputs.
+
+    `grad_OUTPUT`, with more in front where an input has that name: a backward operation's may.
+    """
+    found = []
+    for name in op.outputs:
+        name = f"grad_{name}"
+        while name in op.arguments or name in found:
+            name = f"grad_of_{name}"
+        found.append(name)
+    return tuple(found)
 
 
 def gradient_of(op):
@@ -159,7 +173,7 @@ def gradient_of(op):
                      attributes, checked_likes(op, likes))
         wanted = [dtype.is_floating_point and (wanted is None or wanted[i])
                   for i, (_, dtype) in enumerate(known.facts)]
-        gs = tuple(given[f"grad_{name}"] for name in op.outputs)
+        gs = tuple(given[name] for name in output_gradients(op))
         if any(g is not None for g in flat(gs)):
             grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs,
                                     is_grad_enabled()))
@@ -170,7 +184,7 @@ def gradient_of(op):
 
     def composite_gradient(*values, wanted=None, **attributes):
         given = checked(op, needs, values)
-        gs = tuple(given[f"grad_{name}"] for name in op.outputs)
+        gs = tuple(given[name] for name in output_gradients(op))
         if "wanted" in op.attributes:        # itself a gradient, of which not all may be needed
             attributes["wanted"] = tuple(g is not None for g in flat(gs))
         return swept(op, tuple(given[name] for name in op.arguments), attributes, gs, wanted)
@@ -223,7 +237,7 @@ def swept(op, inputs, attributes, gs, wanted=None):
     roots = [(x, g) for x, g in zip(flat([result]), flat(gs))
              if g is not None and isinstance(x, Tensor) and x.requires_grad]
     inputs = tuple(x for x in flat(own) if isinstance(x, Tensor) and x.requires_grad)
-    found = sweep_inside(tuple(x for x, _ in roots), tuple(g for _, g in roots), inputs)
+    found = sweep_inside(tuple(x for x, _ in roots), tuple(g for _, g in roots), inputs, before)
     grads = {id(x): x.new_zeros(x.shape) if g is None else g for x, g in zip(inputs, found)}
     return tuple(tuple(grads.get(id(y)) for y in x) if isinstance(x, tuple) else grads.get(id(x))
                  for x in own)

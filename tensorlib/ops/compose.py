@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.capture import current
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
@@ -77,6 +78,9 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 def run(op, *args, **kwargs):
     """Runs a composed operation: its graph inside one node, or its parts where these are needed."""
+    capture = current()
+    if capture is not None:
+        return capture.composed(op, functools.partial(run, op), args, kwargs)
     values = (*args, *kwargs.values())
     if not is_grad_enabled() or runs_in_parts(values):
         result = op.forward(*args, **kwargs)

@@ -8,6 +8,7 @@ contribute to the gradient of one variable is summed before it is first read.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tensorlib.ops.calls import output_gradients
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import form_of_call
 from tensorlib.program.model import Block, OpCall, Variable
@@ -61,6 +62,11 @@ class Backward:
         if call.type == "sum" and "parts" in call.inputs:
             for x in call.inputs["parts"]:
                 self.add(x, grads[0])
+        elif call.type == "function":
+            self.visit_function(call, grads)
+        elif call.type == "function_gradient":
+            raise ProgramError("append_backward: the gradient of an autograd.Function can't be "
+                               f"differentiated in a program{at(call)}")
         elif call.blocks():
             self.control(self, call, grads)
         else:
@@ -72,14 +78,15 @@ class Backward:
         if form.op is None or form.op.gradient is None:
             return
         gradient = form.op.gradient
-        known: dict[str, Any] = dict(zip((f"grad_{name}" for name in form.op.outputs), grads))
-        if len(form.op.outputs) < len(grads):                  # the parts of a tensor
-            known[f"grad_{form.op.outputs[0]}"] = tuple(grads)
+        names = output_gradients(form.op)
+        # a backward operation's outputs may have names that its inputs have, which it keeps
+        known: dict[str, Any] = dict(zip(form.op.outputs, call.outputs))
+        known.update(zip(names, grads))
+        if len(names) < len(grads):                            # the parts of a tensor
+            known[names[0]] = tuple(grads)
         known.update(call.inputs)
-        known.update(zip(form.op.outputs, call.outputs))
         inputs = {name: self.present(known[name]) for name in gradient.arguments}
         places = flat_inputs(call, form.arguments)
-        names = gradient.outputs if not form.variadic else gradient.outputs * len(places)
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in places]
         if all(x is None for x in outputs):
             return
@@ -87,11 +94,21 @@ class Backward:
         if "likes" in gradient.attributes and "likes" not in form.attributes:
             attributes["likes"] = self.present(tuple(
                 call.inputs[name] for name in form.arguments))
-        assert len(names) == len(outputs)
         self.append(OpCall(f"{call.type}_gradient", inputs, tuple(outputs), attributes, call.line))
         for x, g in zip(places, outputs):
             if g is not None:
                 self.add(x, g)
+
+    def visit_function(self, call: OpCall, grads: list[Variable | None]) -> None:
+        """Adds the backward call of an autograd.Function."""
+        args = call.inputs["args"]
+        outputs = [self.new_gradient(x) if self.wants(x) else None for x in args]
+        self.append(OpCall(
+            "function_gradient", {"args": self.present(args), "grads": tuple(grads)},
+            tuple(outputs), {"function": call.attributes["function"],
+                             "wanted": tuple(x is not None for x in outputs)}, call.line))
+        for x, g in zip(args, outputs):
+            self.add(x, g)
 
     # ---- gradients
 
@@ -140,7 +157,8 @@ class Backward:
 
     def total_or_zeros(self, x: Variable) -> Variable:
         """The gradient of `x`, zeros where it has none."""
-        return self.total(x) or self.zeros(x)
+        g = self.total(x)
+        return self.zeros(x) if g is None else g
 
 
 def at(call: OpCall) -> str:

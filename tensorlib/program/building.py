@@ -7,17 +7,20 @@ its size is not known either.
 """
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tensorlib._core.base.capture import current, set_capture
+from tensorlib._core.base.capture import set_capture
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import DRAWS, WRITERS, form_of
+from tensorlib.program.forms import DRAWS, form_of, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
 from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
 
@@ -116,6 +119,15 @@ class Builder:
         inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
         return self.called(op.name, inputs, plain(op, given, self.value))
 
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """The variables of what a composed operation gives: its parts become calls."""
+        return op.forward(*args, **kwargs)
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """The variables of what an autograd.Function gives."""
+        return self.called("function", {"args": self.value(args)}, {"function": cls})
+
     def write(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
         type_ = "put_index_" if name == "setitem" else name
@@ -135,13 +147,14 @@ class Builder:
 
     def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
         """The variables of what a new call gives."""
-        results = inferred(type, inputs, attributes)
-        several = isinstance(results, tuple)
-        outputs = tuple(
+        call = OpCall(type, inputs, (), attributes, user_line())
+        results = inferred(call)
+        several = isinstance(results, list)
+        call.outputs = tuple(
             self.block.new_variable(type, shape, dtype, stop_gradient=type == "detach")
             for shape, dtype in (results if several else (results,)))
-        self.block.ops.append(OpCall(type, inputs, outputs, attributes, user_line()))
-        return outputs if several else outputs[0]
+        self.block.ops.append(call)
+        return call.outputs if several else call.outputs[0]
 
     def leaving(self, name: str, x: Any) -> None:
         """Raises: CaptureError where the value of a variable is asked for."""
@@ -158,28 +171,67 @@ def no_number(name: str) -> None:
 
 # ---- inference -----------------------------------------------------------------------------------
 
-def inferred(type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """The shape and dtype of what a call gives, or a tuple of such for each result."""
-    values = (*variables_in(inputs), *variables_in(attributes))
-    found = [run_on_twins(type, inputs, attributes, probe)
-             for probe in (PROBES if any(None in x.shape for x in values) else PROBES[:1])]
+def inferred(call: OpCall, by_example: bool = True) -> Any:
+    """The shape and dtype of what a call gives, or a list of such for each result.
+
+    by_example: an operation that needs elements is tried with some.
+    """
+    values = (*variables_in(call.inputs), *variables_in(call.attributes))
+    probes = PROBES if any(None in x.shape for x in values) else PROBES[:1]
+    try:
+        found = [run_on_twins(call, probe, twin_of) for probe in probes]
+    except Exception as error:
+        if not by_example or not needs_elements(error):
+            raise
+        found = [run_on_twins(call, probe, example_of) for probe in probes]
     if not isinstance(found[0], (tuple, list)):
         return combined(found)
-    return tuple(map(combined, zip(*found)))
+    return list(map(combined, zip(*found)))
 
 
-def run_on_twins(type: str, inputs: dict[str, Any], attributes: dict[str, Any], probe: int) -> Any:
-    """What a call gives for tensors without elements, with `probe` for sizes not known."""
-    form = form_of(type)
-    given = mapped(attributes, lambda x: twin_of(x, probe))
-    tensors = [mapped(inputs.get(name), lambda x: twin_of(x, probe)) for name in form.arguments]
-    if type in DRAWS:
+def needs_elements(error: Exception) -> bool:
+    """Whether an operation could not be tried on tensors without elements."""
+    return isinstance(error, NoData) or "same device" in str(error)
+
+
+def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tensor]) -> Any:
+    """What a call gives for the tensors that `make` makes, with `probe` for sizes not known."""
+    def twin(x: Variable) -> Tensor:
+        return make(x, probe)
+
+    form = form_of_call(call)
+    given = mapped(call.attributes, twin)
+    tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
+    if call.type in DRAWS:
         given["generator"] = Generator()             # the one that is given is drawn from by runs
+    if "likes" in call.attributes:
+        given["likes"] = mapped(call.attributes["likes"], twin)
+        given["likes"] = [likes_of_twins(x) for x in given["likes"]]
+    if form.op is not None and "wanted" in form.attributes:
+        given["wanted"] = tuple(x is not None for x in call.outputs)
+    assert form.run is not None
+    with unseen(), no_grad():
+        result = form.run(*tensors, **given)
+    if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
+        return result[0]                             # of a sequence, a sequence of gradients
+    return result
+
+
+def likes_of_twins(x: Any) -> Any:
+    """The shape and dtype of a tensor or a number, or of each of a tuple."""
+    if type(x) is tuple:
+        return [likes_of_twins(y) for y in x]
+    if not isinstance(x, Tensor):
+        x = FUNCTIONS["tensor"](x)
+    return x.shape, x.dtype
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """A context under which operations are done, and no capture sees them."""
     before = set_capture(None)
     try:
-        with no_grad():
-            assert form.run is not None
-            return form.run(*tensors, **given)
+        yield
     finally:
         set_capture(before)
 
@@ -187,14 +239,23 @@ def run_on_twins(type: str, inputs: dict[str, Any], attributes: dict[str, Any], 
 def twin_of(x: Variable, probe: int) -> Tensor:
     """A tensor without elements of its own that has the shape and dtype of a variable."""
     shape = tuple(probe if size is None else size for size in x.shape)
-    return FUNCTIONS["zeros"]((), dtype=x.dtype).expand(shape)
+    return FUNCTIONS["empty"](shape, dtype=x.dtype, device="meta")
 
 
-def combined(results: tuple[Tensor, ...] | list[Tensor]) -> tuple[tuple[int | None, ...], Any]:
-    """The shape and dtype of a result; None for sizes in which the tries differ."""
+def example_of(x: Variable, probe: int) -> Tensor:
+    """A tensor of the shape and dtype of a variable: of unit matrices, where it has matrices."""
+    shape = tuple(probe if size is None else size for size in x.shape)
+    if len(shape) < 2 or not x.dtype.is_floating_point:
+        return FUNCTIONS["zeros"](shape, dtype=x.dtype)
+    return FUNCTIONS["eye"](*shape[-2:], dtype=x.dtype).expand(shape)
+
+
+def combined(results: tuple[Any, ...] | list[Any]) -> Any:
+    """The shape and dtype of a result, with None for sizes in which the tries differ; None for a
+    result that is not there."""
+    if results[0] is None:
+        return None
     shapes = [tuple(x.shape) for x in results]
     return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes)
                  ), results[0].dtype
 
-
-__all__ = ["Builder", "builder", "current", "no_number", "WRITERS"]

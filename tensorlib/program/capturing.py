@@ -38,6 +38,7 @@ class ReplayRecorder(Recorder):
         self.swept = False
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
         self.modes: list[tuple[Any, bool]] = []        # the modules that ran, and `training`
+        self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.grads: dict[Variable, Tensor] = {}        # leaves, whose `.grad` a sweep made
 
     def made(self, tensor: Tensor) -> None:
@@ -153,7 +154,9 @@ class ReplayRecorder(Recorder):
         for x, made in list(self.grads.items()):
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
-            self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+            if x not in self.put or self.put[x] is not value:
+                self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+                self.put[x] = value
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser before its step, which is noted as a whole."""

@@ -8,7 +8,7 @@ blocks computed, these give as further outputs: of a loop a stack with each step
 from typing import Any
 
 from tensorlib.program.backward import Backward, dependents
-from tensorlib.program.model import Block, OpCall, Variable, mapped
+from tensorlib.program.model import Block, OpCall, Variable, mapped, place_of
 
 
 def visit_control(work: Backward, call: OpCall, grads: list[Variable | None]) -> None:
@@ -32,7 +32,7 @@ def visit_branches(work: Backward, call: OpCall, grads: list[Variable | None],
     for name in names:
         block = call.attributes[name]
         bound = dict(zip(block.inputs, argument_list(call)))
-        inside = [x for x, given in bound.items() if given in wanted]
+        inside = [x for x, given in bound.items() if place_of(given, wanted) >= 0]
         back = new_work(work, block, [*wanted, *inside])
         for x, g in zip(block.outputs, grads):
             if g is not None:
@@ -98,11 +98,13 @@ def exported(call: OpCall, name: str, x: Variable) -> Variable:
     Where the other branch ran it is zeros, which nobody reads.
     """
     block = call.attributes[name]
-    if x in block.inputs:
-        given: Variable = argument_list(call)[block.inputs.index(x)]
+    place = place_of(x, block.inputs)
+    if place >= 0:
+        given: Variable = argument_list(call)[place]
         return given
-    if x in block.outputs and call.outputs[block.outputs.index(x)] is not None:
-        return call.outputs[block.outputs.index(x)]          # type: ignore[return-value]
+    place = place_of(x, block.outputs)
+    if place >= 0 and call.outputs[place] is not None:
+        return call.outputs[place]                   # type: ignore[return-value]
     home = call_block(call)
     outer = home.new_variable(f"{x.name}@OUT", x.shape, x.dtype)
     for other in call.blocks():
@@ -139,11 +141,12 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
     given = {x for x, source in zip(body.inputs, (*init, *xs)) if source in work.depends}
     depends = grown(body, carried, given | set(outside))
     moving = [i for i in range(count) if carried[i] in depends]
-    items_wanted = [i for i, x in enumerate(items) if x in depends and xs[i] in work.depends]
+    items_wanted = sorted((i for i, x in enumerate(items) if x in depends and work.wants(xs[i])),
+                          key=lambda i: is_stack(xs[i]))              # stacks come last
 
     back = new_work(work, body, [*depends])
     target = back.target
-    start = [*[grads[i] or work.zeros(call.outputs[i] or init[i]) for i in moving],
+    start = [*[given_or_zeros(work, grads[i], init[i]) for i in moving],
              *[work.zeros(x) for x in outside]]
     for i in moving:
         back.add(body.outputs[i], bound_input(target, f"{carried[i].name}@GRAD", carried[i]))
@@ -190,6 +193,11 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
         work.add(xs[i], g)
 
 
+def given_or_zeros(work: Backward, g: Variable | None, like: Variable) -> Variable:
+    """A gradient, zeros where there is none."""
+    return work.zeros(like) if g is None else g
+
+
 def grown(body: Block, carried: list[Variable], depends: set[Variable]) -> set[Variable]:
     """What of a loop's body depends on the given variables, also by way of earlier steps."""
     while True:
@@ -218,9 +226,9 @@ def stack_of(call: OpCall, body: Block, x: Variable) -> Variable:
     for i in range(len(body.outputs) - kept, len(body.outputs)):
         if body.outputs[i] is x:
             return call.outputs[i]                   # type: ignore[return-value]
-    if x in body.inputs[len(call.inputs["init"]):]:
-        sequence: Variable = call.inputs["xs"][
-            body.inputs.index(x) - len(call.inputs["init"])]
+    place = place_of(x, body.inputs[len(call.inputs["init"]):])
+    if place >= 0:
+        sequence: Variable = call.inputs["xs"][place]
         return sequence
     stack = call_block(call).new_variable(f"{x.name}@STACK", (None, *x.shape), x.dtype)
     stack.stack = True

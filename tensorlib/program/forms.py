@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.index.keys import Index, parse
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.gradients import grad
+from tensorlib.autograd.modes import enable_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
 
 # The methods that write over a tensor: what they take beside it, tensors and else.
@@ -171,6 +173,31 @@ def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
     return ()
 
 
+def grad_of(param: Tensor) -> Tensor:
+    """The `.grad` of a parameter; zeros where it has none."""
+    return FUNCTIONS["zeros_like"](param.detach()) if param.grad is None else param.grad
+
+
+def applied(args: tuple[Any, ...], function: Any) -> Any:
+    """What an autograd.Function gives."""
+    return function.apply(*args)
+
+
+def function_gradient(args: tuple[Any, ...], grads: tuple[Any, ...], function: Any,
+                      wanted: tuple[bool, ...]) -> tuple[Any, ...]:
+    """The wanted gradients of an autograd.Function, which runs once more."""
+    with enable_grad():
+        own = [x.detach().requires_grad_() if is_wanted else x
+               for x, is_wanted in zip(args, wanted)]
+        found = function.apply(*own)
+        outputs = found if isinstance(found, (tuple, list)) else (found,)
+        pairs = [(x, g) for x, g in zip(outputs, grads) if g is not None and x.requires_grad]
+        inputs = [x for x, is_wanted in zip(own, wanted) if is_wanted]
+        made = iter(grad([x for x, _ in pairs], inputs, [g for _, g in pairs],
+                         materialize_grads=True) if pairs else map(zeros_of, inputs))
+    return tuple(next(made) if is_wanted else None for is_wanted in wanted)
+
+
 def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
     """Has an optimiser change parameters by their gradients."""
     for param, grad in zip(params, grads):
@@ -184,6 +211,10 @@ OWN = {
     "sum of parts": Form(("parts",), (), True, None, summed),
     "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of),
     "set_grad": Form(("param", "grad"), (), False, None, with_grad),
+    "function": Form(("args",), ("function",), False, None, applied),
+    "function_gradient": Form(("args", "grads"), ("function", "wanted"), False, None,
+                              function_gradient),
+    "get_grad": Form(("param",), (), False, None, grad_of),
     "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped),
     "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
     "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),

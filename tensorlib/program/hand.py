@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.building import Builder, builder
+from tensorlib.program.building import Builder, builder, unseen
 from tensorlib.program.model import Variable
 from tensorlib.program.program import Program
 
@@ -63,9 +63,10 @@ def parameter(name: str, value: Any, trainable: bool = True) -> Variable:
     """
     made = being_built("parameter")
     check_free("parameter", made.program, name)
-    tensor = value if isinstance(value, Tensor) else FUNCTIONS["tensor"](value)
-    if trainable and not tensor.requires_grad:
-        tensor = tensor.requires_grad_() if tensor is not value else tensor.detach().requires_grad_()
+    with unseen():
+        tensor = value if isinstance(value, Tensor) else FUNCTIONS["tensor"](value)
+        if trainable and not tensor.requires_grad:
+            tensor = tensor.detach().requires_grad_()
     x = made.program.block.new_variable(
         name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
         stop_gradient=not trainable, value=tensor)

@@ -168,6 +168,14 @@ def variables_in(value: Any) -> Iterator[Variable]:
             yield from variables_in(part)
 
 
+def place_of(x: Any, values: Any) -> int:
+    """Where a variable stands among values, -1 where it does not. (`==` is an operation.)"""
+    for place, value in enumerate(values):
+        if value is x:
+            return place
+    return -1
+
+
 def mapped(value: Any, change: Any) -> Any:
     """Nested dicts, tuples, lists and slices with `change` of each variable in its place."""
     if type(value) is Variable:

@@ -247,9 +247,12 @@ class Opening:
             return results[0] if len(results) == 1 else results
         return found
 
-    def leaving(self, name: str, x: Tensor) -> None:
-        """Elements are asked for, which a rehearsal does not have."""
+    def leaving(self, *asked: Any) -> None:
+        """Elements are asked for, which a rehearsal does not have; or a function of the user runs.
+        """
         raise Closed
+
+    function = composed = leaving
 
 
 def opened(machine: Machine, function: Any, args: tuple[Any, ...],

@@ -1,14 +1,24 @@
 """The `Program` itself: its blocks, what goes in and comes out, and how it is run."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.program.building import Builder
+from tensorlib.program.copies import copied, drop_unneeded
+from tensorlib.program.drawing import draw
+from tensorlib.program.files import save
 from tensorlib.program.interpreter import run_program
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.model import Block, Variable, typed
+from tensorlib.program.text import program_text
+from tensorlib.program.verify import verify
+
+# What a text says of values: no variable has such a name.
+RESERVED = (*BY_NAME, "None", "True", "False", "inf", "nan", "slice", "_")
 
 
 class Program:
@@ -29,7 +39,8 @@ class Program:
         # of a traced function's arguments: the structure, and its leaves, variables or not
         self.input_structure: Structure | None = None
         self.input_leaves: list[Any] = []
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = dict.fromkeys(RESERVED, 0)
+        self._verified: tuple[int, ...] = ()
         self._builders: list[Builder] = []
 
     # ---- what it is made of
@@ -52,6 +63,8 @@ class Program:
 
     def new_name(self, stem: str) -> str:
         """A name that no variable of the program has yet: `stem`, or `stem_1`, `stem_2`, ..."""
+        stem = re.sub(r"[^\w.@]", "_", stem)
+        stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
         name, number = stem, self._numbers.get(stem, 0)
         while name in self._numbers:
             number += 1
@@ -93,6 +106,55 @@ class Program:
     def __exit__(self, *error: Any) -> None:
         self._builders.pop().__exit__(*error)
 
+    # ---- as text
+
+    def __str__(self) -> str:
+        return program_text(self)
+
+    def __repr__(self) -> str:
+        count = sum(len(block.ops) for block in self.blocks)
+        return f"<program of {count} calls in {len(self.blocks)} blocks>"
+
+    def save(self, path: Any) -> None:
+        """Writes the program to a file, with its values; `program.load` reads it.
+
+        Raises: ProgramError for one that has what no text says.
+        """
+        save(self, path)
+
+    def draw(self, path: Any) -> str:
+        """The path of a picture, after it was drawn in the format of its ending: .svg, .png, ...
+
+        .dot takes text for Graphviz, which the others need. Raises: as `tensorlib.graph.draw`.
+        """
+        return draw(self, path)
+
+    def values(self) -> dict[str, Tensor]:
+        """The values of the parameters and constants by name: what the text may leave out."""
+        return {x.name: x.value for x in self.persistables() if x.value is not None}
+
+    # ---- made of it
+
+    def clone(self) -> "Program":
+        """A copy, which can be changed apart; parameters and constants are shared."""
+        made = Program()
+        copied(self, made)
+        return made
+
+    def prune(self, outputs: Any) -> "Program":
+        """A copy that has what `outputs`, Variables or names in a nested container, need.
+
+        What else the program does, such as updates of parameters, is left out.
+        """
+        leaves, structure = flatten(outputs)
+        wanted = [self.own_variable("prune", x) for x in leaves]
+        made = Program()
+        twins = copied(self, made)
+        made.outputs = unflatten(structure, [twins[x] for x in wanted])
+        made.input_structure = None
+        drop_unneeded(made, [twins[x] for x in wanted])
+        return made
+
     # ---- running it
 
     def __call__(self, *inputs: Any) -> Any:
@@ -107,6 +169,7 @@ class Program:
             raise TypeError(f"program: takes {len(self.inputs)} inputs "
                             f"({', '.join(x.name for x in self.inputs)}), got {len(leaves)}")
         wanted, made = flatten(self.outputs)
+        self.check()
         found = run_program(self, fed(dict(zip(self.inputs, leaves))), wanted)
         return unflatten(made, found)
 
@@ -130,8 +193,16 @@ class Program:
                 raise ValueError(f"run: the input {x.name} has no value in feed")
         single = isinstance(fetch, str) or type(fetch) is Variable
         wanted = [self.own_variable("run", x) for x in ([fetch] if single else fetch)]
+        self.check()
         found = run_program(self, fed(given), wanted)
         return found[0] if single else found
+
+    def check(self) -> None:
+        """Verifies the program, if calls came or went since that was done. Raises: ProgramError."""
+        state = tuple(len(block.ops) for block in self.blocks)
+        if state != self._verified:
+            verify(self)
+            self._verified = state
 
     def own_variable(self, name: str, x: Any) -> Variable:
         """A variable of this program, given itself or by its name.

@@ -14,10 +14,14 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.tree import flatten
+from tensorlib.program.blocks import composed_call
+from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
+from tensorlib.program.offered import IMPORTING, TRUTHS, canonical, drawn, is_checked, plain, user_line
+from tensorlib.program.sweeps import noted_sweep
 from tensorlib.program.writes import Writes
 
 
@@ -70,6 +74,9 @@ class Recorder:
         that it made of numbers."""
         trainable = tensor.requires_grad and tensor.is_leaf
         inside = was_made_since(tensor, self.epoch)
+        if inside and tensor.grad_fn is not None:
+            raise CaptureError(f"{tensor.grad_fn.name()}: what gave a tensor of shape "
+                               f"{tuple(tensor.shape)} can't be captured, {user_line()}")
         name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
             "constant" if inside else "parameter" if trainable else "captured")
         return self.program.block.new_variable(
@@ -96,7 +103,7 @@ class Recorder:
                                "is returned")
         kwargs.pop("out", None)
         if name == "backward":
-            return NotImplemented
+            return noted_sweep(self, *args, **kwargs)
         if name == "setitem" or name.endswith("_"):
             return self.writes.write(op, name, args, kwargs)
         if op is None:
@@ -112,6 +119,23 @@ class Recorder:
         result = function(*args, **kwargs)
         return self.noted(op.name, inputs, result, plain(op, given, self.value))
 
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """Has a composed operation done, and notes it as a call with a block."""
+        with unseen():
+            found = composed_call(Builder(self.block, self), op, args, kwargs)
+            result = function(*args, **kwargs)
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """Has an autograd.Function run, and notes it as a call."""
+        inputs = {"args": self.value(args)}
+        with unseen():
+            result = cls.apply(*args)
+        return self.noted("function", inputs, result, {"function": cls})
+
     def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Draws numbers and notes that they are to be drawn anew by each run."""
         result = op.function(*args, **kwargs)
@@ -125,7 +149,7 @@ class Recorder:
 
     def leaving(self, name: str, tensor: Tensor) -> None:
         """Raises: CaptureError where the number of a tensor that the program computes is taken."""
-        if self.knows(tensor) and name != "memoryview":
+        if self.knows(tensor) and not is_checked():
             raise CaptureError(
                 f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
                 + ("use tensorlib.cond, while_loop or where for what depends on it"
@@ -139,10 +163,11 @@ class Recorder:
         """`result`, after the call that gave it was noted."""
         results = result if isinstance(result, (tuple, list)) else (result,)
         fresh = [not (isinstance(x, Tensor) and id(x) in self.known) for x in results]
-        if any(fresh):
+        line = user_line()
+        if any(fresh) and line != IMPORTING:
             outputs = [self.new_variable(type, x) if is_fresh else None
                        for x, is_fresh in zip(results, fresh)]
-            self.note(OpCall(type, inputs, tuple(outputs), attributes, user_line()))
+            self.note(OpCall(type, inputs, tuple(outputs), attributes, line))
         return result
 
     def new_variable(self, stem: str, tensor: Tensor) -> Variable:
@@ -150,6 +175,7 @@ class Recorder:
         x = self.block.new_variable(
             stem, tuple(tensor.shape), tensor.dtype,
             stop_gradient=stem == "detach" or not is_grad_enabled())
+        self.writes.taken(tensor)
         return self.know(tensor, x)
 
     def line(self) -> str:

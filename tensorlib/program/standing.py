@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tensorlib._core.graph.op import registry
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
 from tensorlib.program.building import Builder, builder, no_number, twin_of
@@ -41,6 +42,16 @@ def writing(name: str) -> Any:
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
         return builder_for(self, args).write(name, (self, *args), kwargs)
     return method
+
+
+def get_item(self: Variable, key: Any) -> Any:
+    """What the index expression picks."""
+    return builder_for(self, key).operation(registry["getitem"], "getitem", (self, key), {})
+
+
+def detach(self: Variable) -> Any:
+    """The same value, which no gradient passes."""
+    return builder_for(self).operation(None, "detach", (self,), {})
 
 
 def set_item(self: Variable, key: Any, value: Any) -> None:
@@ -91,8 +102,8 @@ def like(self: Variable) -> Tensor:
 
 
 FACTS = {
-    "__tensor_call__": classmethod(called), "__setitem__": set_item, "__len__": length,
-    "__iter__": iterate, "size": size, "numel": numel, "nelement": numel, "like": like,
+    "__tensor_call__": classmethod(called), "__getitem__": get_item, "__setitem__": set_item, "__len__": length,
+    "__iter__": iterate, "size": size, "detach": detach, "numel": numel, "nelement": numel, "like": like,
     "ndim": property(lambda self: len(self.shape)), "dim": lambda self: len(self.shape),
     "requires_grad": property(lambda self: not self.stop_gradient and self.trainable),
     "is_floating_point": lambda self: self.dtype.is_floating_point,

@@ -12,7 +12,7 @@ from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.forms import WRITERS, form_of
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.model import OpCall, Variable, place_of
 
 
 class Writes:
@@ -24,17 +24,19 @@ class Writes:
 
     # ---- views
 
+    def taken(self, tensor: Tensor) -> None:
+        """Notes which value of its base a view was taken from."""
+        base = tensor._base
+        if base is not None and id(base) in self.recorder.known:
+            self.based[id(tensor)] = self.recorder.known[id(base)][1]
+
     def present(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor now; a view whose base was written is taken from that anew."""
         base = tensor._base
-        if base is None or id(tensor) not in self.based or id(base) not in self.recorder.known:
-            if base is not None and id(base) in self.recorder.known:
-                self.based[id(tensor)] = self.recorder.known[id(base)][1]
+        if base is None or id(tensor) not in self.based:
             return x
         whole = self.recorder.known[id(base)][1]
-        if self.based[id(tensor)] is whole:
-            return x
-        return self.retaken(tensor, base, whole)
+        return x if self.based[id(tensor)] is whole else self.retaken(tensor, base, whole)
 
     def retaken(self, tensor: Tensor, base: Tensor, whole: Variable) -> Variable:
         """The variable of a view as the part of its base's present value."""
@@ -69,7 +71,7 @@ class Writes:
         base = x if x._base is None else x._base
         whole = self.recorder.variable_of(base)
         return (whole.persistable and not was_made_since(base, self.recorder.epoch)
-                or any(whole is x for x in self.recorder.program.inputs))
+                or place_of(whole, self.recorder.program.inputs) >= 0)
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
                  kwargs: dict[str, Any]) -> Tensor:
@@ -88,11 +90,9 @@ class Writes:
         if name == "setitem":
             type, inputs, attributes = "put_index", {"input": before, "values": given[0]}, {
                 "index": given[1]}
-        elif name == "copy_" or name == "fill_" and type_is_variable(given[0]):
-            type, inputs, attributes = "copy", {"input": before, "src": given[0]}, {}
-        elif name in ("fill_", "zero_"):
-            type, inputs = "full_like", {"input": before}
-            attributes = {"fill_value": given[0] if given else 0}
+        elif name in ("copy_", "fill_", "zero_"):
+            type, inputs, attributes = "copy", {
+                "input": before, "src": given[0] if given else 0.0}, {}
         elif name in WRITERS:
             fresh = self.noted("clone", {"input": before}, x, {})
             self.as_it_is(op, name, x, fresh, given, kwargs)
@@ -135,10 +135,6 @@ def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
         getattr(Tensor, name)(*args, **kwargs)
     else:
         form_of(name).run(*args, **kwargs)
-
-
-def type_is_variable(x: Any) -> bool:
-    return type(x) is Variable
 
 
 def place_in(base: Tensor, view: Tensor) -> tuple[Any, ...]:

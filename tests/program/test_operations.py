@@ -1,0 +1,91 @@
+"""Every operation of the registry in a program: captured, run on other values, differentiated."""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import program
+from tensorlib.ops import registry
+from tensorlib.testing.catalogue import (
+    SEED,
+    call,
+    differentiable,
+    in_dtype,
+    kinds_taken,
+    outputs,
+    recorded_samples,
+    samples,
+)
+
+OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and "." not in op.name]
+# What does other things for other elements, in Python.
+NOT_CAPTURED = {"allclose", "equal", "is_nonzero", "repeat_interleave", "linalg_lstsq",
+                "linalg_matrix_exp", "matrix_exp", "masked_scatter", "quantile", "nanquantile"}
+SEVERAL = 3                  # samples of each operation that are looked at
+
+
+def same(x, y):
+    """Whether two tensors have the same bits, NaN being like NaN."""
+    return x.dtype == y.dtype and x.shape == y.shape and (
+        x.detach().contiguous().numpy().tobytes() == y.detach().contiguous().numpy().tobytes())
+
+
+def captured(op, sample, dtype):
+    """The program of an operation on the tensors of a sample, and these tensors; None where the
+    operation gives no tensor."""
+    tensors = sample.arrays
+
+    def function(*given):
+        return tuple(x for x in outputs(call(op, sample.with_arrays(list(given))))
+                     if isinstance(x, tl.Tensor))
+
+    return program.trace(function, *tensors), tensors
+
+
+def seeded(made, tensors):
+    """What a program gives that draws what `call` draws."""
+    tl.manual_seed(SEED)
+    return made(*tensors)
+
+
+@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
+def test_a_program_gives_what_the_operation_gives(op):
+    for sample in samples(op)[:SEVERAL]:
+        sample = in_dtype(op, sample, "float64" if "floating" in kinds_taken(op) else "int64")
+        if not sample.arrays or not isinstance(call(op, sample), (tl.Tensor, tuple, list)):
+            continue
+        try:
+            made, tensors = captured(op, sample, "float64")
+        except program.CaptureError:
+            assert op.name in NOT_CAPTURED
+            continue
+        again = program.parse(str(made), made.values()) if "<" not in str(made) else made
+        for x, y, z in zip(outputs(call(op, sample)), seeded(made, tensors),
+                           seeded(again, tensors)):
+            assert same(x, y) and same(x, z)
+
+
+@pytest.mark.parametrize("op", [op for op in OPERATIONS if differentiable(op)], ids=lambda op: op.name)
+def test_the_appended_backward_has_the_bits_of_the_sweep(op):
+    for sample, wanted in recorded_samples(op)[:SEVERAL]:
+        try:
+            made, tensors = captured(op, sample, "float64")
+        except program.CaptureError:
+            assert op.name in NOT_CAPTURED
+            continue
+        results = [x for x in outputs(call(op, sample)) if isinstance(x, tl.Tensor)]
+        roots = [x for x in results if x.requires_grad]
+        weights = [tl.linspace(0.5, 1.5, x.numel(), dtype=x.dtype).reshape(x.shape) for x in roots]
+        targets = [y for x, y in zip(results, made.outputs) if x.requires_grad]
+        inputs = [x for x, tensor in zip(made.inputs, tensors) if tensor.requires_grad]
+        with made:
+            given = [program.parameter(f"weight{i}", w, trainable=False)
+                     for i, w in enumerate(weights)]
+        found = program.gradients(targets, inputs, given)
+        expected = tl.autograd.grad(roots, wanted, weights, allow_unused=True)
+        feed = {x.name: tensor for x, tensor in zip(made.inputs, tensors)}
+        pairs = [(g, x) for g, x in zip(found, expected) if x is not None]
+        assert all(g is not None for g, _ in pairs)
+        for got, wanted_value in zip(made.run(feed, [g for g, _ in pairs]), pairs):
+            assert same(got, wanted_value[1])
+
+

@@ -1,0 +1,92 @@
+"""Random programs of the tests, captured: values, and gradients to second order, as eager code."""
+
+from hypothesis import assume, given, settings
+from programs import LEAVES, MAX_ELEMENTS, Machine, laid_out, programs, weighted_sum
+from program_steps import HOOKS, STEPS
+
+import tensorlib as tl
+from tensorlib import program
+
+BRANCHES = {"branch", "loop"}
+
+
+class Guided(Machine):
+    """A machine that keeps those results which it kept in the first run, without looking at them.
+    """
+
+    def __init__(self, leaves, kept=None):
+        super().__init__(tl, leaves)
+        self.kept, self.guide = [], kept
+
+    def run(self, steps):
+        for number, step in enumerate(steps):
+            try:
+                made = STEPS[step.name](self, self.value(step.i), step.j, step.number)
+            except (RuntimeError, IndexError, ValueError, TypeError):
+                self.refused.append((number, step.name))
+                continue
+            for x in made if isinstance(made, (tuple, list)) else (made,):
+                if self.guide is None:
+                    self.kept.append(x is not None and x.numel() <= MAX_ELEMENTS
+                                     and not x.detach().isnan().any().item())
+                else:
+                    self.kept.append(self.guide[len(self.kept)])
+                if self.kept[-1]:
+                    self.values.append(laid_out(x))
+
+
+def leaves():
+    return [tl.tensor(x, dtype=tl.float64, requires_grad=True) for x in LEAVES]
+
+
+def bits(x):
+    return x.detach().contiguous().numpy().tobytes()
+
+
+@settings(max_examples=120, deadline=None)
+@given(programs(without=HOOKS | BRANCHES))
+def test_captured_programs_give_what_eager_code_gives(steps):
+    first = Guided(leaves())
+    first.run(steps)
+    kept = first.kept
+    refused = list(first.refused)
+
+    def function(*inputs):
+        machine = Guided(inputs, kept)
+        machine.run(steps)
+        assume(machine.refused == refused)
+        return weighted_sum(machine)
+
+    made = program.trace(function, *leaves())
+    given_leaves = leaves()
+    expected = function(*given_leaves)
+    assert bits(made(*given_leaves)) == bits(expected)
+    slopes = tl.autograd.grad(expected, given_leaves, create_graph=True, allow_unused=True)
+    found = program.gradients(made.outputs, made.inputs)
+    feed = {x.name: leaf for x, leaf in zip(made.inputs, given_leaves)}
+    compare(made, feed, found, slopes)
+    roots = [x for x in slopes if x is not None and x.requires_grad]
+    if not roots:
+        return
+    curvatures = tl.autograd.grad(sum((x * x).sum() for x in roots), given_leaves,
+                                  allow_unused=True)
+    targets = [g for g, x in zip(found, slopes) if x is not None and x.requires_grad]
+    with made:
+        total = sum(((g * g).sum() for g in targets[1:]), (targets[0] * targets[0]).sum())
+    if not any(call.type == "function" for call in made.block.ops):    # their gradients have none
+        compare(made, feed, program.gradients(total, made.inputs), curvatures)
+    if "<" not in str(made):
+        again = program.parse(str(made), made.values())
+        compare(again, feed, [None if g is None else g.name for g in found], slopes)
+
+
+def compare(made, feed, found, expected):
+    for g, x in zip(found, expected):
+        if g is None:
+            assert x is None or not x.any().item()
+            continue
+        value = made.run(feed, g)
+        if x is None:
+            assert not value.any().item()
+        else:
+            assert tl.allclose(value, x, rtol=1e-9, atol=1e-9, equal_nan=True)
