@@ -110,12 +110,13 @@ def main(path=None):
     figure, (orbit, descent) = plt.subplots(1, 2, figsize=(10, 4.6))
     for number, (throw, _, _) in enumerate(throws):
         places = path_of(throw)
-        orbit.plot(*zip(*places), ".-", color=plt.cm.viridis(number / len(throws)), linewidth=1, markersize=4, label=f"throw {number}")
+        orbit.plot(*zip(*places), ".-", color=plt.cm.viridis(number / len(throws)), linewidth=1,
+                   markersize=4, label=None if 0 < number < len(throws) - 1 else f"throw {number}")
     orbit.plot(0, 0, "o", color="black", markersize=9)
     orbit.plot(*TARGET, "x", color="crimson", markersize=11, markeredgewidth=2.5, label="target")
     orbit.set_aspect("equal")
     orbit.set_title("Each dot is a step of the integrator")
-    orbit.legend(loc="lower left", fontsize=8)
+    orbit.legend(loc="upper right", fontsize=8)
     descent.semilogy([distance for _, distance, _ in throws], "o-")
     descent.set_title("Distance from the target")
     descent.set_xlabel("throw")
