@@ -34,6 +34,7 @@ from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.errors import DataDependent, WrongArgument
+from tensorlib._compile import compile
 from tensorlib._version import __version__
 from tensorlib.autograd import (
     enable_grad,

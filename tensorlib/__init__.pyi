@@ -26,9 +26,11 @@ from tensorlib import memory as memory
 from tensorlib import nn as nn
 from tensorlib import ops as ops
 from tensorlib import optim as optim
+from tensorlib import program as program
 from tensorlib import special as special
 from tensorlib import testing as testing
 from tensorlib import utils as utils
+from tensorlib._compile import compile as compile
 from tensorlib._config import show_config as show_config
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
 from tensorlib._core.arrays.printing import printoptions as printoptions
@@ -48,6 +50,11 @@ from tensorlib._core.base.pool import set_num_threads as set_num_threads
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from tensorlib._importing import case as case
+from tensorlib._importing import cond as cond
+from tensorlib._importing import scan as scan
+from tensorlib._importing import switch_case as switch_case
+from tensorlib._importing import while_loop as while_loop
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad

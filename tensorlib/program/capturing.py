@@ -4,11 +4,13 @@ Beside what `trace` takes, `loss.backward()` and an optimiser's `step()` are cap
 captured ends the capture, and not the function: its effects are those of an eager run either way.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from tensorlib._core.base.capture import current, set_capture
 from tensorlib._core.graph.op import Op
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, dependents
@@ -17,15 +19,14 @@ from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
-from tensorlib.program.recorder import Recorder
+from tensorlib.program.recorder import Recorder, memory_of
 
 
 class ReplayRecorder(Recorder):
     """A recorder for replay, under `with`.
 
     Composed operations are noted as those that they are made of, where these can be captured.
-    why: why nothing more is noted, or "". swept: whether a backward sweep was noted. started: the
-    leaves whose gradient was there before.
+    why: why nothing more is noted, or "". swept: whether a backward sweep was noted.
     """
 
     def __init__(self, program: Any, names: dict[int, str], fullgraph: bool):
@@ -33,8 +34,15 @@ class ReplayRecorder(Recorder):
         self.fullgraph = fullgraph
         self.why = ""
         self.opening: Op | None = None
+        self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
+        self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
+        self.modes: list[tuple[Any, bool]] = []        # the modules that ran, and `training`
+        self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.grads: dict[Variable, Tensor] = {}        # leaves, whose `.grad` a sweep made
+
+    def made(self, tensor: Tensor) -> None:
+        self.constants[id(tensor)] = tensor
 
     def fail(self, why: str) -> None:
         """Ends the capture. Raises: CaptureError if it must not end."""
@@ -46,7 +54,7 @@ class ReplayRecorder(Recorder):
         try:
             super().leaving(name, tensor)
         except CaptureError as error:
-            if self.opening is not None:
+            if self.since is not None:
                 raise
             self.fail(str(error))
 
@@ -67,23 +75,38 @@ class ReplayRecorder(Recorder):
                     return done
             return super().operation(op, name, args, kwargs)
         except CaptureError as error:
+            if self.since is not None:
+                raise
             self.fail(str(error))
             return NotImplemented
 
     def opened(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A composed operation as those it is made of; NotImplemented where one can't be noted."""
-        before = self.opening
+        before, since = self.opening, self.since
         length = len(self.block.ops)
-        self.opening = op
+        self.opening, self.since = op, begin_epoch()
         held = set_capture(self)
         try:
-            return op.function(*args, **kwargs)
+            result = op.function(*args, **kwargs)
+            for x in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(x, Tensor):
+                    self.variable_of(x)
+            return result
         except CaptureError:
             del self.block.ops[length:]
             return NotImplemented
         finally:
             set_capture(held)
-            self.opening = before
+            self.opening, self.since = before, since
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """As of every recorder. Raises: CaptureError for what was not made by operations."""
+        if id(tensor) not in self.known and was_made_since(tensor, self.epoch) and (
+                tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
+                and id(tensor) not in self.constants):
+            raise CaptureError("a tensor that a Function or a kernel made can't be captured, "
+                               f"{user_line()}")
+        return super().variable_of(tensor)
 
     # ---- training steps
 
@@ -93,6 +116,8 @@ class ReplayRecorder(Recorder):
         if create_graph or inputs is not None or no_grad:
             raise CaptureError("backward: only backward() without create_graph and inputs is "
                                f"captured, {user_line()}")
+        for g in grads:                     # ones, where none were given
+            self.made(g)
         starts = [(self.variable_of(x), self.variable_of(g)) for x, g in zip(roots, grads)]
         calls = list(self.block.ops)
         leaves = [x for _, x in self.known.values() if x.block is self.block and x.trainable]
@@ -129,7 +154,9 @@ class ReplayRecorder(Recorder):
         for x, made in list(self.grads.items()):
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
-            self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+            if x not in self.put or self.put[x] is not value:
+                self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+                self.put[x] = value
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser before its step, which is noted as a whole."""
@@ -140,6 +167,11 @@ class ReplayRecorder(Recorder):
             self.fail(f"step: a closure can't be captured, {user_line()}")
         self.put_grads()
 
+    def before_module(self, module: Any, args: Any) -> None:
+        """Is called before a module runs: what it does may depend on whether it is in training."""
+        if current() is self:
+            self.modes.append((module, module.training))
+
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser after its step."""
         if not self.why:
@@ -149,19 +181,28 @@ class ReplayRecorder(Recorder):
 
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-            leaves: list[Any], recorder: ReplayRecorder, hooks: Any) -> Any:
-    """What `f` returns, after all that it did was noted by the recorder."""
-    seen: dict[int, Variable] = {}
-    for leaf in leaves:
-        if isinstance(leaf, Tensor) and id(leaf) not in seen:
-            x = recorder.block.new_variable("input", tuple(leaf.shape), leaf.dtype)
-            recorder.program.inputs.append(recorder.know(leaf, x))
-            seen[id(leaf)] = x
-    handles = [hook(method) for hook, method in zip(
-        hooks, (recorder.before_step, recorder.after_step))]
+            tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
+    """What `f` returns, after all that it did was noted. `tensors`: those among its arguments."""
+    for tensor in tensors:
+        x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
+        recorder.program.inputs.append(recorder.know(tensor, x))
+    handles = [hook(method) for hook, method in hooks(recorder)]
     try:
         with recorder:
             return f(*args, **kwargs)
     finally:
         for handle in handles:
             handle.remove()
+
+
+def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:
+    """What adds hooks to the steps of optimisers and the calls of modules, where these are in use,
+    with what a recorder is told there."""
+    found = []
+    optim, nn = (sys.modules.get(f"tensorlib.{name}") for name in ("optim.optimizer", "nn.modules.module"))
+    if optim is not None:
+        found += [(optim.register_optimizer_step_pre_hook, recorder.before_step),
+                  (optim.register_optimizer_step_post_hook, recorder.after_step)]
+    if nn is not None:
+        found.append((nn.register_module_forward_pre_hook, recorder.before_module))
+    return found

@@ -1,28 +1,28 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
-import sys
 import warnings
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 from tensorlib._core.base.capture import current
-from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.function import Function
 from tensorlib.autograd.modes import no_grad
-from tensorlib.autograd.tree import Structure, flatten, unflatten
+from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.batch import running_levels
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.capturing import ReplayRecorder, capture
 from tensorlib.program.control_gradients import visit_control
-from tensorlib.program.executor import Machine, Mismatch
-from tensorlib.program.interpreter import run_program
+from tensorlib.program.errors import CaptureError
+from tensorlib.program.executor import Machine
+from tensorlib.program.interpreter import run_call, value_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.plan import Unplanned, plan
 from tensorlib.program.program import Program
+from tensorlib.program.signatures import Signature
 from tensorlib.program.trace import captured_names
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
@@ -38,24 +38,31 @@ class Replay:
                  layouts: list[Tensor]):
         self.program, self.lasting, self.wanted = program, lasting, wanted
         self.values = [x.value for x in lasting]
-        self.requires = [x.requires_grad for x in self.values]
+        self.lasts = Signature((self.values,), {})
         self.fed = [*program.inputs, *lasting]
         self.machine = plan(optimized(program.block.ops, wanted, self.fed),
                             dict(zip(self.fed, [*layouts, *self.values])), wanted)
 
-    def fits(self, inputs: list[Tensor]) -> bool:
+    def fits(self) -> bool:
         """Whether what lasts is as it was when the call was captured."""
-        return all(x.requires_grad is required
-                   for x, required in zip(self.values, self.requires))
+        return self.lasts.tensors_of((self.values,), {}) is not None
 
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         """The outputs for these inputs."""
         given = (*inputs, *self.values)
         if self.machine.is_running:            # on another thread, or further up on this one
-            found: list[Tensor] = run_program(self.program, dict(zip(self.fed, given)), self.wanted)
-            return found
+            return run_calls(self.program.block.ops, dict(zip(self.fed, given)), self.wanted)
         outputs: list[Tensor] = self.machine(given)
         return outputs
+
+
+def run_calls(calls: list[OpCall], values: dict[Variable, Any],
+              wanted: list[Variable]) -> list[Tensor]:
+    """The wanted values after calls ran one by one, where a machine is busy or can't do it."""
+    with no_grad():
+        for call in calls:
+            run_call(call, values)
+    return [value_of(x, values) for x in wanted]
 
 
 class Differentiable(Replay):
@@ -95,18 +102,26 @@ class Differentiable(Replay):
                                         [*starts, *self.saved, *self.direct])
         self.starts = starts
         self.backward: Machine | None = None
+        self.plannable = True
         self.places = {x: i for i, x in enumerate(self.fed)}
 
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         given = (*inputs, *self.values)
         made = _Node.apply(self, given, *[given[self.places[x]] for x in self.sources])
-        return list(made) if isinstance(made, tuple) else [made]
+        made = made if isinstance(made, tuple) else (made,)
+        return [given[self.places[x]] if x in self.places else out        # no operation made it
+                for x, out in zip(self.wanted, made)]
 
     def gradients(self, given: list[Tensor]) -> list[Tensor]:
         """The gradients of the sources, for the roots' gradients and what was kept."""
-        fed = [*self.starts, *self.saved, *self.direct]
-        if self.backward is None or not self.backward.fits(tuple(given)):
-            self.backward = plan(self.backward_calls, dict(zip(fed, given)), self.grads)
+        fed = dict(zip((*self.starts, *self.saved, *self.direct), given))
+        if self.plannable and (self.backward is None or not self.backward.fits(tuple(given))):
+            try:
+                self.backward = plan(self.backward_calls, fed, self.grads)
+            except Unplanned:
+                self.plannable = False
+        if not self.plannable or self.backward is None or self.backward.is_running:
+            return run_calls(self.backward_calls, fed, self.grads)
         found: list[Tensor] = self.backward(tuple(given))
         return found
 
@@ -141,7 +156,7 @@ class Compiled:
 
     def __init__(self, f: Callable[..., Any], fullgraph: bool):
         self._f, self._fullgraph = f, fullgraph
-        self._traces: dict[Any, Any] = {}
+        self._entries: list[Entry | Refusal] = []
         self._eager = False
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
@@ -149,7 +164,7 @@ class Compiled:
         return getattr(self.__dict__["_f"], name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else Bound(self, instance)
+        return self if instance is None else partial(self, instance)
 
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
@@ -157,112 +172,83 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._eager or current() is not None or running_levels():
             return self._f(*args, **kwargs)
-        leaves, structure = flatten((args, kwargs))
-        try:
-            key = signature(self._f, leaves, structure)
-            entry = self._traces.get(key)
-        except TypeError:                               # an argument that is no key
-            return self._f(*args, **kwargs)
-        if entry is None or entry is not EAGER and not entry.fits(leaves):
-            if len(self._traces) >= MOST_TRACES and entry is None:
-                self._eager = True
-                warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of "
-                     "arguments; it runs eagerly from now on")
-                return self._f(*args, **kwargs)
-            result, self._traces[key] = self._capture(args, kwargs, leaves)
-            return result
-        if entry is EAGER:
-            return self._f(*args, **kwargs)
-        try:
-            return entry(leaves)
-        except Mismatch:
-            result, self._traces[key] = self._capture(args, kwargs, leaves)
-            return result
+        for entry in self._entries:
+            tensors = entry.kind.tensors_of(args, kwargs)
+            if tensors is not None and entry.fits():
+                if entry.replay is None:
+                    break
+                return entry(tensors)
+        else:
+            return self._capture(args, kwargs)
+        return self._f(*args, **kwargs)
 
-    def _capture(self, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
-        """What the function returns, and the entry that replays it."""
-        program = Program()
-        recorder = ReplayRecorder(program, captured_names(self._f), self._fullgraph)
-        result = capture(self._f, args, kwargs, leaves, recorder, step_hooks())
+    def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, after there is an entry for calls of this kind."""
+        if len(self._entries) >= MOST_TRACES:
+            self._eager = True
+            warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of arguments; "
+                 "it runs eagerly from now on")
+            return self._f(*args, **kwargs)
+        kind = Signature(args, kwargs)
+        recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
+        tensors = kind.tensors_of(args, kwargs)
+        if tensors is None:                             # an argument that differs from itself
+            return self._f(*args, **kwargs)
+        result = capture(self._f, args, kwargs, tensors, recorder)
         try:
             if recorder.why:
                 raise Unplanned(recorder.why)
-            return result, Entry(recorder, leaves, result)
+            entry: Entry | Refusal = Entry(kind, recorder, tensors, result)
         except Unplanned as error:
             if self._fullgraph:
-                raise
+                raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}")
-            return result, EAGER
+            entry = Refusal(kind)
+        self._entries.insert(0, entry)
+        return result
 
 
-class Bound:
-    """A compiled method of an object."""
+class Refusal:
+    """Calls of a kind that can't be captured."""
 
-    def __init__(self, compiled: Compiled, instance: Any):
-        self.compiled, self.instance = compiled, instance
+    replay = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.compiled(self.instance, *args, **kwargs)
+    def __init__(self, kind: Signature):
+        self.kind = kind
 
-
-EAGER: Any = object()        # in the place of an entry: what can't be captured
+    def fits(self) -> bool:
+        """True: all calls of this kind run eagerly."""
+        return True
 
 
 class Entry:
     """How one kind of call is replayed."""
 
-    def __init__(self, recorder: ReplayRecorder, leaves: list[Any], result: Any):
+    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor], result: Any):
         program = recorder.program
         recorder.put_grads()
+        self.kind, self.modes = kind, recorder.modes
         found, self.structure = flatten(result)
-        made = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
-        self.slots = made
-        wanted = [x for x in made if type(x) is Variable]
-        lasting = [x for x in program.persistables()]
-        seen: set[int] = set()
-        self.taken = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)
-                      and not (id(x) in seen or seen.add(id(x)))]
-        layouts = [leaves[i] for i in self.taken]
-        kind = Replay if recorder.swept or not any(
+        self.slots = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
+        wanted = [x for x in self.slots if type(x) is Variable]
+        made = Replay if recorder.swept or not any(
             isinstance(x, Tensor) and x.requires_grad for x in found) else Differentiable
-        self.replay = kind(program, lasting, wanted, layouts)
-        self.had_grad = [(x.value, False) for x in recorder.grads]
+        self.replay = made(program, program.persistables(), wanted, tensors)
+        self.leaves = [x.value for x in recorder.grads]
+        self.single = isinstance(result, Tensor)
 
-    def fits(self, leaves: list[Any]) -> bool:
-        """Whether the call would do what was captured."""
-        return self.replay.fits(leaves)
+    def fits(self) -> bool:
+        """Whether all that is not among the arguments is as it was when this was captured."""
+        return self.replay.fits() and all(
+            module.training is training for module, training in self.modes)
 
-    def __call__(self, leaves: list[Any]) -> Any:
-        outputs = iter(self.replay.run([leaves[i] for i in self.taken]))
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        found = self.replay.run(tensors)
+        if self.single:
+            return found[0]
+        outputs = iter(found)
         return unflatten(self.structure, [
             next(outputs) if type(x) is Variable else x for x in self.slots])
-
-
-# ---- kinds of arguments --------------------------------------------------------------------------
-
-def signature(f: Any, leaves: list[Any], structure: Structure) -> Any:
-    """What two calls have in common that do the same operations. Raises: TypeError."""
-    seen: dict[int, int] = {}
-    parts: list[Any] = [is_grad_enabled(), get_default_dtype(), repr(structure)]
-    for i, x in enumerate(leaves):
-        if isinstance(x, Tensor):
-            parts.append((tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_meta,
-                          seen.setdefault(id(x), i)))
-        else:
-            hash(x)
-            parts.append((type(x), x))
-    if hasattr(f, "modules"):
-        parts.append(tuple(module.training for module in f.modules()))
-    return tuple(parts)
-
-
-def step_hooks() -> tuple[Any, ...]:
-    """What adds hooks to the steps of all optimisers, if these are in use."""
-    optim = sys.modules.get("tensorlib.optim")
-    if optim is None or not hasattr(optim, "optimizer"):
-        return ()
-    return (optim.optimizer.register_optimizer_step_pre_hook,
-            optim.optimizer.register_optimizer_step_post_hook)
 
 
 def name_of(f: Any) -> str:
@@ -275,31 +261,10 @@ def warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
-            dynamic: bool | None = None, disable: bool = False) -> Any:
-    """`model`, a function or a module, captured once for each kind of arguments and replayed.
-
-    A kind is told by the structure of the arguments, the shapes, strides and dtypes of tensors and
-    whether they require a gradient, and all other arguments by value. What a replay gives has the
-    bits of the eager call; its gradient is one node of the graph. A training step with `backward()`
-    and an optimiser's `step()` inside is captured whole: rates and counts of steps are read, and
-    random numbers drawn, at each call. What the function does in Python, beside tensors, happens in
-    the first call of each kind alone.
-
-    What can't be captured (`x.item()`, `if x > 0`) runs eagerly, with one warning that says where;
-    with `fullgraph=True` it is an error. Without a function, this is a decorator with options.
-
-    >>> @tensorlib.compile
-    ... def f(x):
-    ...     return (x * 2).tanh().sum()
-    >>> f(tensorlib.zeros(3)), f(tensorlib.zeros(3))
-    (tensor(0.), tensor(0.))
-    """
+def compiled(model: Any, fullgraph: bool, disable: bool) -> Any:
+    """What `tensorlib.compile` gives."""
     if model is None:
-        return lambda f: compile(f, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
+        return lambda f: compiled(f, fullgraph, disable)
     if not callable(model):
         raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
     return model if disable else Compiled(model, bool(fullgraph))
-
-
-__all__ = ["OpCall", "compile"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorlib._core.base.capture import set_capture
 from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.layout import views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.calls import Call
@@ -16,7 +17,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
 from tensorlib.program.forms import (
-    INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
+    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
 )
 from tensorlib.program.model import OpCall, Variable, mapped
 
@@ -35,7 +36,7 @@ def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
     will be: inputs, and what lasts from run to run. Raises: Unplanned.
     """
     with Machine() as machine, no_grad():
-        values = {x: machine.feed(like) for x, like in fed.items()}
+        values = {x: machine.feed(like, x.persistable) for x, like in fed.items()}
         for call in calls:
             try:
                 Rehearsal(machine, values, call).run()
@@ -100,29 +101,55 @@ class Rehearsal:
 
     def results(self, form: Form, inputs: tuple[Any, ...],
                 given: dict[str, Any]) -> tuple[Any, ...]:
-        """The results of the call, by steps that know their kernel where there are such."""
-        call, op = self.call, form.op
-        found: Any = None
+        """The results of the call: by steps that know their kernel, else by the operation's forward
+        function, else by a call as the interpreter makes it. Raises: Unplanned."""
+        why: Exception | None = None
+        for way in (self.by_steps, self.by_forward, self.by_call):
+            mark = self.machine.mark()
+            try:
+                found = way(form, inputs, given)
+            except Exception as error:        # there are no elements: what fails here may run there
+                found, why = None, error
+            if found is not None and len(found) >= len(self.call.outputs) and all(
+                    isinstance(value, Tensor)
+                    for x, value in zip(self.call.outputs, found) if x is not None):
+                return found
+            self.machine.back_to(mark)
+        raise Unplanned(f"{self.call!r}: {why}")
+
+    def by_steps(self, form: Form, inputs: tuple[Any, ...],
+                 given: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The results by steps that know their kernel."""
+        call, op, found = self.call, form.op, None
         if call.type == "sum" and "parts" in call.inputs:
-            return (self.summed(inputs[0]),)
-        if op is not None and call.type in registry and not call.in_place:
-            if op.elementwise and not given:
-                found = self.machine.elementwise(op, inputs)
-            elif call.type in PRODUCTS and all(isinstance(x, Tensor) for x in inputs):
-                found = self.machine.product(*inputs)
-            elif call.type == "linear_with_bias":
-                found = self.machine.linear(*inputs)
-            if found is not None:
-                return (found,)
-            if op.linearity != "composite" and call.type not in INDEXED and not op.random:
-                rest = (given.get(name, default)
-                        for name, default in zip(op.attributes, op.defaults))
-                return self.call_of(op.forward, (*inputs, *rest), {}, inputs)
+            found = self.summed(inputs[0])
         elif call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
             if base is not None and base.linearity != "composite" and not base.variadic and (
                     len(base.outputs) == 1):
                 return self.gradients(form, base, inputs, given)
+        elif op is not None and call.type in registry and not given:
+            if op.elementwise:
+                found = self.machine.elementwise(op, inputs)
+            elif call.type in PRODUCTS:
+                found = self.machine.product(*inputs)
+            elif call.type == "linear_with_bias":
+                found = self.machine.linear(*inputs)
+        return None if found is None else (found,)
+
+    def by_forward(self, form: Form, inputs: tuple[Any, ...],
+                   given: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The results by the forward function of an operation of the registry."""
+        op = form.op
+        if op is None or self.call.type not in registry or self.call.in_place or (
+                op.linearity == "composite" or op.random or self.call.type in INDEXED):
+            return None
+        rest = (given.get(name, default) for name, default in zip(op.attributes, op.defaults))
+        return self.call_of(op.forward, (*inputs, *rest), {}, inputs)
+
+    def by_call(self, form: Form, inputs: tuple[Any, ...],
+                given: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The results by the call that the interpreter makes."""
         return self.call_of(form.run, inputs, self.with_wanted(form, given), inputs)
 
     def call_of(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -130,7 +157,7 @@ class Rehearsal:
         """The results of a function of the tensors `inputs`, which is called in each run."""
         read = tuple(tensors_in((inputs, args, kwargs)))
         effect = self.call.in_place or self.call.type in WRITERS
-        if not effect:
+        if not (effect or self.call.type in DRAWS):
             found = opened(self.machine, function, args, kwargs)
             if found is not None:
                 return found
@@ -151,13 +178,13 @@ class Rehearsal:
         return total
 
     def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
-                  given: dict[str, Any]) -> tuple[Any, ...]:
+                  given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results of a backward operation, rule by rule as far as rules are known."""
         values = dict(zip(form.arguments, as_operands(inputs)))
         g = values[f"grad_{base.outputs[0]}"]
         facts = given.get("likes")
         if not isinstance(g, Tensor) or facts is None:
-            return self.call_of(form.run, inputs, self.with_wanted(form, given), inputs)
+            return None
         attributes = {key: x for key, x in given.items() if key not in ("likes", "wanted")}
         source = Call(base, tuple(map(values.get, base.arguments)),
                       tuple(map(values.get, base.outputs)), attributes, facts)
@@ -176,9 +203,9 @@ class Rehearsal:
     def fitted(self, g: Any, shape: Any, dtype: Any) -> Any:
         """A gradient summed over the dims that were broadcast, and cast to the input's dtype."""
         if tuple(g.shape) != tuple(shape):
-            g = self.call_of(registry["sum_to_size"].forward, (g, tuple(shape)), {}, (g,))[0]
+            g = self.call_of(views.sum_to_size, (g, tuple(shape)), {}, (g,))[0]
         if g.dtype is not dtype:
-            g = self.call_of(registry["to"].forward, (g, dtype, False), {}, (g,))[0]
+            g = self.call_of(views.to_dtype, (g, dtype, False), {}, (g,))[0]
         return g
 
 
@@ -199,6 +226,8 @@ class Opening:
         """What an operation gives, after its steps were noted."""
         if op is None or name != op.name or op.random or kwargs.get("out") is not None:
             raise Closed
+        if not all(map(self.machine.is_known, tensors_in((args, kwargs)))):
+            raise Closed              # elements that were made up where there are none
         if op.linearity == "composite" or op.returns is not Tensor or name in INDEXED:
             return NotImplemented
         tensors = args[:len(op.arguments)]
@@ -213,12 +242,17 @@ class Opening:
             given.update(kwargs)
             read = tuple(tensors_in((tensors, given)))
             results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
+            if not results:
+                raise Closed          # its forward function is for another kind of call
             return results[0] if len(results) == 1 else results
         return found
 
-    def leaving(self, name: str, x: Tensor) -> None:
-        """Elements are asked for, which a rehearsal does not have."""
+    def leaving(self, *asked: Any) -> None:
+        """Elements are asked for, which a rehearsal does not have; or a function of the user runs.
+        """
         raise Closed
+
+    function = composed = leaving
 
 
 def opened(machine: Machine, function: Any, args: tuple[Any, ...],
@@ -231,7 +265,7 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
     before = set_capture(Opening(machine))
     try:
         result = function(*args, **kwargs)
-    except (Closed, NoData):
+    except Exception:                         # what fails without elements may run with them
         result = None
     finally:
         set_capture(before)

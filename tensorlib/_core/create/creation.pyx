@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph
 from tensorlib._core.arrays.operands cimport behind, stands_in
+from tensorlib._core.base.capture cimport attached, made
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -166,6 +167,8 @@ cdef object finish(str name, Tensor x, object out, object requires_grad):
         x = <Tensor>out
     if requires_grad:
         x.requires_grad = True
+    if attached:
+        made(x)
     return x
 
 

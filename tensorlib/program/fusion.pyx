@@ -1,0 +1,131 @@
+"""Chains of element-wise steps as one tile program: each value stays in the L1 cache.
+
+A step joins the one before it where it alone reads that one's result, and both work element by
+element in one dtype. The loops are the same, in the same order, so the bits stay.
+"""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape
+from tensorlib._core.tiles.program cimport (
+    MAX_CONSTANTS, MAX_INPUTS, MAX_STEPS, Program, TileProgram,
+)
+from tensorlib.program.steps cimport ARENA, FUSED, LOOP, PROGRAM, Root, Step, set_tiles
+
+from tensorlib._core.tensor.numbers import item
+
+
+cdef int fuse(list steps, dict root_of) except -1:
+    """Joins steps that follow each other. A step that another one does becomes FUSED."""
+    cdef Step before = None, step
+    cdef Py_ssize_t i, at = 0
+    for i, step in enumerate(steps):
+        if not is_plain(step):
+            before = None
+            continue
+        if before is not None and joins(before, step, at, i, root_of):
+            join(before, step, i, root_of)
+        before, at = step, i
+    return 0
+
+
+cdef bint is_plain(Step step) noexcept:
+    """Whether a step works element by element in one floating dtype, which its result has."""
+    cdef const Program* program
+    cdef Tensor x
+    cdef int i
+    if step.kind != LOOP and step.kind != PROGRAM or not step.out.packed:
+        return False
+    program = step.program
+    for i in range(program.n_inputs + program.n_constants + program.n_steps):
+        if program.dtypes[i] != step.dtype:
+            return False
+    for x in step.tensors:
+        if x.type != step.dtype:
+            return False
+    return step.out.type == step.dtype and program.n_steps > 0
+
+
+cdef bint joins(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_of) except -1:
+    """Whether a step can do what the one before it does, of which it alone reads the result."""
+    cdef Root root = root_of[<size_t><PyObject*>before.out.storage]
+    cdef Tensor x
+    cdef bint reads = False
+    for x in step.tensors:
+        reads = reads or x is before.out
+        if x.storage is before.out.storage and x is not before.out:
+            return False
+    return (reads and root.source == ARENA and root.last == i and before.dtype == step.dtype
+            and same_shape(before.out, step.out)
+            and (step.out.storage is not before.out.storage or len(root.members) == 1)
+            and len(parts_of(before, step)[1]) <= MAX_INPUTS
+            and len(before.tiles.steps) + len(step.tiles.steps) <= MAX_STEPS
+            and len(parts_of(before, step)[2]) <= MAX_CONSTANTS)
+
+
+cdef tuple parts_of(Step before, Step step):
+    """The steps, inputs and constants of the program that does two steps, one after the other.
+
+    Numbers become constants.
+    """
+    cdef list inputs = [], constants = [], found = []
+    cdef dict slot_of = {}               # ("i", place) or ("c", place) or ("s", place) of a slot
+    cdef Step one
+    cdef Tensor x
+    result = None
+    for one in (before, step):
+        slots = []
+        for x in one.tensors:
+            if one is step and x is before.out:
+                slots.append(result)
+            elif x.is_scalar:
+                slots.append(("c", place_in(constants, item(x))))
+            else:
+                slots.append(("i", place_of(inputs, x)))
+        for value in one.tiles.constants:
+            slots.append(("c", place_in(constants, value)))
+        for name, taken in one.tiles.steps:
+            found.append((name, [slots[k] for k in taken]))
+            slots.append(("s", len(found) - 1))
+        result = slots[len(slots) - 1]
+    begins = {"i": 0, "c": len(inputs), "s": len(inputs) + len(constants)}
+    return ([(name, tuple([begins[kind] + place for kind, place in taken]))
+             for name, taken in found], inputs, constants)
+
+
+cdef Py_ssize_t place_of(list tensors, Tensor x) except -1:
+    """The place of a tensor in a list, to which it is added if it is not there."""
+    cdef Py_ssize_t i
+    for i in range(len(tensors)):
+        if tensors[i] is x:
+            return i
+    tensors.append(x)
+    return len(tensors) - 1
+
+
+cdef Py_ssize_t place_in(list constants, value) except -1:
+    """The place of a number in a list, to which it is added if it is not there, bit by bit."""
+    cdef Py_ssize_t i
+    for i in range(len(constants)):
+        if float(constants[i]).hex() == float(value).hex():
+            return i
+    constants.append(float(value))
+    return len(constants) - 1
+
+
+cdef int join(Step before, Step step, Py_ssize_t i, dict root_of) except -1:
+    """Makes a step do what the one before it does as well."""
+    cdef Tensor x
+    cdef Root root
+    parts, inputs, constants = parts_of(before, step)
+    step.tensors = inputs
+    for x in inputs:
+        root = root_of.get(<size_t><PyObject*>x.storage)
+        if root is not None:
+            root.last = max(root.last, i)
+    set_tiles(step, TileProgram(len(inputs), parts, constants), step.dtype)
+    before.kind = FUSED
+    root = root_of[<size_t><PyObject*>before.out.storage]
+    if root.source == ARENA and before.out.storage is not step.out.storage:
+        root.last = max(root.first, root.last)
+    return 0

@@ -1,0 +1,109 @@
+"""What calls have in common that do the same operations: how their arguments are laid out."""
+
+from tensorlib._core.base.dtypes cimport default_float
+from tensorlib._core.base.storage cimport Storage, allocate
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
+
+from tensorlib._core.base.region import set_without_memory
+
+cdef object TENSOR = object()
+cdef object OTHER = object()
+
+
+cdef class Signature:
+    """What calls have in common that do the same operations.
+
+    The structure of the arguments, the layout and dtype of each tensor and whether it requires a
+    gradient, which arguments are the same tensor, and the value of all else.
+    """
+
+    cdef object shape                # nested tuples: what `look` takes the arguments apart into
+    cdef readonly list examples      # the tensors, without memory, each once
+    cdef list requires
+    cdef bint grad
+    cdef int default_dtype
+
+    def __init__(self, tuple args, dict kwargs):
+        self.examples, self.requires = [], []
+        self.grad, self.default_dtype = mode().grad, default_float()
+        self.shape = self.shape_of((args, kwargs), [])
+
+    cdef object shape_of(self, value, list seen):
+        cdef Py_ssize_t i
+        if isinstance(value, Tensor):
+            for i, x in enumerate(seen):
+                if x is value:
+                    return (TENSOR, i)
+            seen.append(value)
+            self.examples.append(like_on_meta(value))
+            self.requires.append(requires_grad(<Tensor>value))
+            return (TENSOR, len(seen) - 1)
+        if isinstance(value, (tuple, list)):
+            return (type(value), [self.shape_of(x, seen) for x in value])
+        if isinstance(value, dict):
+            return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
+        return (OTHER, value)
+
+    def tensors_of(self, tuple args, dict kwargs):
+        """The tensors of a call of this kind, each once; None for a call of another kind."""
+        cdef list found = []
+        if self.grad != mode().grad or self.default_dtype != default_float():
+            return None
+        return found if self.look(self.shape, (args, kwargs), found) else None
+
+    cdef bint look(self, tuple shape, value, list found) except -1:
+        cdef Py_ssize_t i, place
+        cdef object kind = shape[0]
+        cdef list parts
+        if kind is TENSOR:
+            if not isinstance(value, Tensor):
+                return False
+            place = shape[1]
+            if place < len(found):
+                return found[place] is value
+            for x in found:
+                if x is value:
+                    return False
+            found.append(value)
+            return (laid_out_as(<Tensor>value, <Tensor>self.examples[place])
+                    and requires_grad(<Tensor>value) == <bint>self.requires[place]
+                    and not is_meta(<Tensor>value))
+        if kind is OTHER:
+            return type(value) is type(shape[1]) and (value is shape[1] or bool(value == shape[1]))
+        if type(value) is not kind and not (kind is dict and isinstance(value, dict)):
+            return False
+        if kind is dict:
+            if list(value) != shape[1]:
+                return False
+            value = value.values()
+        parts = shape[1] if kind is not dict else shape[2]
+        if len(parts) != len(value):
+            return False
+        for i, part in enumerate(value):
+            if not self.look(<tuple>parts[i], part, found):
+                return False
+        return True
+
+
+cdef bint laid_out_as(Tensor x, Tensor y) noexcept:
+    cdef int d
+    if x.type != y.type or not same_shape(x, y):
+        return False
+    for d in range(x.ndim_):
+        if x.dims[d] != 1 and x.steps[d] != y.steps[d]:
+            return x.numel_ == 0
+    return True
+
+
+cdef Tensor like_on_meta(Tensor x):
+    """A tensor without memory that is laid out as another one."""
+    cdef Storage storage
+    before = set_without_memory(True)
+    try:
+        storage = allocate(x.storage.nbytes)
+    finally:
+        set_without_memory(before)
+    return over_storage(storage, storage.data + (x.data_pointer - x.storage.data), x.type, x.ndim_,
+                        x.dims, x.steps)

@@ -1,0 +1,57 @@
+from cpython.object cimport PyObject
+
+from tensorlib._core.base.storage cimport Storage
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.loops cimport Loop
+from tensorlib._core.tiles.program cimport MAX_INPUTS, Program, TileProgram
+
+# Where the memory of a value comes from when a machine runs.
+cdef enum Source:
+    FED                     # from a tensor that is given
+    ARENA                   # a place in the arena
+    CALLED                  # from what a function returned
+    NEW                     # allocated for each run
+
+cdef class Root:
+    cdef Source source
+    cdef Storage meta                # the storage of the rehearsal, to which the members return
+    cdef list members
+    cdef list offsets                # bytes from the start of the storage
+    cdef Py_ssize_t origin           # the offset of the first member
+    cdef Py_ssize_t first, last      # the steps at which it is first written and last read
+    cdef Py_ssize_t place            # in the arena, in bytes
+    cdef bint lasts                  # it is fed, and lasts from run to run
+    cdef char* data                  # where the members are
+    cdef int add(self, Tensor x) except -1
+    cdef int give(self, char* data, Storage storage) except -1
+    cdef int take_back(self) except -1
+
+# What a step does. FUSED: another one does it.
+cdef enum Kind:
+    LOOP
+    PROGRAM
+    PRODUCT
+    CALL
+    PUT_GRAD
+    FUSED
+
+cdef class Step:
+    cdef Kind kind
+    cdef int n, dtype
+    cdef PyObject* inputs[MAX_INPUTS]
+    cdef bint is_scalar[MAX_INPUTS]
+    cdef Tensor out
+    cdef const Loop* loop
+    cdef TileProgram tiles
+    cdef const Program* program
+    cdef object held, function
+    cdef list tensors                # the inputs
+    cdef tuple args
+    cdef dict kwargs
+    cdef list roots                  # of a call: the Root of each result, None for what has none
+    cdef list results                # of a call: the tensors of the rehearsal
+    cdef list dead                   # roots that nobody needs after it
+
+cdef int perform(Step step) except -1
+cdef tuple as_tuple(object found)
+cdef int set_tiles(Step step, TileProgram tiles, int dtype) except -1

@@ -1,0 +1,124 @@
+"""Replays of every operation of the registry: the bits of the eager call, and of its gradients."""
+
+import warnings
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.ops import registry
+from tensorlib.program.compiling import Compiled, Differentiable
+from tensorlib.testing.catalogue import prepared, samples
+
+sampled = [op for op in registry.values()
+           if op.testing.get("samples") and any(sample.arrays for sample in samples(op))]
+
+
+def alike(a, b):
+    """Whether two results have the same bits."""
+    if isinstance(a, tl.Tensor):
+        return (isinstance(b, tl.Tensor) and a.shape == b.shape and a.dtype is b.dtype
+                and (a.stride() == b.stride() or not a.numel()) and bits(a) == bits(b))
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return a == b or a != a and b != b
+
+
+def bits(x):
+    x = x.detach().contiguous()
+    return (x.view(tl.int16) if x.dtype is tl.bfloat16 else x).numpy().tobytes()
+
+
+def function_of(op, sample):
+    """The operation as a function of the tensors of a sample."""
+    def function(*tensors):
+        args, kwargs = prepared(op, sample.with_arrays(list(tensors)))
+        return op.function(*args, **kwargs)
+    return function
+
+
+def copies(sample):
+    return [x.clone() for x in sample.tensors().arrays]
+
+
+def replayed(compiled, make, seed=5):
+    """What a compiled function gives when it replays, for inputs that `make` makes."""
+    for _ in range(3):
+        inputs = make()
+        tl.manual_seed(seed)
+        found = compiled(*inputs)
+    return found, inputs
+
+
+@pytest.mark.parametrize("op", sampled, ids=lambda op: op.name)
+def test_a_replay_has_the_bits_of_the_eager_call(op):
+    for sample in samples(op)[:6]:
+        if not sample.arrays:
+            continue
+        function = function_of(op, sample)
+        inputs = copies(sample)
+        tl.manual_seed(5)
+        wanted = function(*inputs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found, given = replayed(Compiled(function, False), lambda: copies(sample))
+        assert alike(wanted, found)
+        assert alike(inputs, given)                   # what was written, was written again
+
+
+differentiable = [op for op in sampled if op.differentiable]
+
+
+def leaves(sample):
+    return [x.clone().requires_grad_() if x.is_floating_point() else x for x in copies(sample)]
+
+
+def gradients(function, inputs):
+    """The gradients of a weighted sum of what a function gives."""
+    result = function(*inputs)
+    outs = [x for x in (result if isinstance(result, (tuple, list)) else (result,))
+            if isinstance(x, tl.Tensor) and x.requires_grad]
+    if not outs:
+        return None
+    tl.manual_seed(9)
+    weights = [tl.rand(x.shape, dtype=x.dtype) for x in outs]
+    wanted = [x for x in inputs if x.requires_grad]
+    return tl.autograd.grad(outs, wanted, weights, allow_unused=True)
+
+
+@pytest.mark.parametrize("op", differentiable, ids=lambda op: op.name)
+def test_gradients_of_a_replay_have_the_bits_of_the_eager_sweep(op):
+    for sample in samples(op)[:4]:
+        if not sample.arrays:
+            continue
+        function = function_of(op, sample)
+        tl.manual_seed(5)
+        wanted = gradients(function, leaves(sample))
+        if wanted is None:
+            continue
+        compiled = Compiled(function, False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for _ in range(3):
+                tl.manual_seed(5)
+                found = gradients(compiled, leaves(sample))
+        for a, b in zip(wanted, found, strict=True):
+            assert (a is None or not a.any()) if b is None else alike(
+                tl.zeros_like(b) if a is None else a.contiguous(), b.contiguous())
+
+
+def test_most_operations_are_replayed():
+    """Few of the differentiable ones fall back to eager calls."""
+    eager = []
+    for op in differentiable:
+        sample = next(x for x in samples(op) if x.arrays)
+        compiled = Compiled(function_of(op, sample), False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            try:
+                compiled(*leaves(sample))
+            except RuntimeError:
+                continue
+        entry, = compiled._entries
+        if not isinstance(entry.replay, Differentiable):
+            eager.append(op.name)
+    assert len(eager) < 0.3 * len(differentiable), eager
