@@ -41,7 +41,8 @@ class Writes:
     def retaken(self, tensor: Tensor, base: Tensor, whole: Variable) -> Variable:
         """The variable of a view as the part of its base's present value."""
         self.based[id(tensor)] = whole
-        return self.noted("strided_part", {"input": whole}, tensor, {"place": place_in(base, tensor)})
+        return self.noted("strided_part", {"input": whole}, tensor, {
+            "place": place_in(base, tensor)})
 
     # ---- writes
 
