@@ -235,7 +235,6 @@ class Entry:
         made = Replay if recorder.swept or not any(
             isinstance(x, Tensor) and x.requires_grad for x in found) else Differentiable
         self.replay = made(program, program.persistables(), wanted, tensors)
-        self.leaves = [x.value for x in recorder.grads]
         self.single = isinstance(result, Tensor)
 
     def fits(self) -> bool:
