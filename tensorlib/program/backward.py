@@ -1,7 +1,7 @@
 """The backward part: the gradients of a block's variables, as calls that are added to a program.
 
-Calls are visited from the last to the first. Each gets its backward call, of `Op.gradient`, which is
-a call like any other, so that what was appended can be differentiated again. What several calls
+Calls are visited from the last to the first. Each gets its backward call, of `Op.gradient`, which
+is a call like any other, so that what was appended can be differentiated again. What several calls
 contribute to the gradient of one variable is summed before it is first read.
 """
 

@@ -127,7 +127,8 @@ def variables_of(home: Builder, container: Any) -> Any:
         x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)) for x in leaves])
 
 
-def bound_variable(block: Block, name: str, shape: tuple[int | None, ...], like: Variable) -> Variable:
+def bound_variable(block: Block, name: str, shape: tuple[int | None, ...],
+                   like: Variable) -> Variable:
     """A new input of a block."""
     x = block.new_variable(name, shape, like.dtype)
     block.inputs.append(x)

@@ -18,7 +18,7 @@ from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.offered import HOME, user_line
+from tensorlib.program.offered import user_line
 from tensorlib.program.recorder import Recorder, memory_of
 
 
@@ -36,8 +36,13 @@ class ReplayRecorder(Recorder):
         self.opening: Op | None = None
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
+        self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
         self.modes: list[tuple[Any, bool]] = []        # the modules that ran, and `training`
+        self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.grads: dict[Variable, Tensor] = {}        # leaves, whose `.grad` a sweep made
+
+    def made(self, tensor: Tensor) -> None:
+        self.constants[id(tensor)] = tensor
 
     def fail(self, why: str) -> None:
         """Ends the capture. Raises: CaptureError if it must not end."""
@@ -98,8 +103,7 @@ class ReplayRecorder(Recorder):
         """As of every recorder. Raises: CaptureError for what was not made by operations."""
         if id(tensor) not in self.known and was_made_since(tensor, self.epoch) and (
                 tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
-                and (self.since is not None and was_made_since(tensor, self.since)
-                     or in_kernels())):
+                and id(tensor) not in self.constants):
             raise CaptureError("a tensor that a Function or a kernel made can't be captured, "
                                f"{user_line()}")
         return super().variable_of(tensor)
@@ -112,6 +116,8 @@ class ReplayRecorder(Recorder):
         if create_graph or inputs is not None or no_grad:
             raise CaptureError("backward: only backward() without create_graph and inputs is "
                                f"captured, {user_line()}")
+        for g in grads:                     # ones, where none were given
+            self.made(g)
         starts = [(self.variable_of(x), self.variable_of(g)) for x, g in zip(roots, grads)]
         calls = list(self.block.ops)
         leaves = [x for _, x in self.known.values() if x.block is self.block and x.trainable]
@@ -145,10 +151,12 @@ class ReplayRecorder(Recorder):
 
     def put_grads(self) -> None:
         """Notes what the `.grad` of each leaf is now."""
-        for x, made in list(self.grads.items()):
+        for x in self.grads:
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
-            self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+            if x not in self.put or self.put[x] is not value:
+                self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+                self.put[x] = value
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser before its step, which is noted as a whole."""
@@ -172,19 +180,6 @@ class ReplayRecorder(Recorder):
             set_capture(self)
 
 
-def in_kernels() -> bool:
-    """Whether the operation that runs was called by a function of the library that may call
-    kernels itself: what such a one made is no constant."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(f"{HOME}/program/"):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith(KERNEL_CALLERS)
-
-
-KERNEL_CALLERS = tuple(f"{HOME}/{part}/" for part in (
-    "ops", "nn/functional", "linalg", "autograd", "utils"))
-
-
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
     """What `f` returns, after all that it did was noted. `tensors`: those among its arguments."""
@@ -204,7 +199,8 @@ def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:
     """What adds hooks to the steps of optimisers and the calls of modules, where these are in use,
     with what a recorder is told there."""
     found = []
-    optim, nn = (sys.modules.get(f"tensorlib.{name}") for name in ("optim.optimizer", "nn.modules.module"))
+    optim = sys.modules.get("tensorlib.optim.optimizer")
+    nn = sys.modules.get("tensorlib.nn.modules.module")
     if optim is not None:
         found += [(optim.register_optimizer_step_pre_hook, recorder.before_step),
                   (optim.register_optimizer_step_post_hook, recorder.after_step)]

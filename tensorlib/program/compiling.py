@@ -224,7 +224,8 @@ class Refusal:
 class Entry:
     """How one kind of call is replayed."""
 
-    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor], result: Any):
+    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
+                 result: Any):
         program = recorder.program
         recorder.put_grads()
         self.kind, self.modes = kind, recorder.modes
@@ -234,7 +235,6 @@ class Entry:
         made = Replay if recorder.swept or not any(
             isinstance(x, Tensor) and x.requires_grad for x in found) else Differentiable
         self.replay = made(program, program.persistables(), wanted, tensors)
-        self.leaves = [x.value for x in recorder.grads]
         self.single = isinstance(result, Tensor)
 
     def fits(self) -> bool:

@@ -81,8 +81,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
     values = tuple(map(as_tensors, loop_vars))
     home = home_of(values)
     if home is not None:
-        return captured(home, while_call, (cond_fn, body_fn, values), lambda: while_loop(  # type: ignore
-            cond_fn, body_fn, values))
+        return tuple(captured(home, while_call, (cond_fn, body_fn, values),
+                              lambda: while_loop(cond_fn, body_fn, values)))
     while truth("while_loop", cond_fn(*values)):
         made = body_fn(*values)
         made = tuple(made) if isinstance(made, (tuple, list)) else (made,)
@@ -116,7 +116,8 @@ def scan(f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
     carry = as_tensors(init)
     home = home_of(carry, xs)
     if home is not None:
-        return captured(home, scan_call, (f, carry, xs), lambda: scan(f, carry, xs))  # type: ignore
+        last, all_ys = captured(home, scan_call, (f, carry, xs), lambda: scan(f, carry, xs))
+        return last, all_ys
     ys = []
     for i in range(len(leaves[0])):
         before = carry
@@ -149,7 +150,8 @@ def case(pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
     return cond(pred, function, (lambda: case(rest, default)) if rest else default)
 
 
-def switch_case(branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None) -> Any:
+def switch_case(branch_index: Any, branch_fns: Any,
+                default: Callable[[], Any] | None = None) -> Any:
     """What the function with the number `branch_index` gives, else `default()`.
 
     branch_fns: a sequence of functions, or of pairs of a number and a function, or a dict. Without

@@ -129,7 +129,8 @@ def minimize(loss: Variable, optimizer: Any,
             updated.append(by_id[id(tensor)])
     pairs = append_backward(loss, updated, no_grad_set)
     program.block.ops.append(OpCall(
-        "optimizer_step", {"params": tuple(x for x, _ in pairs), "grads": tuple(g for _, g in pairs)},
+        "optimizer_step", {"params": tuple(x for x, _ in pairs),
+                           "grads": tuple(g for _, g in pairs)},
         (), {"optimizer": optimizer}, user_line()))
     return pairs
 

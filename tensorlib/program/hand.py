@@ -63,6 +63,9 @@ def parameter(name: str, value: Any, trainable: bool = True) -> Variable:
     """
     made = being_built("parameter")
     check_free("parameter", made.program, name)
+    if type(value) is Variable:
+        raise TypeError(f"parameter: the value of {name} must be a Tensor or numbers, not a "
+                        "Variable: compute it before the program")
     with unseen():
         tensor = value if isinstance(value, Tensor) else FUNCTIONS["tensor"](value)
         if trainable and not tensor.requires_grad:

@@ -1,4 +1,4 @@
-"""What a capture is offered, in the terms of calls: names of arguments, and the line of the user."""
+"""What a capture is offered, in the terms of calls: names of arguments, and the user's line."""
 
 import sys
 from pathlib import Path

@@ -339,7 +339,8 @@ class Tokens:
             elif len(inputs) < len(names):
                 inputs[names[len(inputs)]] = self.value()
             else:
-                raise self.reader.error(f"{type} takes {len(names)} inputs")
+                raise self.reader.error(f"{type} takes {len(names)} inputs" if names else
+                                        f"there is no operation {type!r} with inputs in order")
             if not self.found(",") and self.peek() != ")":
                 raise self.reader.error(f"expected ',', got {self.peek() or 'the end'!r}")
         return type, outputs, inputs, attributes

@@ -20,6 +20,7 @@ from tensorlib.program.forms import (
     DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
 )
 from tensorlib.program.model import OpCall, Variable, mapped
+from tensorlib.program.passes import enabled
 
 PRODUCTS = ("matmul", "mm")
 
@@ -35,7 +36,7 @@ def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
     fed: the variables that each run is given, in order, with tensors that are laid out as theirs
     will be: inputs, and what lasts from run to run. Raises: Unplanned.
     """
-    with Machine() as machine, no_grad():
+    with Machine(enabled["fusion"]) as machine, no_grad():
         values = {x: machine.feed(like, x.persistable) for x, like in fed.items()}
         for call in calls:
             try:
@@ -242,12 +243,17 @@ class Opening:
             given.update(kwargs)
             read = tuple(tensors_in((tensors, given)))
             results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
+            if not results:
+                raise Closed          # its forward function is for another kind of call
             return results[0] if len(results) == 1 else results
         return found
 
-    def leaving(self, name: str, x: Tensor) -> None:
-        """Elements are asked for, which a rehearsal does not have."""
+    def leaving(self, *asked: Any) -> None:
+        """Elements are asked for, which a rehearsal does not have; or a function of the user runs.
+        """
         raise Closed
+
+    function = composed = leaving
 
 
 def opened(machine: Machine, function: Any, args: tuple[Any, ...],

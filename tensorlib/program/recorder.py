@@ -20,7 +20,15 @@ from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.offered import IMPORTING, TRUTHS, canonical, drawn, is_checked, plain, user_line
+from tensorlib.program.offered import (
+    IMPORTING,
+    TRUTHS,
+    canonical,
+    drawn,
+    is_checked,
+    plain,
+    user_line,
+)
 from tensorlib.program.sweeps import noted_sweep
 from tensorlib.program.writes import Writes
 

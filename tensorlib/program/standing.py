@@ -102,8 +102,9 @@ def like(self: Variable) -> Tensor:
 
 
 FACTS = {
-    "__tensor_call__": classmethod(called), "__getitem__": get_item, "__setitem__": set_item, "__len__": length,
-    "__iter__": iterate, "size": size, "detach": detach, "numel": numel, "nelement": numel, "like": like,
+    "__tensor_call__": classmethod(called), "__getitem__": get_item, "__setitem__": set_item,
+    "__len__": length, "__iter__": iterate, "size": size, "detach": detach, "numel": numel,
+    "nelement": numel, "like": like,
     "ndim": property(lambda self: len(self.shape)), "dim": lambda self: len(self.shape),
     "requires_grad": property(lambda self: not self.stop_gradient and self.trainable),
     "is_floating_point": lambda self: self.dtype.is_floating_point,

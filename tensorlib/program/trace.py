@@ -34,7 +34,7 @@ def trace(f: Callable[..., Any], *examples: Any) -> Program:
         raise TypeError(f"trace: takes a function, got {type(f).__name__}")
     program = Program()
     leaves, program.input_structure = flatten(examples, "trace: the examples")
-    names = argument_names(f, examples, leaves)
+    names = argument_names(f, examples)
     seen: set[int] = set()
     recorder = Recorder(program, program.block, captured_names(f))
     for i, leaf in enumerate(leaves):
@@ -55,7 +55,7 @@ def trace(f: Callable[..., Any], *examples: Any) -> Program:
     return program
 
 
-def argument_names(f: Callable[..., Any], examples: tuple[Any, ...], leaves: list[Any]) -> list[str]:
+def argument_names(f: Callable[..., Any], examples: tuple[Any, ...]) -> list[str]:
     """A name for each leaf of the examples: that of the parameter of `f`, if it is a tensor."""
     try:
         parameters = list(signature(f).parameters.values())

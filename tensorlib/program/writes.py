@@ -41,7 +41,8 @@ class Writes:
     def retaken(self, tensor: Tensor, base: Tensor, whole: Variable) -> Variable:
         """The variable of a view as the part of its base's present value."""
         self.based[id(tensor)] = whole
-        return self.noted("strided_part", {"input": whole}, tensor, {"place": place_in(base, tensor)})
+        return self.noted("strided_part", {"input": whole}, tensor, {
+            "place": place_in(base, tensor)})
 
     # ---- writes
 
@@ -71,7 +72,7 @@ class Writes:
         base = x if x._base is None else x._base
         whole = self.recorder.variable_of(base)
         return (whole.persistable and not was_made_since(base, self.recorder.epoch)
-                or any(whole is x for x in self.recorder.program.inputs))
+                or place_of(whole, self.recorder.program.inputs) >= 0)
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
                  kwargs: dict[str, Any]) -> Tensor:

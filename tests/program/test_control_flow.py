@@ -22,11 +22,13 @@ def branch(x, y):
 
 
 def other_branch(x, y):
-    return tl.cond(x.sum() > 10, lambda a, b: (a * b).tanh() * a, lambda a, b: (a / b).sin(), (x, y))
+    return tl.cond(x.sum() > 10, lambda a, b: (a * b).tanh() * a, lambda a, b: (a / b).sin(),
+                   (x, y))
 
 
 def loop(x, y):
-    return tl.while_loop(lambda n, a: n < 4, lambda n, a: (n + 1, (a * y).sin() * a), (zero(), x))[1]
+    return tl.while_loop(lambda n, a: n < 4, lambda n, a: (n + 1, (a * y).sin() * a),
+                         (zero(), x))[1]
 
 
 def no_step(x, y):
@@ -82,7 +84,8 @@ def tree(x, y):
 
 
 def first_of(x, y):
-    return tl.case([(x.sum() < 0, lambda: x), (y.sum() > 3, lambda: x * y), (y.sum() > 2, lambda: y)])
+    return tl.case([(x.sum() < 0, lambda: x), (y.sum() > 3, lambda: x * y),
+                    (y.sum() > 2, lambda: y)])
 
 
 PROGRAMS = [branch, other_branch, loop, no_step, scanned, branch_in_loop, loop_in_loop,

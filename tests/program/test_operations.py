@@ -64,7 +64,8 @@ def test_a_program_gives_what_the_operation_gives(op):
             assert same(x, y) and same(x, z)
 
 
-@pytest.mark.parametrize("op", [op for op in OPERATIONS if differentiable(op)], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in OPERATIONS if differentiable(op)],
+                         ids=lambda op: op.name)
 def test_the_appended_backward_has_the_bits_of_the_sweep(op):
     for sample, wanted in recorded_samples(op)[:SEVERAL]:
         try:

@@ -61,7 +61,10 @@ def test_captured_programs_give_what_eager_code_gives(steps):
     given_leaves = leaves()
     expected = function(*given_leaves)
     assert bits(made(*given_leaves)) == bits(expected)
-    slopes = tl.autograd.grad(expected, given_leaves, create_graph=True, allow_unused=True)
+    try:
+        slopes = tl.autograd.grad(expected, given_leaves, create_graph=True, allow_unused=True)
+    except RuntimeError:                  # what a gradient needs was written over
+        assume(False)
     found = program.gradients(made.outputs, made.inputs)
     feed = {x.name: leaf for x, leaf in zip(made.inputs, given_leaves)}
     compare(made, feed, found, slopes)

@@ -11,7 +11,7 @@ from libc.stdlib cimport malloc
 
 import numpy as np
 
-from tensorlib._core.base.capture cimport attached, leaving
+from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, from_numpy_dtype, to_numpy_dtype,
 )
@@ -114,7 +114,10 @@ def from_numpy(array):
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
-    return from_ndarray("from_numpy", array)
+    x = from_ndarray("from_numpy", array)
+    if attached:
+        made(x)
+    return x
 
 
 def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,

@@ -21,6 +21,7 @@ from tensorlib._core.arrays.as_numbers cimport (
     differentiating, in_graph, joined, warn_of_copy, warn_of_number,
 )
 from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.base.capture cimport attached, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
@@ -427,6 +428,8 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     x = on_device(x, device)
     if requires_grad:
         x.requires_grad = True
+    if attached:
+        made(x)
     return x
 
 
@@ -457,6 +460,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if not shared or copy:
         x = (obj if id < 0 else obj.to(dtype_object(id))).clone() if in_graph(obj) else (
             from_data(obj, id, "asarray"))
+    if attached:
+        made(x)
     if requires_grad is False and x.requires_grad:
         x = x.detach()
     if requires_grad:

@@ -3,8 +3,9 @@
 A capture is an object of two methods. `operation(op, name, args, kwargs)` does an operation in the
 place of the library and returns what it gives; it may have the library do it, since it is not
 offered what it does itself. `leaving(name, x)` is told that elements of a tensor become numbers of
-Python's or memory of another library, by the function of this name; it may raise. A thread has one
-capture at most. Where no thread has one, an operation pays a look at `attached`.
+Python's or memory of another library, by the function of this name; it may raise. One that has a
+method `made(x)` is told of a tensor that was made of numbers: a constant. A thread has one capture
+at most. Where no thread has one, an operation pays a look at `attached`.
 """
 
 from cpython.object cimport PyObject
@@ -52,6 +53,14 @@ cdef object offered(object op, str name, tuple args, dict kwargs):
         return capture.operation(op, name, args, {} if kwargs is None else kwargs)
     finally:
         set_capture(capture)
+
+
+cdef int made(object x) except -1:
+    """Tells the capture of this thread of a tensor that was made of numbers."""
+    told = getattr(current(), "made", None)
+    if told is not None:
+        told(x)
+    return 0
 
 
 cdef int leaving(str name, object x) except -1:

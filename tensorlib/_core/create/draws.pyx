@@ -18,7 +18,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, device_beside, finish, number_bits, plain_number,
+    alike, check_options, chosen_dtype, finish, number_bits, plain_number,
     plain_size, run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
@@ -26,6 +26,7 @@ from tensorlib._core.create.generator cimport (
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.meta cimport device_beside
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
 from tensorlib._core.tiles.loops cimport find_cast

@@ -10,7 +10,8 @@ from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.passes.dead import without_dead
 
 PASSES = {"dead": without_dead}
-enabled = dict.fromkeys(PASSES, True)
+# Which passes run. "fusion" joins the steps of a machine (fusion.pyx), not calls.
+enabled = {"dead": True, "fusion": True}
 
 
 def optimized(calls: Iterable[OpCall], wanted: Iterable[Variable],
