@@ -151,7 +151,7 @@ class ReplayRecorder(Recorder):
 
     def put_grads(self) -> None:
         """Notes what the `.grad` of each leaf is now."""
-        for x, made in list(self.grads.items()):
+        for x in self.grads:
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
             if x not in self.put or self.put[x] is not value:
@@ -199,7 +199,8 @@ def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:
     """What adds hooks to the steps of optimisers and the calls of modules, where these are in use,
     with what a recorder is told there."""
     found = []
-    optim, nn = (sys.modules.get(f"tensorlib.{name}") for name in ("optim.optimizer", "nn.modules.module"))
+    optim = sys.modules.get("tensorlib.optim.optimizer")
+    nn = sys.modules.get("tensorlib.nn.modules.module")
     if optim is not None:
         found += [(optim.register_optimizer_step_pre_hook, recorder.before_step),
                   (optim.register_optimizer_step_post_hook, recorder.after_step)]

@@ -224,7 +224,8 @@ class Refusal:
 class Entry:
     """How one kind of call is replayed."""
 
-    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor], result: Any):
+    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
+                 result: Any):
         program = recorder.program
         recorder.put_grads()
         self.kind, self.modes = kind, recorder.modes

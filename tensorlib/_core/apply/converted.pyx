@@ -12,6 +12,7 @@ from tensorlib._core.apply.operators cimport (
 from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.graph.op cimport Op
+from tensorlib._core.tensor.meta cimport meta_call, on_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.error_names import name_errors, shown

@@ -15,6 +15,5 @@ cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, obje
 cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1
 cdef int fill_bits(Tensor x, uint64_t bits) except -1
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
-cdef object device_beside(Tensor x, object device)
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format)

@@ -15,20 +15,20 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
 from tensorlib._core.base.pool cimport parallel_for, range_fn
-from tensorlib._core.base.region cimport in_region, reserve, without_memory
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
-from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.meta cimport device_beside, is_meta, new_on_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.device import META, device as device_type, is_meta_device
+from tensorlib._core.base.device import device as device_type, is_meta_device
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.meta import made_on_meta
@@ -65,23 +65,11 @@ cdef int check_options(str name, object layout, object device, object pin_memory
     return 0
 
 
-cdef object device_beside(Tensor x, object device):
-    """The device asked for, else that of a tensor."""
-    return META if device is None and in_region(x.storage.data) else device
-
-
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device):
     """An uninitialised tensor. Raises RuntimeError or OutOfMemoryError for its size."""
-    cdef int before
     count(name, ndim, dims)
     if device is not None and is_meta_device(device):
-        reserve(0)
-        before = without_memory()[0]
-        without_memory()[0] = True
-        try:
-            return raw_tensor(dtype, ndim, dims)
-        finally:
-            without_memory()[0] = before
+        return new_on_meta(dtype, ndim, dims)
     try:
         return raw_tensor(dtype, ndim, dims)
     except OutOfMemoryError as error:

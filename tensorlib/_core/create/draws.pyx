@@ -16,14 +16,14 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, device_beside, finish, number_bits, plain_number,
-    run_over, sized,
+    alike, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, refuse_apart, seen_apart, sizes_apart,
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.meta cimport device_beside
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
 from tensorlib._core.tiles.loops cimport find_cast
@@ -200,7 +200,8 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
     """
     if attached:
-        done = offered(None, "rand", sizes if size is None else (size,), {"generator": generator, "dtype": dtype, "out": out})
+        done = offered(None, "rand", sizes if size is None else (size,), {
+            "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
             return done
     check_options("rand", layout, device, pin_memory)
@@ -220,7 +221,8 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     of `rand`.
     """
     if attached:
-        done = offered(None, "randn", sizes if size is None else (size,), {"generator": generator, "dtype": dtype, "out": out})
+        done = offered(None, "randn", sizes if size is None else (size,), {
+            "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
             return done
     check_options("randn", layout, device, pin_memory)
@@ -234,7 +236,8 @@ def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, lay
                    device=None, pin_memory=False, requires_grad=False):
     """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
     if attached:
-        done = offered(None, "normal", (mean, std, size), {"generator": generator, "dtype": dtype, "out": out})
+        done = offered(None, "normal", (mean, std, size), {
+            "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
             return done
     check_options("normal", layout, device, pin_memory)

@@ -97,7 +97,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
     if attached:
-        done = offered(None, "randint", (low, high, size), {"generator": generator, "dtype": dtype, "out": out})
+        done = offered(None, "randint", (low, high, size), {
+            "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
             return done
     check_options("randint", layout, device, pin_memory)
@@ -121,7 +122,8 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
     """
     if attached:
-        done = offered(None, "randint_like", (input, low, high), {"generator": generator, "dtype": dtype})
+        done = offered(None, "randint_like", (input, low, high), {
+            "generator": generator, "dtype": dtype})
         if done is not NotImplemented:
             return done
     if high is None:

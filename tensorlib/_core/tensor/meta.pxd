@@ -9,6 +9,9 @@ cdef inline bint is_meta(Tensor x) noexcept:
 
 cdef bint any_meta(PyObject** args, int n) except -1
 cdef bint meta_among(object values) except -1
+cdef int refuse_meta(PyObject** inputs, int n) except -1
+cdef object device_beside(Tensor x, object device)
+cdef Tensor new_on_meta(int dtype, int ndim, const Py_ssize_t* dims)
 cdef object on_meta(object function, tuple args, dict kwargs)
 
 cdef inline bint meta_arguments(PyObject** args, int n) except -1:

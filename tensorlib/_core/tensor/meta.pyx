@@ -9,7 +9,9 @@ from cpython.object cimport PyObject, PyObject_Call
 
 from tensorlib._core.base.region cimport reserve, without_memory
 from tensorlib._core.base.storage cimport Storage, allocate
-from tensorlib._core.tensor.tensor cimport Tensor, over_storage
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, over_storage
+
+from tensorlib._core.base.device import META
 
 
 class NoData(NotImplementedError, TypeError):
@@ -77,6 +79,33 @@ cdef Tensor emptied(Tensor x):
     storage = allocate(x.storage.nbytes)
     return over_storage(storage, storage.data + (x.data_pointer - x.storage.data), x.type, x.ndim_,
                         x.dims, x.steps)
+
+
+cdef int refuse_meta(PyObject** inputs, int n) except -1:
+    """Raises NoData where a tensor that is to be read has no elements."""
+    cdef int i
+    for i in range(n):
+        if is_meta(<Tensor>inputs[i]):
+            raise NoData("cannot copy out of a meta tensor: it has no elements (shape "
+                         f"{tuple((<Tensor>inputs[i]).shape)})")
+    return 0
+
+
+cdef object device_beside(Tensor x, object device):
+    """The device asked for, else that of a tensor."""
+    return META if device is None and is_meta(x) else device
+
+
+cdef Tensor new_on_meta(int dtype, int ndim, const Py_ssize_t* dims):
+    """A tensor without memory. Raises RuntimeError or MemoryError for its sizes."""
+    cdef int before
+    reserve(0)                        # from here on there are addresses without memory
+    before = without_memory()[0]
+    without_memory()[0] = True
+    try:
+        return new_tensor(dtype, ndim, dims)
+    finally:
+        without_memory()[0] = before
 
 
 def made_on_meta(function, *args, **kwargs):

@@ -30,6 +30,8 @@ cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* inde
     return pointer
 
 
+cdef bint is_transposition(const Plan* plan) noexcept
+cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 cdef Py_ssize_t cost(const Plan* plan) noexcept nogil
 
 cdef inline void advance(const Plan* plan, Py_ssize_t* index, Py_ssize_t count) noexcept nogil:

@@ -3,6 +3,7 @@
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.loops cimport find_transpose
 from tensorlib._core.tiles.program cimport Program
 
 
@@ -134,3 +135,20 @@ cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
         if not (plan.operands[i].linear or plan.operands[i].scalar):
             found += 1                       # it is gathered, or scattered
     return found
+
+
+cdef bint is_transposition(const Plan* plan) noexcept:
+    """A copy of a matrix whose columns are contiguous to one whose rows are."""
+    cdef Py_ssize_t size = ITEMSIZE[plan.operands[1].dtype]
+    return (plan.program.n_steps == 0 and plan.ndim == 2
+            and plan.operands[0].dtype == plan.operands[1].dtype
+            and plan.operands[0].steps[0] == size and plan.operands[1].steps[1] == size)
+
+
+cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Rows [begin, end) of a transposition."""
+    cdef Plan* plan = <Plan*>context
+    cdef Operand* x = &plan.operands[0]
+    cdef Operand* y = &plan.operands[1]
+    find_transpose(x.dtype)(x.data + begin * x.steps[0], x.steps[1], y.data + begin * y.steps[0],
+                            y.steps[0], end - begin, plan.dims[1])

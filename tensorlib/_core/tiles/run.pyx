@@ -17,16 +17,15 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region, region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport (
-    Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
-    takes_number,
+    Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
 )
-from tensorlib._core.tiles.plan cimport Operand, Plan, advance, cost, make_plan, place
+from tensorlib._core.tiles.plan cimport (
+    Operand, Plan, advance, cost, is_transposition, make_plan, place, transpose_rows,
+)
 from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
-
-from tensorlib._core.tensor.meta import NoData
 
 cdef enum:
     TILE = 512               # elements; a slot of a tile takes at most 4 KiB
@@ -121,7 +120,7 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
     if region_size:
         if is_meta(out):
             return 0
-        refuse_meta(program, inputs)
+        refuse_meta(inputs, program.n_inputs)
     if numel < RELEASE_GIL:
         run_range(&plan, 0, numel)
         return 0
@@ -133,33 +132,6 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
         with nogil:
             parallel_for(run_range, &plan, numel, GRAIN // min(cost(&plan), MOST))
     return work_ends(era)
-
-
-cdef int refuse_meta(const Program* program, PyObject** inputs) except -1:
-    """Raises NoData where an input that is to be read has no elements."""
-    cdef int i
-    for i in range(program.n_inputs):
-        if is_meta(<Tensor>inputs[i]):
-            raise NoData("cannot copy out of a meta tensor: it has no elements (shape "
-                         f"{tuple((<Tensor>inputs[i]).shape)})")
-    return 0
-
-
-cdef bint is_transposition(const Plan* plan) noexcept:
-    """A copy of a matrix whose columns are contiguous to one whose rows are."""
-    cdef Py_ssize_t size = ITEMSIZE[plan.operands[1].dtype]
-    return (plan.program.n_steps == 0 and plan.ndim == 2
-            and plan.operands[0].dtype == plan.operands[1].dtype
-            and plan.operands[0].steps[0] == size and plan.operands[1].steps[1] == size)
-
-
-cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Rows [begin, end) of a transposition."""
-    cdef Plan* plan = <Plan*>context
-    cdef Operand* x = &plan.operands[0]
-    cdef Operand* y = &plan.operands[1]
-    find_transpose(x.dtype)(x.data + begin * x.steps[0], x.steps[1], y.data + begin * y.steps[0],
-                            y.steps[0], end - begin, plan.dims[1])
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
