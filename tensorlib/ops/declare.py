@@ -16,14 +16,16 @@ from functools import wraps
 from inspect import CO_VARARGS
 from types import FunctionType
 
-from tensorlib._core.apply.operators import (
+from tensorlib._core.apply.converted import (
     OPTIONS,
     make_checked,
     make_converted,
+    make_optioned,
+)
+from tensorlib._core.apply.operators import (
     make_elementwise,
     make_general,
     make_inplace,
-    make_optioned,
     make_sized,
 )
 from tensorlib._core.graph.op import Op, find

@@ -4,7 +4,7 @@ from functools import cache, wraps
 from inspect import CO_VARARGS, Parameter, Signature
 from types import FunctionType
 
-from tensorlib._core.apply.operators import make_checked
+from tensorlib._core.apply.converted import make_checked
 from tensorlib._core.base.error_names import name_errors, one_frame
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor, attach

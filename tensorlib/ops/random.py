@@ -10,7 +10,7 @@ from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.arrays.operands import behind
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.create import draws, randperm
+from tensorlib._core.create import draws, random_integers, randperm
 from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.creation import as_numpy, sized
@@ -64,12 +64,12 @@ def integers(low, high, size=None, dtype=None):
     return np.full(size, low, dtype), np.full(size, high - 1, dtype)
 
 
-drawn(draws.randint, tensors=(), reference=integers,
+drawn(random_integers.randint, tensors=(), reference=integers,
       samples=calls((5, (3,)), (-2, 4, (2, 3)), (3, {"high": 4, "size": ()}), (1, (0,)),
                     (7, (2,), {"dtype": INT32}), (7, (2,), {"dtype": FLOAT64})),
       errors=refused_calls((RuntimeError, 0, (2,)), (RuntimeError, 3, 3, (2,)), (TypeError, 3),
                            (TypeError, 2.5, (2,)), (OverflowError, 2**40, (2,), {"dtype": INT32})))
-drawn(draws.randint_like, tensors=("input",), takes="integer floating",
+drawn(random_integers.randint_like, tensors=("input",), takes="integer floating",
       reference=lambda x, *bounds: tuple(y.astype(x.dtype) for y in integers(*bounds, x.shape)),
       samples=given(((2, 3), 5), ((4,), 2, 9), ((0, 3), 1)),
       errors=refusals((RuntimeError, (2,), 0), (TypeError, (2,), 2.5)))
@@ -84,7 +84,7 @@ composite(random=True, tensors=("input",),
           errors=refusals((RuntimeError, (2,), 1.5), (RuntimeError, (2,), -0.5),
                           (TypeError, (2,), "a")))(draws.bernoulli)
 
-for _function in (draws.uniform_, draws.normal_, draws.random_, draws.bernoulli_):
+for _function in (draws.uniform_, draws.normal_, random_integers.random_, draws.bernoulli_):
     publish(_function.__name__, _function, _function.__doc__, public=False)
 
 

@@ -83,8 +83,8 @@ class Builder:
         """An argument as a call has it: tensors as variables."""
         if isinstance(x, Tensor) and type(x) is not Variable:
             return self.variable_of(x)
-        if type(x) in (tuple, list):
-            return tuple(map(self.value, x))
+        if type(x) in (tuple, list):             # a list of positions is none of dims
+            return type(x)(map(self.value, x))
         if type(x) is slice:
             return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
         return tuple(x) if isinstance(x, tuple) else x

@@ -95,8 +95,8 @@ class Recorder:
         """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
         if isinstance(x, Tensor):
             return self.variable_of(x)
-        if type(x) in (tuple, list):
-            return tuple(map(self.value, x))
+        if type(x) in (tuple, list):             # a list of positions is none of dims
+            return type(x)(map(self.value, x))
         if type(x) is slice:
             return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
         return tuple(x) if isinstance(x, tuple) else x

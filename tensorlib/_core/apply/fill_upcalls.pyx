@@ -13,7 +13,7 @@ from tensorlib._core.base.upcalls cimport (
     setitem_function, upcalls,
 )
 from tensorlib._core.graph.attached cimport track_held
-from tensorlib._core.tensor.numbers cimport element
+from tensorlib._core.tensor.numbers cimport item_of
 
 from tensorlib._core.base.upcalls import OPERATIONS
 from tensorlib._core.graph.op import find
@@ -39,7 +39,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     upcalls.setitem = <setitem_function>setitem
     upcalls.constructed = constructed
     upcalls.number = <item_function>number_of
-    upcalls.item = <item_function>element
+    upcalls.item = <item_function>item_of
     upcalls.fill_buffer = <buffer_function>fill_buffer
     upcalls.track_held = <held_function>track_held
 

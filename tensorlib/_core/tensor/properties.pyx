@@ -1,5 +1,6 @@
 """What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
 
+from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, borrow, untracked
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
@@ -123,6 +124,15 @@ def retains_grad(Tensor self):
     return self.keeps_grad
 
 
+def detach(Tensor self):
+    """A view of the same elements, outside the graph."""
+    if attached:
+        done = offered(None, "detach", (self,), None)
+        if done is not NotImplemented:
+            return done
+    return alias(self)
+
+
 def detach_(Tensor self):
     """This tensor, cut from its graph. Raises: RuntimeError for a view."""
     if self.base_ is not None:
@@ -176,7 +186,7 @@ def set_data(Tensor self, Tensor value):
 
 
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
-               is_complex, requires_grad_, is_inference, detach_):
+               is_complex, requires_grad_, is_inference, detach, detach_):
     attach(method.__name__, method)
 for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, real, grad_fn, output_nr,
                retains_grad, _version, _base):

@@ -12,7 +12,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
-from tensorlib._core.base.capture cimport attached, leaving, offered
 from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
@@ -144,8 +143,7 @@ cdef class Tensor:
             if value is self:
                 raise RuntimeError("grad: a tensor can't be its own gradient")
             if (<Tensor>value).type != self.type:
-                raise RuntimeError(
-                    f"grad: expected dtype {self.dtype}, got {(<Tensor>value).dtype}")
+                raise RuntimeError(f"grad: expected dtype {self.dtype}, got {value.dtype}")
             if not same_shape(self, value):
                 raise RuntimeError(
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
@@ -155,14 +153,6 @@ cdef class Tensor:
     @grad.deleter
     def grad(self):
         self.gradient = None
-
-    def detach(self):
-        """A view of the same elements, outside the graph."""
-        if attached:
-            done = offered(None, "detach", (self,), None)
-            if done is not NotImplemented:
-                return done
-        return alias(self)
 
     def __setattr__(self, name, value):
         if type(self) is not Tensor:         # what it keeps may be a view or a result of it
@@ -326,8 +316,6 @@ cdef class Tensor:
         if self.numel_ != 1:
             how_many = "more than one value" if self.numel_ else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {how_many} is ambiguous")
-        if attached:
-            leaving("bool", self)
         return bool(upcalls.item(self))
 
     def __int__(self):
@@ -340,8 +328,6 @@ cdef class Tensor:
         if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index")
-        if attached:
-            leaving("int", self)
         return int(upcalls.item(self))
 
     def __repr__(self):
@@ -507,11 +493,6 @@ quiet_type(Tensor)
 
 
 def attach(str name, object function):
-    """Adds a method or property to the Tensor type.
-
-    This is how every method is published that is not in the type's body: the rooms of the core add
-    theirs at the end of their modules, `ops.declare.publish` those of operations, `autograd` and
-    `io` theirs when they are imported. Nothing in the core calls them: for that there is the table
-    of upcalls.
-    """
+    """Adds a method or property to the Tensor type: all but those in its body. Nothing in the core
+    calls them: for that there is the table of upcalls."""
     attach_to(Tensor, name, name_errors(function, True))

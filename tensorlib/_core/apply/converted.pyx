@@ -1,0 +1,164 @@
+"""Functions around those of operations: checks of tensors, and calls that say more than operations
+take.
+
+As in operators.pyx each is made here once, closed over what it calls.
+"""
+
+from cpython.object cimport PyObject_Call
+
+from tensorlib._core.apply.operators cimport (
+    call_binary, call_inplace, check_count, store_results,
+)
+from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.graph.observing cimport begin_event, end_event, observing
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.tensor.meta cimport meta_call, on_meta
+from tensorlib._core.tensor.tensor cimport Tensor
+
+from tensorlib._core.base.error_names import name_errors, shown
+
+
+def make_checked(str name, dict places, function, bint takes_out=False, op=None):
+    """A plain function behind a check that the arguments at these places (by name) are Tensors.
+
+    op: the record of one that a capture is offered as a whole.
+    """
+    def checked(*args, **kwargs):
+        cdef object out = None
+        check_tensors(name, places, args, kwargs)
+        if attached and op is not None:
+            result = offered(op, name, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        if meta_call(args) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked, args, kwargs)
+        if takes_out and "out" in kwargs:
+            out = kwargs.pop("out")
+        event = begin_event(name, NULL, 0) if observing else None
+        try:
+            result = function(*args, **kwargs) if kwargs else function(*args)
+        except BaseException as error:
+            raise shown(error, function, kwargs)
+        finally:
+            end_event(event)
+        if out is None:
+            return result
+        return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
+                             result, out)
+
+    def checked_first(first=..., /, *args, **kwargs):
+        if observing:
+            return checked(*(() if first is ... else (first, *args)), **kwargs)
+        if not isinstance(first, Tensor):
+            check_tensors(name, places, () if first is ... else (first,), kwargs)
+        if attached and op is not None and first is not ...:
+            result = offered(op, name, (first, *args), kwargs)
+            if result is not NotImplemented:
+                return result
+        if meta_call((first, *args)) or kwargs and meta_call(kwargs.values()):
+            return on_meta(checked_first, (first, *args), kwargs)
+        try:
+            if first is ...:
+                return function(**kwargs)
+            if kwargs:
+                return function(first, *args, **kwargs)
+            return function(first, *args) if args else function(first)
+        except BaseException as error:
+            raise shown(error, function, kwargs)
+
+    return checked if takes_out or tuple(places.values()) != (0,) else checked_first
+
+
+cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1:
+    cdef Py_ssize_t place
+    for argument, place in places.items():
+        x = args[place] if place < len(args) else kwargs.get(argument)
+        if not (isinstance(x, Tensor) or stands_in(x)):
+            raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
+    return 0
+
+
+def make_converted(str name, dict places, convert, call, int least, int most, bint in_place,
+                   alone):
+    """`call`, the function of an operation, with its arguments as `convert` makes them of a call's.
+
+    `convert` takes from `least` to `most` arguments by position, those at `places` Tensors. Where
+    it checks none, it is not asked for a call with `most`; nor for one tensor alone, which the
+    function `alone` does, if there is one.
+    """
+    cdef bint checks = bool(places), first_alone = tuple(places.values()) == (0,)
+    def function(*args, **kwargs):
+        cdef object out = None, given
+        cdef Py_ssize_t count = len(<tuple>args)
+        if not kwargs and count == most and not checks:
+            return call(*args)
+        if count > most or not kwargs and count < least:
+            bound = "" if least == most else "at least " if count < least else "at most "
+            raise TypeError(f"{name}: takes {bound}{least if count < least else most} arguments, "
+                            f"got {count}")
+        if checks and not (first_alone and count and isinstance((<tuple>args)[0], Tensor)):
+            check_tensors(name, places, args, kwargs)
+        if not in_place and "out" in kwargs:
+            out = kwargs.pop("out")
+        try:
+            given = PyObject_Call(convert, args, kwargs)       # without a copy of the keywords
+        except BaseException as error:
+            raise shown(error, convert, kwargs)
+        if type(given) is list:
+            return run_instead(name, <list>given, in_place, out)
+        if in_place and args and given[0] is not args[0]:
+            raise RuntimeError(f"{name}: its convert made another of the tensor to be written")
+        return call(*given) if out is None else call(*given, out=out)
+
+    def function_or_alone(first=..., /, *args, **kwargs):
+        if first is ...:
+            return function(**kwargs)
+        return function(first, *args, **kwargs) if args or kwargs else alone(first)
+
+    return function if alone is None else function_or_alone
+
+
+OPTIONS = ("alpha", "rounding_mode")       # what `make_optioned` knows
+
+
+def make_optioned(Op op, str option, convert, bint in_place):
+    """A binary operation that has an option: `convert` is asked for a call that gives it."""
+    if option == "alpha":
+        def function(input=..., other=..., *more, alpha=..., out=None):
+            return call_optioned(op, convert, in_place, input, other, more, out, option, alpha)
+    else:
+        def function(input=..., other=..., *more, rounding_mode=..., out=None):
+            return call_optioned(op, convert, in_place, input, other, more, out, option,
+                                 rounding_mode)
+    return name_errors(function)
+
+
+cdef inline object call_optioned(Op op, object convert, bint in_place, object a, object b,
+                                 tuple more, object out, str option, object value):
+    cdef object given
+    if in_place and out is not None:
+        raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
+    if value is not ...:
+        if more or b is ...:
+            check_count(op.name + "_" * in_place, 2, more, b)
+        given = convert(a, b, **{option: value})
+        if type(given) is list:
+            return run_instead(op.name, <list>given, in_place, out)
+        a, b = <tuple>given
+    if in_place:
+        return call_inplace(op, a, b, more)
+    return call_binary(op, a, b, more, out)
+
+
+cdef object run_instead(str name, list given, bint in_place, object out):
+    """Runs another operation on a tensor, in the form that was called: plain, in place or with
+    `out`."""
+    if not (isinstance(given[1], Tensor) or stands_in(given[1])):
+        raise TypeError(f"{name}: input must be a Tensor, not {type(given[1]).__name__}")
+    function = getattr(given[0], "inplace", None) if in_place else given[0]
+    if function is None:
+        raise TypeError(f"{name}_: takes no arguments that ask for another operation")
+    if out is None:
+        return function(*given[1:])
+    return function(*given[1:], out=out)

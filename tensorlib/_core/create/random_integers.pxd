@@ -1,0 +1,1 @@
+cdef object largest(int dtype)
