@@ -52,9 +52,7 @@ def narrow_vjp(g, input_shape, dim, start, length):
     start = start + size if start < 0 else start
     before, after = list(input_shape), list(input_shape)
     before[dim], after[dim] = start, size - start - length
-    parts = [g.new_zeros(before)] if start else []
-    parts += [g, g.new_zeros(after)] if after[dim] else [g]
-    return cat(parts, dim) if len(parts) > 1 else g
+    return cat((g.new_zeros(before), g, g.new_zeros(after)), dim)
 
 
 # ---- joined --------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ EXEMPT = {
     "set_rng_state": "sets the default generator",
     "set_default_dtype": "sets what new tensors have",
     "result_type": "gives a dtype",
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell"),
+                    "takes tuples of tensors beside its input; made of `recurrent`"),
 }
 
 
