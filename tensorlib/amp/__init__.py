@@ -10,12 +10,17 @@ tensorlib.float32
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tensorlib._importing import on_first_use
 from tensorlib.amp.autocast_mode import autocast, is_autocast_available
-from tensorlib.amp.grad_scaler import GradScaler
+
+if TYPE_CHECKING:
+    from tensorlib.amp.grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+__getattr__, __dir__ = on_first_use(__name__, {"GradScaler": "grad_scaler"})
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cuda",
