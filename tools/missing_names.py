@@ -19,7 +19,8 @@ import torch
 import tensorlib
 
 PAGE = Path(__file__).parents[1] / "docs" / "missing_names.md"
-SPACES = ["torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.special"]
+SPACES = ["torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim",
+          "torch.optim.lr_scheduler", "torch.utils.data", "torch.linalg", "torch.special"]
 INTRODUCTION = """\
 # Which names of PyTorch's are missing
 
@@ -59,11 +60,6 @@ REASONS = [
      r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|cond|range|lstsq|"
      r"solve|upsample_(nearest|bilinear)|index|is_inference|is_maia|(celu|selu|rrelu|threshold|"
      r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|pdist|multi_head_attention_forward"),
-    ("Files", "`numpy.savez` and `pickle` save tensors (docs/recipes.md).", r"load|save"),
-    ("Settings", "There is one device and one way to compute each result, which is the same for "
-     "any number of threads: nothing is to be set.",
-     r".*deterministic.*|(get|set)_default_device|set_default_tensor_type|set_flush_denormal|"
-     r".*float32_matmul_precision|.*warn_always.*"),
     ("Changing the memory of a tensor", "A tensor's storage keeps its size: views and the graph "
      "rely on it. `x.data = y` shows other elements, `new_empty` makes a new tensor.",
      r"resize_(as_)?|resize_as|set_|share_memory_|(new_)?empty_strided|as_strided_|map2_"),

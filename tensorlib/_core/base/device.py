@@ -82,7 +82,7 @@ def require_device(name, where):
 
 
 def require_cpu(name, where):
-    """Raises for the operation `name`, whose result has memory, unless `where` is the CPU or None."""
+    """Raises for the operation `name`, which needs memory, unless `where` is the CPU or None."""
     require_device(name, where)
     if where is not None and is_meta_device(where):
         raise NoSuchDevice(f"{name}: expected the device 'cpu', got 'meta'")
