@@ -17,8 +17,8 @@ PACKAGE = ROOT / "tensorlib"
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
     "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
-    "autograd", "func", "utils", "io", "graph", "program", "public", "special", "distributions", "nn",
-    "optim", "data", "testing",
+    "autograd", "func", "utils", "io", "graph", "program", "public", "special", "distributions",
+    "nn", "optim", "data", "testing",
 ]
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
