@@ -86,7 +86,8 @@ INITS = {
     "Generator": "self, device: _Device = 'cpu'",
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
-UNDECLARED = ("tensorlib.distributions", "tensorlib.optim")  # classes in Python, which say what they are
+# classes in Python, which say what they are
+UNDECLARED = ("tensorlib.distributions", "tensorlib.optim")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}

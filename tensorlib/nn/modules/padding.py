@@ -5,8 +5,8 @@ from tensorlib.nn import functional as F
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.modules.sizes import Sizes, for_each_dim
 
-__all__ = [f"{kind}Pad{n}d" for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")
-           for n in (1, 2, 3)]
+__all__ = [f"{kind}Pad{n}d" for n in (1, 2, 3)
+           for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")]
 
 
 class Padding(Module):
