@@ -44,7 +44,7 @@ def bits(x):
     return x.detach().contiguous().numpy().tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs(without=HOOKS | REFUSED))
 def test_captured_programs_give_what_eager_code_gives(steps):
     first = Guided(leaves())
