@@ -75,6 +75,7 @@ REASONS = [
      r"max_pool\dd_with_indices|(gru|lstm|rnn_tanh|rnn_relu)(_cell)?|slice_inverse|"
      r"resize_as_sparse_|nonzero_static|empty_permuted|as_subclass|feature_dropout_?|"
      r"frobenius_norm|nuclear_norm|"
+     r"factory_kwargs|swap_in_optimizer_.*|argument_validation|runtime_validation|"
      r"adaptive_max_pool\dd_with_indices|fractional_max_pool\dd_with_indices|is_(set_to|shared)|"
      r"const_data_ptr|storage_type|untyped_storage|storage|module_load|data_ptr|dim_order|reinforce"
      r"|boolean_dispatch|assert_int_or_pair|has_torch_function.*|handle_torch_function|grouped_mm|"

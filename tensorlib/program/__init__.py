@@ -13,6 +13,6 @@ from tensorlib.program.trace import trace
 from tensorlib.program.verify import verify
 
 __all__ = ["Block", "BranchMismatch", "CaptureError", "OpCall", "Program", "ProgramError",
-           "Variable", "append_backward", "case", "cond", "data", "gradients", "load", "minimize", "parameter",
-           "parse", "program_guard", "save", "scan", "switch_case", "trace", "verify",
-           "while_loop"]
+           "Variable", "append_backward", "case", "cond", "data", "gradients", "load", "minimize",
+           "parameter", "parse", "program_guard", "save", "scan", "switch_case", "trace",
+           "verify", "while_loop"]

@@ -107,8 +107,8 @@ class Recorder:
                   kwargs: dict[str, Any]) -> Any:
         """Has the library do an operation, notes it and returns what it gives."""
         if kwargs.get("out") is not None:
-            raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that "
-                               "is returned")
+            raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor "
+                               "that is returned")
         kwargs.pop("out", None)
         if name == "backward":
             return noted_sweep(self, *args, **kwargs)
@@ -140,8 +140,12 @@ class Recorder:
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Has an autograd.Function run, and notes it as a call."""
         inputs = {"args": self.value(args)}
+        before = [x._version for x in args if isinstance(x, Tensor)]
         with unseen():
             result = cls.apply(*args)
+        if [x._version for x in args if isinstance(x, Tensor)] != before:
+            raise CaptureError(f"{cls.__name__}: an autograd.Function that writes in place can't "
+                               f"be captured, {user_line()}")
         return self.noted("function", inputs, result, {"function": cls})
 
     def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

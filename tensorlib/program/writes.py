@@ -8,9 +8,11 @@ the function ran (parameters, running means) is written as it is: that is what t
 
 from typing import Any
 
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import WRITERS, form_of
 from tensorlib.program.model import OpCall, Variable
 
@@ -61,6 +63,9 @@ class Writes:
         if self.is_lasting(x, before):
             run(op, name, args, kwargs)
             return self.as_it_is(op, name, x, before, given, kwargs)
+        if x.requires_grad and not x.is_leaf and not is_grad_enabled():
+            raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
+                               f"captured, {self.recorder.line()}; write into a clone")
         if x._base is None and before.persistable:
             before.value = x.clone()             # a constant, which is written from now on
         run(op, name, args, kwargs)

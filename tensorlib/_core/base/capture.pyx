@@ -3,7 +3,7 @@
 A capture is an object of some methods. `operation(op, name, args, kwargs)` does an operation in the
 place of the library and returns what it gives; it may have the library do it, since it is not
 offered what it does itself. `composed` and `function` do the same for composed operations and for
-functions of `autograd.Function`. `leaving(name, x)` is told that elements of a tensor become numbers of
+an `autograd.Function`. `leaving(name, x)` is told that elements of a tensor become numbers of
 Python's or memory of another library, by the function of this name; it may raise. One that has a
 method `made(x)` is told of a tensor that was made of numbers: a constant. A thread has one capture
 at most. Where no thread has one, an operation pays a look at `attached`.
