@@ -200,8 +200,8 @@ def function_gradient(args: tuple[Any, ...], grads: tuple[Any, ...], function: A
 
 def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
     """Has an optimiser change parameters by their gradients."""
-    for param, grad in zip(params, grads):
-        param.grad = grad
+    for param, g in zip(params, grads):
+        param.grad = g
     optimizer.step()
     return ()
 

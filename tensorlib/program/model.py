@@ -100,7 +100,7 @@ class Block:
     those that are fed). outputs: those that this operation takes when it has run.
     """
 
-    def __init__(self, program: "Program", index: int, parent: "Block | None" = None,
+    def __init__(self, program: Any, index: int, parent: "Block | None" = None,
                  forward: "Block | None" = None):
         self.program, self.index, self.parent, self.forward = program, index, parent, forward
         self.ops: list[OpCall] = []

@@ -77,7 +77,7 @@ class Writes:
         base = x if x._base is None else x._base
         whole = self.recorder.variable_of(base)
         return (whole.persistable and not was_made_since(base, self.recorder.epoch)
-                or place_of(whole, self.recorder.program.inputs) >= 0)
+                or any(whole is x for x in self.recorder.program.inputs))
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
                  kwargs: dict[str, Any]) -> Tensor:

@@ -1,11 +1,10 @@
 """What a call gives in a library, with its gradients, and where two of them differ."""
 
-import math
 import warnings
 
 import numpy as np
 
-from tests.peer import flat, name_of, same_kind, summary, values_of
+from tests.peer import flat, same_kind, summary, values_of
 from tensorlib.testing import assert_close, tolerance
 
 
