@@ -1,6 +1,6 @@
 """An ordinary differential equation with adaptive steps, differentiated through the steps it took.
 
-    python examples/adaptive_ode.py [orbit.png]
+    python examples/adaptive_ode.py
 
 A body is thrown round a heavy one: x'' = -x / |x|**3. The integrator of Bogacki and Shampine takes
 as long steps as its error allows: short ones where the bodies are near, long ones elsewhere. That
@@ -12,22 +12,30 @@ Source: P. Bogacki & L. F. Shampine, "A 3(2) pair of Runge-Kutta formulas", Appl
 Letters 2(4), 1989.
 """
 
-import sys
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common import BLUE, GREY, RED, number, options, plain
+from matplotlib.figure import Figure
 
 import tensorlib as tl
-from tensorlib import program
+from tensorlib import Tensor, program
+
+Throw = tuple[Tensor, float, int]       # velocity, distance from the target, steps that it took
 
 DURATION, TOLERANCE = 5.0, 1e-4
 TARGET = (0.9, -0.5)
 
 
-def slope(state):
+def slope(state: Tensor) -> Tensor:
     """The velocity and the acceleration of a body at `state`, its place and its velocity."""
     place, velocity = state[:2], state[2:]
     return tl.cat([velocity, -place * (place * place).sum() ** -1.5])
 
 
-def step(state, h):
+def step(state: Tensor, h: Any) -> tuple[Tensor, Tensor]:
     """The state a time `h` later, and how far off it may be."""
     k1 = slope(state)
     k2 = slope(state + h / 2 * k1)
@@ -38,15 +46,15 @@ def step(state, h):
     return later, (error * error).sum().sqrt()
 
 
-def end_of(throw):
+def end_of(throw: Tensor) -> tuple[Tensor, Tensor]:
     """Where a body thrown from (1, 0) is in the end, and how many steps that took."""
     start = tl.cat([tl.tensor([1.0, 0.0], dtype=throw.dtype), throw])
     zero = tl.tensor(0.0, dtype=throw.dtype)
 
-    def going(time, h, state, count):
+    def going(time: Tensor, h: Tensor, state: Tensor, count: Tensor) -> Tensor:
         return (time < DURATION) & (count < 10_000)
 
-    def body(time, h, state, count):
+    def body(time: Tensor, h: Tensor, state: Tensor, count: Tensor) -> tuple[Tensor, ...]:
         h = tl.minimum(h, DURATION - time)
         later, error = step(state, h)
         factor = (0.9 * (TOLERANCE / (error.detach() + 1e-12)) ** (1 / 3)).clamp(0.2, 4.0)
@@ -58,7 +66,7 @@ def end_of(throw):
     return found[2][:2], found[3]
 
 
-def aimed(throw, tries=20):
+def aimed(throw: Tensor, tries: int) -> list[Throw]:
     """The throws of Newton's method, each with its distance from the target and number of steps.
 
     A throw that ends farther away is taken back, and half as much tried.
@@ -68,8 +76,9 @@ def aimed(throw, tries=20):
     place, count = made.outputs
     with made:
         coordinates = [place[0], place[1]]
-    rows = [program.gradients(x, made.inputs)[0] for x in coordinates]
-    found, best, change = [], float("inf"), 0
+    rows: list[Any] = [program.gradients(x, made.inputs)[0] for x in coordinates]
+    found: list[Throw] = []
+    best, change = float("inf"), tl.zeros_like(throw)
     for _ in range(tries):
         end, steps, *slopes = made.run({"throw": throw + change}, [place, count, *rows])
         distance = (end - target).norm().item()
@@ -82,7 +91,7 @@ def aimed(throw, tries=20):
     return found
 
 
-def path_of(throw):
+def path_of(throw: Tensor) -> list[list[float]]:
     """The places of the body at each step that an integrator took, for the picture."""
     state, time, h, places = tl.cat([tl.tensor([1.0, 0.0]).to(throw.dtype), throw]), 0.0, 0.01, []
     while time < DURATION:
@@ -95,34 +104,41 @@ def path_of(throw):
     return [*places, state[:2].tolist()]
 
 
-def main(path=None):
-    throws = aimed(tl.tensor([0.1, 1.1], dtype=tl.float64))
-    for number, (throw, distance, count) in enumerate(throws):
-        print(f"throw {number}: ({throw[0]:.4f}, {throw[1]:.4f}), distance {distance:.1e} "
+def draw(path: Path, throws: list[Throw]) -> None:
+    figure: Any = Figure(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 2])
+    left.semilogy([distance for _, distance, _ in throws], "o-", color=GREY)
+    plain(left, "Distance from the target", xlabel="throw")
+    for place, (throw, _, _) in enumerate(throws):
+        last = place == len(throws) - 1
+        right.plot(*zip(*path_of(throw)), ".-" if last else "-", color=BLUE if last else GREY,
+                   linewidth=1.2 if last else 0.7, markersize=4,
+                   label="the last throw, a dot for each step" if last else None)
+    right.plot(0, 0, "o", color="black", markersize=9)
+    right.plot(*TARGET, "x", color=RED, markersize=10, markeredgewidth=2.5, label="target")
+    right.set_aspect("equal")
+    right.legend(frameon=False, loc="upper left", fontsize=8)
+    plain(right, "Orbits of the throws")
+    figure.savefig(path, dpi=90)
+
+
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = options(__doc__, "adaptive_ode.png")
+    parser.add_argument("--tries", type=number(int, 1, 1000), default=20,
+                        help="throws of Newton's method")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> list[Throw]:
+    args = parse_arguments(argv)
+    throws = aimed(tl.tensor([0.1, 1.1], dtype=tl.float64), args.tries)
+    for place, (throw, distance, count) in enumerate(throws):
+        print(f"throw {place}: ({throw[0]:.4f}, {throw[1]:.4f}), distance {distance:.1e} "
               f"after {count} steps")
-    if path is None:
-        return
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, (orbit, descent) = plt.subplots(1, 2, figsize=(10, 4.6))
-    for number, (throw, _, _) in enumerate(throws):
-        places = path_of(throw)
-        orbit.plot(*zip(*places), ".-", color=plt.cm.viridis(number / len(throws)), linewidth=1,
-                   markersize=4, label=None if 0 < number < len(throws) - 1 else f"throw {number}")
-    orbit.plot(0, 0, "o", color="black", markersize=9)
-    orbit.plot(*TARGET, "x", color="crimson", markersize=11, markeredgewidth=2.5, label="target")
-    orbit.set_aspect("equal")
-    orbit.set_title("Each dot is a step of the integrator")
-    orbit.legend(loc="upper right", fontsize=8)
-    descent.semilogy([distance for _, distance, _ in throws], "o-")
-    descent.set_title("Distance from the target")
-    descent.set_xlabel("throw")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    draw(args.out, throws)
+    print(f"see {args.out}")
+    return throws
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main()

@@ -60,11 +60,6 @@ from tensorlib._core.base.pool import set_num_threads as set_num_threads
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
-from tensorlib._importing import case as case
-from tensorlib._importing import cond as cond
-from tensorlib._importing import scan as scan
-from tensorlib._importing import switch_case as switch_case
-from tensorlib._importing import while_loop as while_loop
 from tensorlib._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from tensorlib._settings import get_default_device as get_default_device
 from tensorlib._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -97,6 +92,11 @@ from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.func.mapping import vmap as vmap
+from tensorlib.program.control import case as case
+from tensorlib.program.control import cond as cond
+from tensorlib.program.control import scan as scan
+from tensorlib.program.control import switch_case as switch_case
+from tensorlib.program.control import while_loop as while_loop
 from tensorlib.serialization.front import load as load
 from tensorlib.serialization.front import save as save
 

@@ -39,6 +39,7 @@ def deferred(module, name):
 
     function = None
     call.__name__ = call.__qualname__ = name
+    call.__module__ = module
     call.__doc__ = f"`{module}.{name}`, which has the description."
     return call
 

@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the repository")
 
 SHORT = {
+    "adaptive_ode": ["--tries", "1"],
     "bayesian_hmc": ["--samples", "6", "--warmup", "4", "--chains", "4", "--leaps", "3"],
     "cart_pole": ["--steps", "2", "--carts", "4"],
     "char_gpt": ["--steps", "8", "--width", "16", "--layers", "1", "--length", "16",

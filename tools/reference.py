@@ -26,6 +26,18 @@ MODULES = [
     ("tensorlib.ops", "Operations of your own: tensorlib.ops",
      "[recipes.md](recipes.md#an-operation-around-a-library-call) has an example."),
     ("tensorlib.graph", "Pictures and figures of graphs: tensorlib.graph", ""),
+    ("tensorlib.linalg", "Linear algebra: tensorlib.linalg", ""),
+    ("tensorlib.special", "Special functions: tensorlib.special", ""),
+    ("tensorlib.distributions", "Distributions: tensorlib.distributions", ""),
+    ("tensorlib.nn", "Modules: tensorlib.nn", "[modules.md](modules.md) introduces them."),
+    ("tensorlib.nn.functional", "Functions of networks: tensorlib.nn.functional", ""),
+    ("tensorlib.nn.init", "First values: tensorlib.nn.init", ""),
+    ("tensorlib.optim", "Optimisers: tensorlib.optim",
+     "[optimisers.md](optimisers.md) introduces them."),
+    ("tensorlib.optim.lr_scheduler", "Schedules of rates: tensorlib.optim.lr_scheduler", ""),
+    ("tensorlib.optim.swa_utils", "Averages of models: tensorlib.optim.swa_utils", ""),
+    ("tensorlib.program", "Programs: tensorlib.program",
+     "[programs.md](programs.md) introduces them, [compile.md](compile.md) `tensorlib.compile`."),
     ("tensorlib.data", "Datasets and loaders: tensorlib.data",
      "[data.md](data.md) introduces them. `tensorlib.utils.data` has the same names."),
     ("tensorlib.serialization", "Files: tensorlib.serialization",
@@ -58,6 +70,8 @@ SETTINGS = [
       "set_flush_denormal", "set_warn_always", "is_warn_always_enabled", "autocast",
       "is_autocast_enabled", "get_autocast_dtype"]),
     ("Models", ["summary"]),
+    ("Control flow and captured functions",
+     ["cond", "while_loop", "scan", "case", "switch_case", "compile"]),
     ("Random numbers", ["Generator"]),
     ("Saving and loading", ["save", "load"]),
     ("Printing", ["set_printoptions", "get_printoptions", "printoptions"]),
@@ -120,6 +134,8 @@ def rows(owner, names):
     yield row("---", "---")
     for name in sorted(names, key=str.lower):
         value = getattr(owner, name)
+        if isinstance(value, types.FunctionType):      # it may stand for another
+            value = getattr(importlib.import_module(value.__module__), name, value)
         if callable(value):
             yield row(linked(name, value, parameters_of(name, value)), escaped(summary(value)))
 

@@ -60,7 +60,7 @@ OPERATORS = (
      for r in ("", "r") if name != "matmul"]
     + [f"def __{r}matmul__(self, other: Tensor | ndarray[Any, Any]) -> Tensor: ..."
        for r in ("", "r")]
-    + [f"def __i{name}__(self, other: _Operand) -> Tensor: ..." for name in BINARY
+    + [f"def __i{name}__(self, other: _Operand) -> Self: ..." for name in BINARY
        if name != "matmul"]
     + [f"def __{name}__(self, other: _Operand) -> Tensor: ..." for name in COMPARISONS]
     + [f"def __{name}__(self, other: object) -> Tensor: ...  # type: ignore[override]"
@@ -88,7 +88,7 @@ INITS = {
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
 # written in Python, with their types
-UNDECLARED = ("tensorlib.distributions", "tensorlib.optim", "tensorlib.data",
+UNDECLARED = ("tensorlib.distributions", "tensorlib.program", "tensorlib.optim", "tensorlib.data",
               "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends", "tensorlib.amp",
               "tensorlib.accelerator", "tensorlib.mps", "tensorlib.xpu", "tensorlib.profiler",
               "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")

@@ -11,6 +11,7 @@ kernel, and run it where the tensors lie: the same kernel on the same layouts as
 the same bits. All others call the operation's function.
 """
 
+cimport cython
 from cpython.object cimport PyObject, PyObject_Call
 
 from tensorlib._core.apply.elementwise cimport program_for, result_dtype
@@ -46,6 +47,7 @@ class Mismatch(RuntimeError):
 
 # ---- the machine ---------------------------------------------------------------------------------
 
+@cython.binding(False)            # methods check their `self`
 cdef class Machine:
     """Steps and the memory that they work in. Made by a rehearsal, under `with machine:`."""
 

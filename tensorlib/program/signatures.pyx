@@ -1,5 +1,6 @@
 """What calls have in common that do the same operations: how their arguments are laid out."""
 
+cimport cython
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.storage cimport Storage, allocate
 from tensorlib._core.graph.modes cimport mode
@@ -12,6 +13,7 @@ cdef object TENSOR = object()
 cdef object OTHER = object()
 
 
+@cython.binding(False)            # methods check their `self`
 cdef class Signature:
     """What calls have in common that do the same operations.
 

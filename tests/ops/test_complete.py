@@ -20,6 +20,8 @@ WAIVERS = 1
 EXEMPT = {
     "broadcast_shapes": "takes sizes",
     "from_numpy": "takes an array, in whose place the tests put a Tensor",
+    "from_dlpack": "takes what other libraries lend",
+    "to_dlpack": "lends memory to other libraries",
     "manual_seed": "sets the default generator",
     "seed": "sets the default generator",
     "initial_seed": "asks the default generator",

@@ -78,7 +78,7 @@ HOSTILE = {
         {"view": "w", "key": "v", "shape": [2**62], "stride": [2**62], "offset": 0},
         {"array": "w", "dtype": "O", "shape": [1]}, {"array": "w", "dtype": "f8,f8", "shape": [1]},
         {"array": "w", "dtype": "<f8", "shape": [2**60]}, {"array": "w", "dtype": "<f4"},
-        {"set": [[1]]}, {"dict": [[{"dict": {}}, 1]]}, {"Size": ["a"]}, {"device": "cuda"},
+        {"set": [[1]]}, {"dict": [[{"dict": {}}, 1]]}, {"Size": ["a"]}, {"device": "nowhere"},
         {"OrderedDict": [1, 2]}, {"view": "w"}, {"bytes": None}, {"complex": [1]})},
     "an array of objects": (npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
                                 pickle.dumps([1])), "shape|objects|Object"),

@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_run, multiply_panels, pack_panels, panels_size,
@@ -259,7 +260,7 @@ cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hid
     w.panels = panels.data_pointer
     w.hidden, w.cell, w.moved = h.data_pointer, c.data_pointer, moved.data_pointer
     w.out, w.acts, w.cells = out.data_pointer, acts.data_pointer, cells.data_pointer
-    if out.numel_:
+    if out.numel_ and not computes_nothing():
         era = work_begins()
         with nogil:
             pack_panels(dtype, w.weight, 1, w.n, w.panels, w.n, w.width)
@@ -312,6 +313,8 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     if not after.numel_:
         zero(d_weight)
         return dz, d_weight, dm, dh, dc
+    if computes_nothing():
+        return tuple([cast(y, given) for y in (dz, d_weight, dm, dh, dc)])
     args.a, args.b, args.y = w.dm, w.before, d_weight.data_pointer      # dm.mT @ before
     args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
     args.a_batch = args.b_batch = args.y_batch = 0

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from tensorlib import Tensor, bfloat16, device, double, dtype, empty_like, float, half, no_grad
+from tensorlib._core.base.device import require_device
 from tensorlib._core.graph.held import RemovableHandle
 from tensorlib.nn.modules.hooks import Hook, Hooked, call_with_hooks, everywhere, registered
 from tensorlib.nn.modules.members import registration_hooks
@@ -118,14 +119,15 @@ class Module(Hooked, Stated):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """This module, its floating parameters and buffers in another dtype: `to(tl.float64)`.
 
-        It takes a dtype, a device or a tensor, as `Tensor.to` does; all devices are the CPU.
+        It takes a dtype, a device or a tensor, as `Tensor.to` does.
 
-        Raises: TypeError for a dtype that is not floating.
+        Raises: TypeError for a dtype that is not floating, RuntimeError for a device that is not
+        there.
         """
-        target = target_dtype(args, kwargs)
+        target, where = target_of(args, kwargs)
         if target is not None and not target.is_floating_point:
             raise TypeError(f"Module.to: only floating-point dtypes are accepted, got {target}")
-        return self._apply(lambda x: x.to(target) if target and x.is_floating_point() else x)
+        return self._apply(lambda x: x.to(where, target if x.is_floating_point() else None))
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """This module, its parameters and buffers with memory that nothing was written to yet."""
@@ -184,23 +186,27 @@ def replace_elements(parameter, fn):
                 parameter.grad = fn(grad)
 
 
-def target_dtype(args, kwargs):
-    """The dtype among the arguments of `to`, or None. Raises: TypeError for what is no argument."""
+def target_of(args, kwargs):
+    """The dtype and the device among the arguments of `to`, or None for each.
+
+    Raises: TypeError for what is no argument, RuntimeError for a device that is not there.
+    """
     unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
     if unknown:
         raise TypeError(f"Module.to: unexpected arguments {', '.join(sorted(unknown))}")
-    target = None
+    target = where = None
     for value in (*args, kwargs.get("device"), kwargs.get("dtype"), kwargs.get("tensor")):
         if isinstance(value, Tensor):
-            target = value.dtype
+            target, where = value.dtype, value.device
         elif isinstance(value, dtype):
             target = value
         elif isinstance(value, (str, device)):
-            device(value)                # raises for a device that there is not
+            require_device("Module.to", value)
+            where = value
         elif not isinstance(value, (bool, type(None))):
             raise TypeError("Module.to: takes a dtype, a device or a tensor, got "
                             f"{type(value).__name__}")
-    return target
+    return target, where
 
 
 def indented(text):
