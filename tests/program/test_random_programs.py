@@ -61,7 +61,11 @@ def test_captured_programs_give_what_eager_code_gives(steps):
     made = program.trace(function, *leaves())
     given_leaves = leaves()
     expected = function(*given_leaves)
-    assert bits(made(*given_leaves)) == bits(expected)
+    value = made(*given_leaves)
+    if any(step.name.startswith("func_") for step in steps):    # derivatives inside: by formulas,
+        assert tl.allclose(value, expected, rtol=1e-12, atol=1e-12)      # where eager ones are fused
+    else:
+        assert bits(value) == bits(expected)
     try:
         slopes = tl.autograd.grad(expected, given_leaves, create_graph=True, allow_unused=True)
     except RuntimeError:                  # what a gradient needs was written over
