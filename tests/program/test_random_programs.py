@@ -63,7 +63,7 @@ def test_captured_programs_give_what_eager_code_gives(steps):
     expected = function(*given_leaves)
     value = made(*given_leaves)
     if any(step.name.startswith("func_") for step in steps):    # derivatives inside: by formulas,
-        assert tl.allclose(value, expected, rtol=1e-12, atol=1e-12)      # where eager ones are fused
+        assert tl.allclose(value, expected, rtol=1e-12, atol=1e-12)     # where eager ones are fused
     else:
         assert bits(value) == bits(expected)
     try:
