@@ -103,7 +103,9 @@ def runner(op: Op) -> Callable[..., Any]:
         base = base.removesuffix("_gradient")
     if base in INDEXED:
         return lambda *tensors, index, **given: op.function(
-            *tensors, index=parsed(base, index, tensors, given), **given)
+            *as_written(tensors), index=parsed(base, index, tensors, given), **given)
+    if op.name == "copy":
+        return lambda *tensors: op.function(*as_written(tensors))
     if op.linearity == "composite" and op.name in registry:
         return lambda *tensors, **given: run_resolved(op, tensors, given)
     function = getattr(op.function, "canonical", op.function)
@@ -113,6 +115,12 @@ def runner(op: Op) -> Callable[..., Any]:
         return function
     defaults = dict(zip(op.attributes, op.defaults))
     return lambda *tensors, **given: function(*tensors, **{**defaults, **given})
+
+
+def as_written(values: tuple[Any, ...]) -> list[Any]:
+    """The values, numbers in the dtype of the tensor that they are written into, the first."""
+    return [FUNCTIONS["tensor"](x, dtype=values[0].dtype) if isinstance(x, (bool, int, float))
+            else x for x in values]
 
 
 def as_operands(values: tuple[Any, ...]) -> list[Any]:
