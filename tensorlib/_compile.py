@@ -9,7 +9,9 @@ _compiled = deferred("tensorlib.program.compiling", "compiled")
 
 
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
-            dynamic: bool | None = None, disable: bool = False) -> Any:
+            dynamic: bool | None = None, backend: Any = None, mode: str | None = None,
+            options: dict[str, Any] | None = None, name: str | None = None,
+            disable: bool = False) -> Any:
     """`model`, a function or a module, captured once for each kind of arguments and replayed.
 
     A kind is told by the structure of the arguments, the shapes, strides and dtypes of tensors and
@@ -21,7 +23,8 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
 
     What can't be captured (`x.item()`, `if x > 0`) runs eagerly, with one warning that says where;
     with `fullgraph=True` it is an error. Without a function, this is a decorator with options.
-    dynamic is taken for PyTorch's sake: every kind of shapes is captured for itself.
+    dynamic, backend, mode, options and name are taken for PyTorch's sake and change nothing: every
+    kind of shapes is captured for itself, and there is one way to run it.
     Raises: TypeError for what can't be called, program.CaptureError.
 
     >>> @tensorlib.compile

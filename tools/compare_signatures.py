@@ -29,6 +29,11 @@ REASONS = {
     "tensor_indices_or_sections": "indices_or_sections takes tensors",
     "train": "it is training here, as in nn.functional", "cudnn_enabled": "it chooses a back end",
     "element": "elements takes a number", "test_element": "test_elements takes a number",
+    "_disable_byteorder_record": UNDOCUMENTED, "batch_sizes": "the packed form goes by position",
+    **{(name, "data"): "the packed form goes by position"
+       for name in ("gru", "lstm", "rnn_relu", "rnn_tanh")},
+    **{("compile", name): "at most 16 kinds of call are kept, each of fixed shapes"
+       for name in ("recompile_limit", "isolate_recompiles", "shapes_spec")},
     ("sort", "reverse"): "TorchScript's own", ("cholesky_solve", "input2"): "TorchScript's own",
     ("ormqr", "input2"): "TorchScript's own", ("ormqr", "input3"): "TorchScript's own",
     ("rrelu", "generator"): UNDOCUMENTED,
