@@ -114,11 +114,15 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
     >>> tensorlib.vmap(call, (0, None))(params, tensorlib.ones(5, 2)).shape
     tensorlib.Size([3, 5, 1])
 
-    Raises: RuntimeError for no modules, modules of several classes, or in different modes.
+    Raises: RuntimeError for no modules, modules of several classes, or in different modes,
+    TypeError for what are no modules.
     """
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: expected at least one model, got 0")
+    if not hasattr(models[0], "named_parameters"):
+        raise TypeError("stack_module_state: expected modules, got a sequence of "
+                        f"{type(models[0]).__name__}")
     if len({type(model) for model in models}) > 1:
         raise RuntimeError("stack_module_state: expected all models to be of the same class")
     if len({bool(model.training) for model in models}) > 1:

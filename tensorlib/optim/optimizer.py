@@ -111,6 +111,8 @@ class Optimizer:
             cls.step = _with_hooks(cls.step)
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        if not isinstance(defaults, dict):
+            raise TypeError(f"optimizer: defaults must be a dict, got {type(defaults).__name__}")
         self.defaults = defaults
         self._set_hooks()
         if defaults.get("fused"):

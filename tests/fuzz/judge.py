@@ -110,7 +110,8 @@ def judged(call):
             is_numpys(call)):
         return "no OutOfMemoryError\n" + "".join(traceback.format_exception(raised))
     if isinstance(raised, SIGNS_OF_NEGLECT) and not is_asked_for(call) and (
-            not str(raised).startswith("embedding: padding_idx")):       # PyTorch's type for that
+            not isinstance(raised, tl.NoSuchDevice)                      # PyTorch's type for these
+            and not str(raised).startswith("embedding: padding_idx")):
         return f"{type(raised).__name__}\n" + "".join(traceback.format_exception(raised))
     if raised is None:
         return used(result)

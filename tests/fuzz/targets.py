@@ -85,7 +85,8 @@ def members():
     """Texts of the methods of other objects."""
     names = {"tl": tl, "ops": ops, "print": print}
     return [f"{text}.{name}" for text in OTHERS for name in dir(type(eval(text, names)))
-            if name not in LEFT_OUT and callable(getattr(type(eval(text, names)), name))]
+            if name not in LEFT_OUT and (name[0] != "_" or name[:2] == "__")
+            and callable(getattr(type(eval(text, names)), name))]
 
 
 @cache

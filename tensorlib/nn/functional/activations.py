@@ -244,24 +244,26 @@ def glu(input: Tensor, dim: int = -1):
     return input.narrow(dim, 0, size // 2) * input.narrow(dim, size // 2, size // 2).sigmoid()
 
 
-def usual_dim(name, ndim):
+def usual_dim(name, input):
     """The dim that older programs leave out. It is 0 for images and vectors, else 1."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}: input must be a Tensor, not {type(input).__name__}")
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to "
                   "include dim=X as an argument.", stacklevel=3)
-    return 0 if ndim in (0, 1, 3) else 1
+    return 0 if input.ndim in (0, 1, 3) else 1
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) / sum(exp(input)) along one dim: `tensorlib.softmax`."""
-    return _softmax(input, usual_dim("softmax", input.ndim) if dim is None else dim, dtype=dtype)
+    return _softmax(input, usual_dim("softmax", input) if dim is None else dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, exact where that is small: `tensorlib.log_softmax`."""
-    return _log_softmax(input, usual_dim("log_softmax", input.ndim) if dim is None else dim,
+    return _log_softmax(input, usual_dim("log_softmax", input) if dim is None else dim,
                         dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of the negative: exp(-input) / sum(exp(-input)) along one dim."""
-    return _softmax(-input, usual_dim("softmin", input.ndim) if dim is None else dim, dtype=dtype)
+    return _softmax(-input, usual_dim("softmin", input) if dim is None else dim, dtype=dtype)
