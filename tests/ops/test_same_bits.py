@@ -69,6 +69,18 @@ def test_elementwise_operations_in_any_layout(op):
             assert bits(call(op, other.tensors())) == expected
 
 
+@operations("layouts", elementwise)
+def test_an_element_alone_is_as_among_others(op):
+    """Loops end in tails of a few elements, which other code may compute."""
+    sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
+    for dtype in numpy_dtypes(op):
+        arrays = in_numpy(op, sample, dtype).map(lambda i, array: np.resize(array, 67))
+        together = [x.detach().numpy() for x in outputs(call(op, arrays.tensors()))]
+        for begin, end in [(i, i + 1) for i in range(0, 67, 6)] + [(1, 8), (8, 23), (23, 54)]:
+            parts = arrays.map(lambda i, array: array[begin:end].copy())
+            assert bits(call(op, parts.tensors())) == [x[begin:end].tobytes() for x in together]
+
+
 @operations("layouts", lambda op: op.elementwise and op.differentiable)
 def test_their_gradients_in_any_layout(op):
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)

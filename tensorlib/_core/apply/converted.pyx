@@ -7,13 +7,12 @@ As in operators.pyx each is made here once, closed over what it calls.
 from cpython.object cimport PyObject_Call
 
 from tensorlib._core.apply.operators cimport (
-    call_binary, call_inplace, check_count, store_results,
+    call_binary, call_inplace, check_count, done_elsewhere, store_results,
 )
 from tensorlib._core.arrays.operands cimport stands_in
-from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.tensor.meta cimport meta_call, on_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.error_names import name_errors, shown
@@ -27,12 +26,10 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
     def checked(*args, **kwargs):
         cdef object out = None
         check_tensors(name, places, args, kwargs)
-        if attached and op is not None:
-            result = offered(op, name, args, kwargs)
+        if watched:
+            result = done_elsewhere(op, name, checked, args, kwargs)
             if result is not NotImplemented:
                 return result
-        if meta_call(args) or kwargs and meta_call(kwargs.values()):
-            return on_meta(checked, args, kwargs)
         if takes_out and "out" in kwargs:
             out = kwargs.pop("out")
         event = begin_event(name, NULL, 0) if observing else None
@@ -48,16 +45,10 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None)
                              result, out)
 
     def checked_first(first=..., /, *args, **kwargs):
-        if observing:
+        if watched:
             return checked(*(() if first is ... else (first, *args)), **kwargs)
         if not isinstance(first, Tensor):
             check_tensors(name, places, () if first is ... else (first,), kwargs)
-        if attached and op is not None and first is not ...:
-            result = offered(op, name, (first, *args), kwargs)
-            if result is not NotImplemented:
-                return result
-        if meta_call((first, *args)) or kwargs and meta_call(kwargs.values()):
-            return on_meta(checked_first, (first, *args), kwargs)
         try:
             if first is ...:
                 return function(**kwargs)

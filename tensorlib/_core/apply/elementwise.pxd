@@ -1,10 +1,17 @@
 from cpython.object cimport PyObject
 
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.program cimport Program
 
-cdef object apply_elementwise(Op op, PyObject** args)
+cdef object run_watched(Op op, PyObject** args)
+cdef Tensor run_elementwise(Op op, PyObject** args)
+
+cdef inline object apply_elementwise(Op op, PyObject** args):
+    """Runs an element-wise operation on tensors and records it."""
+    return run_watched(op, args) if watched else run_elementwise(op, args)
+
 cdef object offered_tensors(Op op, str name, PyObject** args)
 cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL
 cdef int result_dtype(Op op, PyObject** args) except -1

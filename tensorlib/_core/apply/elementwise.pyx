@@ -38,13 +38,15 @@ cdef object offered_tensors(Op op, str name, PyObject** args):
     return offered(op, name, tuple(given), None)
 
 
-cdef object apply_elementwise(Op op, PyObject** args):
-    """Runs an element-wise operation on tensors and records it."""
+cdef object run_watched(Op op, PyObject** args):
+    """Runs an element-wise operation that a capture, a profile or the device `meta` looks at."""
     cdef list event
     if attached:
         done = offered_tensors(op, op.name, args)
         if done is not NotImplemented:
             return done
+    if meta_arguments(args, op.n_args):
+        return apply_without_memory(op, args)
     if not observing:
         return run_elementwise(op, args)
     event = begin_event(op.name, args, op.n_args)
@@ -61,8 +63,6 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
     cdef char* pointers[3]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = is_whole(op, loop, dtype)
-    if meta_arguments(args, n):
-        return apply_without_memory(op, args)
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
@@ -84,7 +84,7 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
     return out
 
 
-cdef Tensor apply_without_memory(Op op, PyObject** args):
+cdef object apply_without_memory(Op op, PyObject** args):
     """`apply_elementwise` where a tensor has no memory."""
     without_memory()[0] = True
     try:
@@ -263,10 +263,12 @@ cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:
 
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     """out := op(args), for `out=` and in-place forms; the caller has checked `out`."""
-    cdef list event
-    if not observing:
-        return run_into(op, args, out)
-    event = begin_event(op.name + "_", args, op.n_args)
+    return observed_into(op, args, out) if observing else run_into(op, args, out)
+
+
+cdef int observed_into(Op op, PyObject** args, Tensor out) except -1:
+    """`run_into`, as an event."""
+    cdef list event = begin_event(op.name + "_", args, op.n_args)
     try:
         return run_into(op, args, out)
     finally:

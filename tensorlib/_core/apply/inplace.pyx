@@ -8,16 +8,17 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.apply.elementwise cimport apply_into, offered_tensors
 from tensorlib._core.base.capture cimport attached
+from tensorlib._core.base.region cimport without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.attached cimport RETAINS, hook_node
 from tensorlib._core.graph.modes cimport PACKED, mode
 from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.recording cimport record
 from tensorlib._core.graph.saved cimport note_written
-from tensorlib._core.base.region cimport without_memory
 from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, new_tensor, requires_grad,
@@ -124,16 +125,17 @@ cdef object apply_inplace(Op op, PyObject** args):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
     cdef bint wanted = requires_grad(x)
-    if attached:
-        done = offered_tensors(op, op.name + "_", args)
-        if done is not NotImplemented:
-            return done
-    if meta_arguments(args, op.n_args):
-        without_memory()[0] = True
-        try:
-            return apply_inplace(op, args)
-        finally:
-            without_memory()[0] = False
+    if watched:
+        if attached:
+            done = offered_tensors(op, op.name + "_", args)
+            if done is not NotImplemented:
+                return done
+        if meta_arguments(args, op.n_args):
+            without_memory()[0] = True
+            try:
+                return apply_inplace(op, args)
+            finally:
+                without_memory()[0] = False
     for i in range(1, op.n_args):
         other = <Tensor>args[i]
         wanted = wanted or requires_grad(other)

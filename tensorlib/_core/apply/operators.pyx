@@ -16,6 +16,7 @@ from tensorlib._core.arrays.operands cimport (
 from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.observing cimport observing
 from tensorlib._core.graph.op cimport Op
@@ -24,6 +25,8 @@ from tensorlib._core.products.product cimport apply_product, product, promoted
 from tensorlib._core.tensor.meta cimport meta_call, on_meta
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
+
+from functools import partial
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.error_names import name_errors, shown
@@ -65,9 +68,23 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     return 0
 
 
+cdef object done_elsewhere(Op op, str name, object function, tuple args, dict kwargs):
+    """What a capture, or the device `meta`, makes of a call of a function; else NotImplemented.
+
+    op: its record, None for a function that a capture sees only the parts of.
+    """
+    if attached and op is not None:
+        done = offered(op, name, args, kwargs)
+        if done is not NotImplemented:
+            return done
+    if meta_call(args) or kwargs and meta_call(kwargs.values()):
+        return on_meta(function, args, kwargs)
+    return NotImplemented
+
+
 cdef object call_out(Op op, tuple args, object out):
     """An element-wise operation into `out`."""
-    if meta_call((*args, out)):
+    if watched and meta_call((*args, out)):
         return on_meta(apply_out_of, (op, args, out), None)
     return apply_out(op, args, out)
 
@@ -224,14 +241,12 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
                     return done
                 wrong = other if isinstance(input, Tensor) else input
                 raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
-            if out is not None and meta_call((input, other, out)):
-                return on_meta(function, (input, other), {"out": out})
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
                 return apply_product(op, input, other)
-            if attached:
-                done = offered(op, op.name, (input, other), {"out": out})
+            if watched:
+                done = done_elsewhere(op, op.name, function, (input, other), {"out": out})
                 if done is not NotImplemented:
                     return done
             return product_into(op.name, input, other, out)
@@ -280,14 +295,11 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
-        if attached:
-            result = offered(op, op.name, (input, dim, keepdim), {
+        if watched:
+            result = done_elsewhere(op, op.name, function, (input, dim, keepdim), {
                 key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
             if result is not NotImplemented:
                 return result
-        if meta_call((input, out)):
-            return on_meta(function, (input, dim, keepdim),
-                           {"out": out} | ({} if dtype is None else {"dtype": dtype}))
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
         if observing:
@@ -325,12 +337,10 @@ def make_sized(Op op):
                 raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
                                 f"{type(input).__name__}")
             return done
-        if attached:
-            done = offered(op, op.name, (input, sizes), None)
+        if watched:
+            done = done_elsewhere(op, op.name, function, (input, sizes), None)
             if done is not NotImplemented:
                 return done
-        if meta_call((input,)):
-            return on_meta(function, (input, sizes), None)
         x = observed_forward(op, (input, sizes), None) if observing else forward(input, sizes)
         if mode().grad and requires_grad(<Tensor>input):
             args[0] = <PyObject*>input
@@ -380,12 +390,10 @@ def make_general(Op op):
 cdef object run_general(Op op, tuple args, dict kwargs):
     """Runs and records an operation, or stores what it gives in `out`."""
     cdef object out
-    if attached:
-        out = offered(op, op.name, args, kwargs)
+    if watched:
+        out = done_elsewhere(op, op.name, partial(run_general_of, op), args, kwargs)
         if out is not NotImplemented:
             return out
-    if meta_call(args) or kwargs and meta_call(kwargs.values()):
-        return on_meta(run_general_of, (op, args, kwargs), None)
     if kwargs and "out" in kwargs:
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
@@ -399,7 +407,7 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         raise shown(error, op.function, kwargs)
 
 
-def run_general_of(Op op, tuple args, dict kwargs):
+def run_general_of(Op op, *args, **kwargs):
     """`run_general`, as a function that is handed on."""
     return run_general(op, args, kwargs)
 

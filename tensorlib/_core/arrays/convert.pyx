@@ -399,8 +399,7 @@ cdef Tensor existing(object data):
 
 cdef object on_device(object x, object device):
     """A tensor that was made of data, on the device that was asked for."""
-    if device is None or not is_meta_device(device) or not isinstance(x, Tensor) or (
-            is_meta(<Tensor>x)):
+    if not is_meta_device(device) or not isinstance(x, Tensor) or is_meta(<Tensor>x):
         return x
     return made_on_meta(like, x)
 
@@ -423,9 +422,11 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     tensor([[1.0000, 2.5000],
             [3.0000, 4.0000]])
     """
-    require_device("tensor", device)
+    if device is not None:
+        require_device("tensor", device)
     x = from_data(data, -1 if dtype is None else dtype_id(dtype))
-    x = on_device(x, device)
+    if device is not None:
+        x = on_device(x, device)
     if requires_grad:
         x.requires_grad = True
     if attached:

@@ -1,4 +1,4 @@
-# How many threads have a capture attached: what every operation looks at, and nothing more.
+# How many threads have a capture attached.
 cdef int attached
 
 cdef object offered(object op, str name, tuple args, dict kwargs)

@@ -6,11 +6,13 @@ offered what it does itself. `composed` and `function` do the same for composed 
 an `autograd.Function`. `leaving(name, x)` is told that elements of a tensor become numbers of
 Python's or memory of another library, by the function of this name; it may raise. One that has a
 method `made(x)` is told of a tensor that was made of numbers: a constant. A thread has one capture
-at most. Where no thread has one, an operation pays a look at `attached`.
+at most.
 """
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+from tensorlib._core.base cimport watch
 
 cdef extern from * nogil:
     """
@@ -28,6 +30,7 @@ def set_capture(capture):
     cdef PyObject* held = <PyObject*>current_capture()
     before = None if held == NULL else <object>held
     attached += (capture is not None) - (before is not None)
+    watch.watched = watch.watched & ~watch.CAPTURES | (watch.CAPTURES if attached else 0)
     if capture is not None:
         Py_INCREF(capture)
     store_capture(NULL if capture is None else <PyObject*>capture)

@@ -12,6 +12,8 @@ addresses of tensors are handed out in turn; those of more than its size begin a
 since what lies there need not be told apart.
 """
 
+from tensorlib._core.base cimport watch
+
 cdef extern from * nogil:
     """
     #include <stddef.h>
@@ -75,6 +77,7 @@ cdef int open_region() except -1:
         found = <char*>reserved(<size_t>1 << bits)
         if found != NULL:
             region, region_size = found, <size_t>1 << bits
+            watch.watched |= watch.META
         bits -= 1
     if found == NULL:
         raise MemoryError("meta: this process can have no more addresses")

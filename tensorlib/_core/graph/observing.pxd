@@ -1,6 +1,6 @@
 from cpython.object cimport PyObject
 
-# Whether operations are observed. Whoever runs one asks this first: a branch is all that it costs.
+# Whether operations are observed.
 cdef bint observing
 
 cdef list begin_event(str name, PyObject** tensors, int n)

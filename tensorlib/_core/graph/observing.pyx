@@ -7,6 +7,7 @@ one thread lie inside of each other, as calls do.
 from cpython.object cimport PyObject
 from libc.time cimport time_t
 
+from tensorlib._core.base cimport watch
 from tensorlib._core.tensor.tensor cimport Tensor
 
 import os
@@ -106,6 +107,7 @@ def observe(bint shapes=False, bint stacks=False):
     events, takes_shapes, takes_stacks = [], shapes, stacks
     innermost.clear()
     observing = True
+    watch.watched |= watch.PROFILES
     return events
 
 
@@ -113,6 +115,7 @@ def leave_alone():
     """Ends the profile. What is still open on any thread does not belong to it."""
     global observing, events
     observing, events = False, None
+    watch.watched &= ~watch.PROFILES
     innermost.clear()
 
 

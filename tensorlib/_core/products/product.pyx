@@ -14,6 +14,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op
@@ -251,12 +252,18 @@ cdef object inner_error(str name, Tensor a, Tensor b):
 
 cdef object apply_product(Op op, object a, object b):
     """a @ b, recorded; NotImplemented for types that can't be operands."""
-    cdef PyObject* args[2]
-    cdef Tensor out
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return NotImplemented
+    if watched:
+        return product_watched(op, a, b)
+    return recorded_product(op, a, b)
+
+
+cdef object product_watched(Op op, Tensor a, Tensor b):
+    """`recorded_product` where a capture, a profile or the device `meta` looks at it."""
+    cdef PyObject* args[2]
     if attached:
         done = offered(op, op.name, (a, b), None)
         if done is not NotImplemented:
@@ -265,9 +272,16 @@ cdef object apply_product(Op op, object a, object b):
     if meta_arguments(args, 2):
         without_memory()[0] = True
         try:
-            return apply_product(op, a, b)
+            return product_watched(op, a, b)
         finally:
             without_memory()[0] = False
+    return recorded_product(op, a, b)
+
+
+cdef Tensor recorded_product(Op op, object a, object b):
+    """a @ b of tensors, recorded."""
+    cdef PyObject* args[2]
+    cdef Tensor out
     if (<Tensor>a).type != (<Tensor>b).type:
         a, b = promoted(a, b)
     args[0], args[1] = <PyObject*>a, <PyObject*>b

@@ -10,6 +10,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
 from tensorlib._core.graph.observing cimport begin_event, end_event, observing
@@ -73,10 +74,12 @@ cdef list observed_gradients(Sweep* sweep, Node node, object g):
 
 cdef int run_node(Sweep* sweep, Node node) except -1:
     """Runs the rules of a node and delivers what they give."""
-    cdef list event
-    if not observing:
-        return run_rules(sweep, node)
-    event = begin_event((<Op>node.op).node_name, NULL, 0)
+    return run_observed(sweep, node) if observing else run_rules(sweep, node)
+
+
+cdef int run_observed(Sweep* sweep, Node node) except -1:
+    """`run_rules`, as an event."""
+    cdef list event = begin_event((<Op>node.op).node_name, NULL, 0)
     try:
         return run_rules(sweep, node)
     finally:
@@ -153,7 +156,7 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
             "accumulate_grads": accumulate_grads, "no_grad": no_grad})
         if done is not NotImplemented:
             return done
-    if meta_call((*roots, *grads)):
+    if watched and meta_call((*roots, *grads)):
         without_memory()[0] = True
         try:
             return run_backward(roots, grads, retain_graph, create_graph, inputs,
