@@ -38,6 +38,8 @@ def column(n):
     lambda: tl.ones(1, 1).repeat(2**40, 2**40),
     lambda: tl.ones(1).tile(2**40, 2**40),
     lambda: column(2**40).repeat_interleave(2**30),
+    lambda: tl.zeros(2, 3, 4).repeat_interleave(2**62),    # 24 times it is 0 in 64 bits
+    lambda: np.repeat(tl.zeros(2, 3, 4), 2**62),
     lambda: column(2**59).diag(),
     lambda: tl.eye(2**40, 2**40),
     lambda: column(2**45).unsqueeze(1).expand(-1, 2**45),

@@ -6,6 +6,7 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib.io.operands import alike, dtype_of, tensor_of
 from tensorlib.io.table import counterpart
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.outside import repeated_places
 
 cat, unsqueeze = FUNCTIONS["cat"], FUNCTIONS["unsqueeze"]
 
@@ -165,7 +166,8 @@ def tile(A, reps):
 def repeat(a, repeats, axis=None):
     x = tensor_of(a)
     x, axis = (x.ravel(), 0) if axis is None else (x, axis % x.ndim)
-    return x[(slice(None),) * axis + (np.repeat(np.arange(x.size(axis)), repeats),)]
+    places = repeated_places("repeat", x.size(axis), np.asarray(repeats))
+    return x[(slice(None),) * axis + (places,)]
 
 
 # ---- cutting -------------------------------------------------------------------------------------

@@ -46,6 +46,17 @@ def within_memory(name, make):
         raise OutOfMemoryError(f"{name}: {error}") from None
 
 
+def repeated_places(name, size, repeats):
+    """The numbers below `size` as a NumPy array, each as often as `repeats` says (one int or more).
+
+    NumPy adds the repeats up without looking whether the sum fits in an int64.
+    """
+    total = repeats.sum(dtype=np.float64) * (size if repeats.size == 1 else 1)
+    if total >= 2**60:
+        raise OutOfMemoryError(f"{name}: {total:.3g} repeated elements are too many")
+    return within_memory(name, lambda: np.repeat(np.arange(size), repeats))
+
+
 def members(name, sequence):
     """The items of a sequence, or the rows of a tensor, as a tuple. Raises: OutOfMemoryError."""
     if isinstance(sequence, Tensor) and sequence.ndim:

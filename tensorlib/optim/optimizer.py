@@ -10,6 +10,7 @@ from warnings import warn
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
 from tensorlib._core.graph.held import RemovableHandle
+from tensorlib.ops.outside import within_memory
 
 
 class _Required:
@@ -125,7 +126,7 @@ class Optimizer:
                             f"Tensors or dicts, but got {type(params).__name__}")
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        groups = list(params)
+        groups = within_memory("optimizer", lambda: list(params))
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
