@@ -87,6 +87,8 @@ def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
     require_square("linalg.ldl_solve", LD, "LD")
     require_matrices("linalg.ldl_solve", B, "B")
     require_one_dtype("linalg.ldl_solve", LD, B)
+    if not isinstance(pivots, Tensor):
+        raise TypeError(f"linalg.ldl_solve: pivots must be a Tensor, got {type(pivots).__name__}")
     n = LD.shape[-1]
     if B.shape[-2] != n or tuple(pivots.shape) != tuple(LD.shape[:-1]):
         raise RuntimeError("linalg.ldl_solve: LD, pivots and B have shapes that do not fit: "

@@ -11,6 +11,7 @@ from tensorlib._core.base.capture import current
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.outside import members
 from tensorlib.program.blocks import (
     BranchMismatch,
     check_alike,
@@ -138,7 +139,7 @@ def case(pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
     >>> tensorlib.case([(x < 0, lambda: -x), (x < 1, lambda: x * x)], lambda: x.sqrt())
     tensor(0.0900)
     """
-    pairs = list(pred_fn_pairs)
+    pairs = list(members("case", pred_fn_pairs))
     if not pairs:
         raise ValueError("case: takes at least one pair of a predicate and a function")
     if default is None:
@@ -162,7 +163,8 @@ def switch_case(branch_index: Any, branch_fns: Any,
     tensor(21)
     """
     items = list(branch_fns.items()) if isinstance(branch_fns, dict) else [
-        x if isinstance(x, tuple) else (i, x) for i, x in enumerate(branch_fns)]
+        x if isinstance(x, tuple) else (i, x)
+        for i, x in enumerate(members("switch_case", branch_fns))]
     if not items:
         raise ValueError("switch_case: takes at least one function")
     if len({number for number, _ in items}) != len(items):

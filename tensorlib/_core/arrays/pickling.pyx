@@ -75,6 +75,8 @@ def __copy__(Tensor self):
 def __deepcopy__(Tensor self, memo):
     """A leaf with elements and gradient of its own. Raises: RuntimeError inside a graph."""
     cdef Tensor out
+    if not isinstance(memo, dict):
+        raise TypeError(f"deepcopy: memo must be a dict, got {type(memo).__name__}")
     if id(self) in memo:
         return memo[id(self)]
     if self.grad_node is not None:

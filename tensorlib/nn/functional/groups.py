@@ -138,7 +138,8 @@ def local_response_norm(input: Tensor, size: int, alpha=1e-4, beta=0.75, k=1.0):
     if size < 1:
         raise RuntimeError(f"local_response_norm: size must be positive, got {size}")
     squares, channels = input * input, input.shape[1]
-    reach = [min(n, channels) for n in (size // 2, (size - 1) // 2)]     # beyond, all is 0
+    beyond = channels if input.numel() else 0               # from there on, all is 0
+    reach = [min(n, beyond) for n in (size // 2, (size - 1) // 2)]
     ends = [input.new_zeros((input.shape[0], n, *input.shape[2:])) for n in reach]
     padded = cat([ends[0], squares, ends[1]], 1)
     sums = padded.narrow(1, 0, channels)

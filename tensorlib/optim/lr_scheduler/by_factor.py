@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tensorlib.ops.outside import members
 from tensorlib.optim.lr_scheduler.base import (
     LRScheduler,
     attributes_of,
@@ -77,7 +78,7 @@ class MultiStepLR(FactorScheduler):
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
                  last_epoch: int = -1) -> None:
-        self.milestones = Counter(milestones)
+        self.milestones = Counter(members("MultiStepLR", milestones))
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
