@@ -36,7 +36,10 @@ ADDRESSES = 12 << 30            # bytes, so that a fault in a size cannot take a
 # The folders of tests for each part; run after the tests that name what is changed.
 NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/sweep": "autograd",
            "_core": "core ops", "autograd": "autograd func", "batch": "func", "func": "func",
-           "graph": "autograd", "io": "test_numpy_functions test_interop", "ops": "ops", "": "ops"}
+           "graph": "autograd", "io": "test_numpy_functions test_interop", "ops": "ops",
+           "linalg": "linalg", "nn": "nn", "optim": "optim", "data": "data", "program": "program",
+           "_compile": "program", "serialization": "saving", "distributions": "test_distributions",
+           "": "ops"}
 SLOW = re.compile("saved_values|properties|threads|stubs|graph_pictures|fuzz|cycles|structure|"
                   "documents|deep_graphs|benchmarks")
 QUICK = ["tests/core", "tests/func", "tests/ops", "tests/kernels"]      # before the others
