@@ -9,6 +9,7 @@ from typing import Any
 from warnings import warn
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
+from tensorlib._core.graph import observing
 from tensorlib._core.graph.held import RemovableHandle
 
 
@@ -68,6 +69,9 @@ def _with_hooks(step):
         self._opt_called = True              # schedules look whether they come after
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
+        return _observed(self, "step", run, self, args, kwargs)
+
+    def run(self, args, kwargs):
         if _every_pre_hook or self._pre_hooks:
             args, kwargs = _changed_arguments(self, args, kwargs)
         result = step(self, *args, **kwargs)
@@ -77,6 +81,17 @@ def _with_hooks(step):
         return result
 
     return hooked
+
+
+def _observed(optimizer, method, call, *args):
+    """What `call` gives; while a profile is taken it is an event, under PyTorch's name."""
+    if not observing.is_observed():
+        return call(*args)
+    event = observing.begin(f"Optimizer.{method}#{type(optimizer).__name__}.{method}")
+    try:
+        return call(*args)
+    finally:
+        observing.end(event)
 
 
 class Optimizer:
@@ -197,6 +212,9 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients of all parameters to None, or to zero."""
+        _observed(self, "zero_grad", self._zero_grad, set_to_none)
+
+    def _zero_grad(self, set_to_none):
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
