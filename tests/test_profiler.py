@@ -48,6 +48,30 @@ def test_every_kind_of_operation_is_seen(key):
     assert counts(prof)[key] == 3
 
 
+def test_steps_of_optimizers_are_seen():
+    class Own(tl.optim.Adam):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    model = tl.nn.Linear(2, 1)
+    optimizers = [tl.optim.SGD(model.parameters(), lr=0.1), Own(model.parameters())]
+    with profile() as prof:
+        for optimizer in optimizers:
+            model(tl.ones(3, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    seen = {key: count for key, count in counts(prof).items() if key.startswith("Optimizer")}
+    assert seen == {f"Optimizer.{method}#{name}.{method}": 1 for name in ("SGD", "Own")
+                    for method in ("step", "zero_grad")}
+
+    def fail():
+        raise ValueError("mine")
+
+    with profile() as prof, pytest.raises(ValueError, match="mine"):
+        optimizers[0].step(fail)
+    assert counts(prof) == {"Optimizer.step#SGD.step": 1}
+
+
 def test_times_add_up():
     with profile() as prof:
         program()

@@ -1,6 +1,8 @@
 """Checkpoints: values that are computed again in the backward sweep instead of being kept."""
 
 import weakref
+from collections.abc import Iterable
+from contextlib import nullcontext
 
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import _set_forward_mode, _set_packing
@@ -52,7 +54,7 @@ class _Input:
 class _Segment:
     """One call of a checkpointed function, which can be run again."""
 
-    def __init__(self, function, args, kwargs, random_state, hooks):
+    def __init__(self, function, args, kwargs, random_state, hooks, context):
         def saved(name, value):
             return _Input(name, value, hooks) if isinstance(value, Tensor) else value
 
@@ -60,6 +62,7 @@ class _Segment:
         self.args = [saved(i, value) for i, value in enumerate(args)]
         self.kwargs = {name: saved(repr(name), value) for name, value in kwargs.items()}
         self.random_state = random_state
+        self.context = context
         self.forward_mode = _set_forward_mode(False)
         _set_forward_mode(self.forward_mode)
         self.places = []
@@ -101,7 +104,7 @@ class _Segment:
             default_generator.set_state(self.random_state)
         forward_mode = _set_forward_mode(self.forward_mode)
         try:
-            with enable_grad(), saved_tensors_hooks(fill, lambda x: x):
+            with enable_grad(), saved_tensors_hooks(fill, lambda x: x), self.context:
                 self.function(*[restored(value) for value in self.args],
                               **{name: restored(value) for name, value in self.kwargs.items()})
         finally:
@@ -122,16 +125,26 @@ def _unpack(place):
     return value
 
 
-def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **kwargs):
+def noop_context_fn():
+    """Contexts that do nothing, for the first run of a checkpointed function and the second."""
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True,
+               context_fn=noop_context_fn, determinism_check="default", debug=False,
+               early_stop=True, **kwargs):
     """What `function(*args, **kwargs)` returns, keeping none of the values that its gradient needs.
 
     The backward sweep runs the function again when it needs them, with the random numbers of the
     first run unless `preserve_rng_state` is False. Checkpoints nest, and work with `grad`,
-    `retain_graph` and `create_graph`; inside of `vmap` values are kept. `use_reentrant` is taken
-    for PyTorch's sake: both of its forms are this one.
+    `retain_graph` and `create_graph`; inside of `vmap` values are kept. `context_fn()` gives the
+    contexts in which the two runs happen. `use_reentrant`, `determinism_check`, `debug` and
+    `early_stop` are taken for PyTorch's sake: all forms are this one, in which values are compared
+    by shape and dtype, errors say what differs, and the second run is whole.
 
     Raises: CheckpointError (a RuntimeError), in the sweep, if the second run saves other values;
-    RuntimeError if an argument was overwritten since, by the function itself too.
+    RuntimeError if an argument was overwritten since, by the function itself too; ValueError for
+    another `determinism_check`.
     Source: Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory cost" (2016).
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
@@ -142,14 +155,56 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, **k
     """
     if not callable(function):
         raise TypeError(f"checkpoint: expects a function, got {type(function).__name__}")
+    if determinism_check not in ("default", "none"):
+        raise ValueError("checkpoint: determinism_check is 'default' or 'none', "
+                         f"got {determinism_check!r}")
+    if use_reentrant and context_fn is not noop_context_fn:
+        raise ValueError("checkpoint: context_fn needs use_reentrant=False")
     if innermost((*args, *kwargs.values())) is not None:
         return function(*args, **kwargs)
+    first, second = context_fn()
     state = default_generator.get_state() if preserve_rng_state else None
     enclosing = _set_packing(None)
     _set_packing(enclosing)
-    segment = _Segment(function, args, kwargs, state, enclosing)
-    with saved_tensors_hooks(segment.pack, _unpack):
+    segment = _Segment(function, args, kwargs, state, enclosing, second)
+    with saved_tensors_hooks(segment.pack, _unpack), first:
         return function(*args, **kwargs)
 
 
-__all__ = ["CheckpointError", "checkpoint"]
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
+                          preserve_rng_state=True):
+    """What functions or modules in a row give, in as many parts, each of which keeps no values.
+
+    The last part is run as ever, since its values would be needed at once.
+
+    Raises: ValueError for fewer parts than one, or more than there are functions; TypeError for
+    what is no sequence.
+
+    >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
+    >>> checkpoint_sequential([tensorlib.exp, tensorlib.sin, tensorlib.cos], 2, x).shape
+    tensorlib.Size([2])
+    """
+    if not isinstance(functions, Iterable):
+        raise TypeError("checkpoint_sequential: expects functions in a row, got "
+                        f"{type(functions).__name__}")
+    functions = list(functions)
+    if not 1 <= segments <= max(len(functions), 1):
+        raise ValueError(f"checkpoint_sequential: {len(functions)} functions can't be cut into "
+                         f"{segments} parts")
+    length = len(functions) // segments
+    for begin in range(0, length * (segments - 1), length):
+        input = checkpoint(_in_a_row(functions[begin:begin + length]), input,
+                           use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+    return _in_a_row(functions[length * (segments - 1):])(input)
+
+
+def _in_a_row(functions):
+    """The function that calls each with what the one before gave."""
+    def run(x):
+        for function in functions:
+            x = function(x)
+        return x
+    return run
+
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]

@@ -6,8 +6,9 @@
 tensorlib.Size([5, 1])
 """
 
-from tensorlib.nn import functional, init, modules, parameter, utils
+from tensorlib.nn import attention, functional, init, modules, parallel, parameter, utils
 from tensorlib.nn.modules import *  # noqa: F403
+from tensorlib.nn.parallel import DataParallel
 from tensorlib.nn.parameter import (
     Buffer,
     Parameter,
@@ -16,8 +17,9 @@ from tensorlib.nn.parameter import (
 )
 
 __all__ = [
-    *modules.__all__, "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-    "functional", "init", "modules", "parameter", "utils",
+    *modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer",
+    "UninitializedParameter", "attention", "functional", "init", "modules", "parallel",
+    "parameter", "utils",
 ]
 
 

@@ -1,14 +1,16 @@
 """What all optimisers share: groups of parameters, their states, and hooks."""
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import wraps
 from itertools import chain
+from numbers import Real
 from typing import Any
 from warnings import warn
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
+from tensorlib._core.graph import observing
 from tensorlib._core.graph.held import RemovableHandle
 from tensorlib.ops.outside import within_memory
 
@@ -69,6 +71,11 @@ def _with_hooks(step):
         self._opt_called = True              # schedules look whether they come after
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
+        if observing.is_observed():
+            return _observed(self, "step", run, self, args, kwargs)
+        return run(self, args, kwargs)
+
+    def run(self, args, kwargs):
         if _every_pre_hook or self._pre_hooks:
             args, kwargs = _changed_arguments(self, args, kwargs)
         result = step(self, *args, **kwargs)
@@ -78,6 +85,15 @@ def _with_hooks(step):
         return result
 
     return hooked
+
+
+def _observed(optimizer, method, call, *args):
+    """What `call` gives, as an event of the profile that is taken, under PyTorch's name."""
+    event = observing.begin(f"Optimizer.{method}#{type(optimizer).__name__}.{method}")
+    try:
+        return call(*args)
+    finally:
+        observing.end(event)
 
 
 class Optimizer:
@@ -121,7 +137,7 @@ class Optimizer:
                 raise RuntimeError("`fused` does not support `differentiable`")
             if defaults.get("foreach"):
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-        if isinstance(params, Tensor):
+        if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise TypeError("params argument given to the optimizer should be an iterable of "
                             f"Tensors or dicts, but got {type(params).__name__}")
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
@@ -198,6 +214,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients of all parameters to None, or to zero."""
+        if observing.is_observed():
+            _observed(self, "zero_grad", self._zero_grad, set_to_none)
+        else:
+            self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none):
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -249,8 +271,11 @@ class Optimizer:
         """Takes on what `state_dict()` of an optimiser of the same groups gave.
 
         States become copies, in the dtype of their parameter. Raises: ValueError where groups or
-        their sizes differ, KeyError; then the optimiser is as it was.
+        their sizes differ, KeyError, TypeError for no dict; then the optimiser is as it was.
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError("load_state_dict: expected a dict, as state_dict() gives it, got "
+                            f"{type(state_dict).__name__}")
         state_dict = dict(state_dict)
         for hook in self._load_pre_hooks.values():
             state_dict = _changed(hook(self, state_dict), state_dict)
@@ -376,6 +401,8 @@ def check_rate(lr):
     """Raises ValueError unless `lr` is a rate: a number of 0 or more, or a tensor of one."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
+    if not isinstance(lr, (Real, Tensor)):
+        raise TypeError(f"lr must be a number or a tensor of one, not {type(lr).__name__}")
     if not lr >= 0:
         raise ValueError(f"Invalid learning rate: {lr}")
 
@@ -388,7 +415,12 @@ def check_not_negative(**options):
 
 
 def check_betas(betas):
-    """Raises ValueError unless each of the decay rates is in [0, 1)."""
+    """Raises ValueError unless there are two decay rates in [0, 1), TypeError for one number."""
+    if not isinstance(betas, Iterable):
+        raise TypeError(f"betas must be two numbers, not {type(betas).__name__}")
+    betas = tuple(betas)
+    if len(betas) != 2:
+        raise ValueError(f"betas must be two numbers, got {len(betas)}")
     for i, beta in enumerate(betas):
         if not 0 <= beta < 1:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

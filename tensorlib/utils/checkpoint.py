@@ -1,5 +1,10 @@
-"""`tensorlib.utils.checkpoint.checkpoint`, where PyTorch has it."""
+"""`tensorlib.utils.checkpoint.checkpoint` and its kin, where PyTorch has them."""
 
-from tensorlib.autograd.recompute import CheckpointError, checkpoint
+from tensorlib.autograd.recompute import (
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+    noop_context_fn,
+)
 
-__all__ = ["CheckpointError", "checkpoint"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]

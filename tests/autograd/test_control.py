@@ -1,13 +1,11 @@
-"""Control of recording and sweeps: inference mode, saved values, checkpoints, anomalies, cuts."""
+"""Control of recording and sweeps: inference mode, saved values, anomalies, cuts."""
 
-import gc
 import warnings
-import weakref
 
 import pytest
 
 import tensorlib as tl
-from tensorlib.autograd import checkpoint, detect_anomaly, set_detect_anomaly
+from tensorlib.autograd import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.graph import Node, saved_tensors_hooks
 from tensorlib.testing import assert_close
 
@@ -194,135 +192,6 @@ def test_an_exception_of_pack_reaches_the_caller():
 
 def test_nodes_have_a_public_type():
     assert isinstance(leaf(1.0).exp().grad_fn, Node)
-
-
-# ---- checkpoints ---------------------------------------------------------------------------------
-
-def layered(x, w):
-    return ((x * w).tanh() * w).sin()
-
-
-def test_a_checkpoint_gives_the_same_gradients():
-    x, w = leaf(0.5, -1.0), leaf(2.0, 3.0)
-    expected = tl.autograd.grad(layered(x, w).sum(), [x, w])
-    checkpoint(layered, x, w, use_reentrant=False).sum().backward()
-    assert_close([x.grad, w.grad], list(expected))
-    checkpoint(lambda x: layered(x, w), x).sum().backward()      # w from the closure
-    assert_close(w.grad, 2 * expected[1])
-
-
-def test_a_checkpoint_keeps_no_values_and_runs_twice():
-    runs, values = [], []
-
-    def function(x):
-        runs.append(1)
-        hidden = x.exp()
-        values.append(weakref.ref(hidden))
-        return hidden.sin().cos()
-
-    x = leaf(1.0)
-    y = checkpoint(function, x)
-    assert values[0]() is None
-    y.sum().backward()
-    assert len(runs) == 2
-
-
-def test_a_checkpoint_repeats_its_random_numbers():
-    def noisy(x):
-        return x * tl.rand(100, dtype=tl.float64)
-
-    x = tl.ones(100, dtype=tl.float64, requires_grad=True)
-    tl.manual_seed(5)
-    y = checkpoint(noisy, x)
-    after = tl.rand(3)
-    y.sum().backward()
-    assert_close(x.grad, y.detach())
-    following = tl.rand(3)
-    tl.manual_seed(5)
-    tl.rand(100, dtype=tl.float64)
-    assert_close([after, following], [tl.rand(3), tl.rand(3)])     # the second run left no trace
-
-
-def test_checkpoints_nest():
-    runs = []
-
-    def inner(x):
-        runs.append("inner")
-        return x.exp().sin()
-
-    def outer(x):
-        runs.append("outer")
-        return checkpoint(inner, x.tanh()).cos() * checkpoint(inner, x)
-
-    x = leaf(0.5, 1.0)
-    (expected,) = tl.autograd.grad((x.tanh().exp().sin().cos() * x.exp().sin()).sum(), x)
-    checkpoint(outer, x).sum().backward()
-    assert_close(x.grad, expected)
-    assert runs.count("outer") == 2
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_checkpoints_are_differentiated_to_any_order(order):
-    x, w = leaf(0.5), leaf(2.0)
-    plain, kept = layered(x, w).sum(), checkpoint(layered, x, w).sum()
-    for _ in range(order):
-        (plain,) = tl.autograd.grad(plain, x, create_graph=True)
-        (kept,) = tl.autograd.grad(kept, x, create_graph=True)
-        assert_close(kept, plain)
-        plain, kept = plain.sum(), kept.sum()
-
-
-def test_a_checkpoint_kept_for_a_second_sweep():
-    x = leaf(0.5)
-    y = checkpoint(lambda x: x.exp().sin(), x).sum()
-    y.backward(retain_graph=True)
-    y.backward()
-    assert_close(x.grad, 2 * tl.autograd.grad(x.exp().sin().sum(), x)[0])
-
-
-def test_a_checkpoint_of_another_second_run_is_refused():
-    runs = []
-
-    def longer(x):
-        runs.append(1)
-        return x.exp().sin() if len(runs) > 1 else x.exp()
-
-    def other(x):
-        runs.append(1)
-        return x.float().exp() if len(runs) > 1 else x.exp()
-
-    for function in (longer, other):
-        runs.clear()
-        y = checkpoint(function, leaf(1.0))
-        with pytest.raises(RuntimeError, match="checkpoint: .*(different|metadata)"):
-            y.sum().backward()
-
-
-def test_an_exception_in_a_checkpoint_leaves_the_modes_as_they_were():
-    def fail(x):
-        raise ValueError("mine")
-
-    with pytest.raises(ValueError, match="mine"):
-        checkpoint(fail, leaf(1.0))
-    x = leaf(1.0)
-    y = x.exp()
-    y.add_(1)
-    with pytest.raises(RuntimeError, match="inplace"):
-        y.sum().backward()                           # values are saved in the ordinary way again
-
-
-def test_checkpoint_is_where_pytorch_has_it():
-    assert tl.utils.checkpoint.checkpoint is checkpoint
-
-
-def test_a_checkpoint_is_freed_with_its_graph():
-    x = leaf(1.0)
-    held = tl.ones(1, dtype=tl.float64)
-    dead = weakref.ref(held)
-    y = checkpoint(lambda x, held: (x * held).exp(), x, held)
-    del held, y
-    gc.collect()
-    assert dead() is None
 
 
 # ---- anomalies -----------------------------------------------------------------------------------

@@ -64,6 +64,15 @@ def test_lists_and_dicts_of_parameters():
     assert list(named.fromkeys(["x", "y"], 3).values()) == [3, 3]
 
 
+def test_a_dict_of_parameters_sorts_the_names_of_a_plain_dict():
+    entries = {"b": tl.ones(2), "a": tl.ones(1)}
+    assert list(nn.ParameterDict(entries)) == ["a", "b"]
+    for ordered in (OrderedDict(entries), list(entries.items()), nn.ParameterDict(
+            list(entries.items()))):
+        assert list(nn.ParameterDict(ordered)) == ["b", "a"]
+    assert list(nn.ModuleDict({"b": nn.ReLU(), "a": nn.ReLU()})) == ["b", "a"]
+
+
 @pytest.mark.parametrize("act, error, text", [
     (lambda: nn.Sequential(nn.ReLU())[2], IndexError, "index 2 is out of range for 1"),
     (lambda: nn.Sequential(3), TypeError, "must be a Module or None, got int"),

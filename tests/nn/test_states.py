@@ -103,6 +103,11 @@ def test_names_beside_those_of_the_module(key):
     state[key] = tl.zeros(1)
     with pytest.raises(RuntimeError, match="Unexpected"):
         Counted().load_state_dict(state)
+
+
+def test_names_in_a_state_are_strings():
+    with pytest.raises(TypeError, match="names in a state are strings, got int"):
+        Counted().load_state_dict({3: tl.ones(2)})
     assert Counted().load_state_dict(state, strict=False).unexpected_keys == [key]
 
 

@@ -57,7 +57,8 @@ def test_parameters_that_are_refused(kind):
             ([("a", p), p], ValueError, "with/without names"),
             ([p, ("a", p)], ValueError, "with/without names"),
             ([{"lr": 1.0}], KeyError, "params"),
-            (3, TypeError, "iterable")]:
+            (3, TypeError, "should be an iterable of Tensors or dicts, but got int"),
+            (None, TypeError, "should be an iterable of Tensors or dicts, but got NoneType")]:
         with pytest.raises(error, match=text):
             kind(params)
 
@@ -69,6 +70,13 @@ def test_rates_that_are_refused(kind, lr):
         kind(parameters(), lr=lr)
 
 
+@EVERY
+@pytest.mark.parametrize("lr", ["fast", None, [0.1]])
+def test_rates_that_are_no_numbers(kind, lr):
+    with pytest.raises(TypeError, match="lr must be a number"):
+        kind(parameters(), lr=lr)
+
+
 @pytest.mark.parametrize("kind, options, text", [
     (optim.SGD, {"momentum": -1}, "momentum"), (optim.SGD, {"weight_decay": -1}, "weight_decay"),
     (optim.SGD, {"nesterov": True}, "Nesterov"),
@@ -77,6 +85,7 @@ def test_rates_that_are_refused(kind, lr):
         optim.Adam, optim.AdamW, optim.NAdam, optim.RAdam, optim.Adamax)
       for betas, i in (((1.0, 0.9), 0), ((0.9, -0.1), 1))],
     *[(kind, {"eps": -1}, "eps") for kind in (optim.Adam, optim.Adagrad, optim.RMSprop)],
+    (optim.Adam, {"betas": (0.9,)}, "two numbers, got 1"),
     (optim.Adadelta, {"rho": 1.5}, "rho"), (optim.RMSprop, {"alpha": -1}, "alpha"),
     (optim.Rprop, {"etas": (0.5, 0.9)}, "eta"), (optim.Adafactor, {"d": 0.5}, "d should"),
     (optim.Adafactor, {"beta2_decay": 0.5}, "beta2_decay"),
@@ -93,6 +102,8 @@ def test_what_else_is_refused():
         with pytest.raises(RuntimeError, match="`fused`"):
             optim.Adam(parameters(), **options)
     optim.Adam(parameters(), fused=True, capturable=True)
+    with pytest.raises(TypeError, match="betas must be two numbers, not float"):
+        optim.Adam(parameters(), betas=0.9)
     with pytest.raises(ValueError, match="2D"):
         optim.Muon([tl.ones(3, requires_grad=True)])
     with pytest.raises(ValueError, match="parameter groups"):
@@ -233,7 +244,7 @@ def test_states_that_do_not_fit_are_refused():
     for saved, error, text in [
             (two, ValueError, "different number of parameter groups"),
             (optim.Adam(parameters(3)).state_dict(), ValueError, "group 0 has 3 parameters"),
-            ({"state": {}}, KeyError, "param_groups"),
+            ({"state": {}}, KeyError, "param_groups"), (3, TypeError, "expected a dict"),
             ({"param_groups": before["param_groups"]}, KeyError, "state")]:
         with pytest.raises(error, match=text):
             optimizer.load_state_dict(saved)

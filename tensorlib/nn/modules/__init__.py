@@ -1,5 +1,6 @@
 """The modules of `tensorlib.nn`, each family in a file of its own."""
 
+from tensorlib.nn.modules import utils
 from tensorlib.nn.modules.activation import (
     CELU, ELU, GELU, GLU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid,
     LogSoftmax, Mish, PReLU, RReLU, ReLU, ReLU6, SELU, SiLU, Sigmoid, Softmax, Softmax2d, Softmin,
@@ -9,6 +10,7 @@ from tensorlib.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from tensorlib.nn.modules.attention import MultiheadAttention
 from tensorlib.nn.modules.batchnorm import (
     BatchNorm1d, BatchNorm2d, BatchNorm3d, LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d,
+    SyncBatchNorm,
 )
 from tensorlib.nn.modules.channelshuffle import ChannelShuffle
 from tensorlib.nn.modules.container import (

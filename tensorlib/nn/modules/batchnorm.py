@@ -10,7 +10,7 @@ from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
-           "LazyBatchNorm3d"]
+           "LazyBatchNorm3d", "SyncBatchNorm"]
 
 
 class Normalizing(Module):
@@ -116,6 +116,39 @@ class BatchNorm(Normalizing):
 
 
 _NormBase, _BatchNorm = Normalizing, BatchNorm       # what scripts for PyTorch call them
+
+
+class SyncBatchNorm(BatchNorm):
+    """A batch normalisation of what has 2 or more dims: of this process alone, which is all.
+
+    `process_group` is taken for PyTorch's sake.
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+                 affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
+                         bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim < 2:
+            raise ValueError("SyncBatchNorm: expected an input of 2 or more dims, got "
+                             f"{input.ndim}D input")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """A module whose batch normalisations are of this class, with their own tensors."""
+        made = module
+        if isinstance(module, BatchNorm) and not isinstance(module, cls):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine,
+                       module.track_running_stats, process_group, bias=module.bias is not None)
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name))
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
 
 
 class BatchNorm1d(BatchNorm):

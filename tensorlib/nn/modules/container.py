@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
-from operator import index as as_int
+from operator import index as as_int, itemgetter
 from typing import Any, Self, overload
 
 from tensorlib import Tensor
@@ -387,8 +387,15 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Adds values from a dict, or from pairs of names and values. Raises: TypeError."""
-        for key, value in pairs("ParameterDict.update", parameters):
+        """Adds values from a dict, or from pairs of names and values. Raises: TypeError.
+
+        The names of a plain dict are sorted, as PyTorch does: the order of parameters is that of
+        their states in an optimizer.
+        """
+        entries = pairs("ParameterDict.update", parameters)
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            entries.sort(key=itemgetter(0))
+        for key, value in entries:
             self[key] = value
 
     def __or__(self, other: "ParameterDict") -> "ParameterDict":

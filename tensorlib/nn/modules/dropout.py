@@ -1,5 +1,7 @@
 """Layers that set part of their input to zero, in training."""
 
+from numbers import Real
+
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.module import Module
@@ -12,6 +14,8 @@ class Dropping(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
+        if not isinstance(p, Real):
+            raise TypeError(f"{type(self).__name__}: p must be a number, not {type(p).__name__}")
         if not 0 <= p <= 1:
             raise ValueError(f"{type(self).__name__}: dropout probability has to be between 0 and "
                              f"1, but got {p}")

@@ -129,7 +129,31 @@ class Hooked:
 
 # ---- calls with hooks ------------------------------------------------------------------------
 
+class CompiledCall:
+    """What a compiled module is called by; a copy or a pickle of it is None."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __reduce__(self):
+        return type(None), ()
+
+
+def set_compiled_call(module, function):
+    """Lets the calls of a module, which looks for hooks from now on, go to a function."""
+    module._own_hooks()
+    vars(module)["_compiled_call"] = CompiledCall(function)
+
+
 def call_with_hooks(module, args, kwargs):
+    """What a module gives that may have hooks, or may be compiled."""
+    compiled = vars(module).get("_compiled_call")
+    if compiled is None or everywhere or module._own_hooks():
+        return call_eagerly(module, *args, **kwargs)
+    return compiled.function(*args, **kwargs)
+
+
+def call_eagerly(module, /, *args, **kwargs):
     """What a module gives, with the hooks of all modules and its own."""
     sets = [hooks for hooks in (everywhere, vars(module).get("_hooks")) if hooks]
     if not sets:                     # those that there were have been taken off

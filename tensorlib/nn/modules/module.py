@@ -1,12 +1,34 @@
 """Module: what models are made of."""
 
 from collections.abc import Callable
+from functools import partial
+from mmap import mmap
 from typing import Any, Self
 
-from tensorlib import Tensor, bfloat16, device, double, dtype, empty_like, float, half, no_grad
+from tensorlib import (
+    Tensor,
+    bfloat16,
+    compile,
+    device,
+    double,
+    dtype,
+    empty_like,
+    float,
+    frombuffer,
+    half,
+    no_grad,
+)
 from tensorlib._core.base.device import require_device
 from tensorlib._core.graph.held import RemovableHandle
-from tensorlib.nn.modules.hooks import Hook, Hooked, call_with_hooks, everywhere, registered
+from tensorlib.nn.modules.hooks import (
+    Hook,
+    Hooked,
+    call_eagerly,
+    call_with_hooks,
+    everywhere,
+    registered,
+    set_compiled_call,
+)
 from tensorlib.nn.modules.members import registration_hooks
 from tensorlib.nn.modules.registered import Registered
 from tensorlib.nn.modules.states import IncompatibleKeys, Stated
@@ -35,14 +57,17 @@ class Module(Hooked, Stated):
     """
 
     training: bool
+    call_super_init: bool = False       # True where a base after Module takes arguments, too
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or kwargs:
+        if (args or kwargs) and not self.call_super_init:
             raise TypeError(f"{type(self).__name__}.__init__: Module.__init__() takes no arguments,"
                             f" got {', '.join([*map(repr, args), *kwargs])}")
         vars(self).update(
             training=True, _non_persistent_buffers_set=set(),
             _parameters=Registered(self), _buffers=Registered(self), _modules=Registered(self))
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes: each subclass has its own. Raises: NotImplementedError."""
@@ -53,6 +78,19 @@ class Module(Hooked, Stated):
         if self._hooks is None:
             return self.forward(*args, **kwargs)
         return call_with_hooks(self, args, kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Makes calls of this module replays of a captured program.
+
+        Options are those of `tensorlib.compile`. While the module itself has hooks, its calls are
+        eager; those of its parts are captured. A copy or a pickle of the module is not compiled.
+
+        >>> layer = Linear(2, 1)
+        >>> layer.compile()
+        >>> layer(tensorlib.ones(3, 2)).shape
+        tensorlib.Size([3, 1])
+        """
+        set_compiled_call(self, compile(partial(call_eagerly, self), *args, **kwargs))
 
     # ---- all parts at once ---------------------------------------------------------------------
 
@@ -157,6 +195,21 @@ class Module(Hooked, Stated):
         """This module, which is in the memory of the CPU."""
         return self
 
+    def cuda(self, device: Any = None) -> Self:
+        """Raises RuntimeError, if there is a parameter or buffer to copy: there is no GPU."""
+        return self._apply(lambda x: x.cuda(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Raises RuntimeError, if there is a parameter or buffer to copy: there is no GPU."""
+        return self._apply(lambda x: x.xpu(device))
+
+    def share_memory(self) -> Self:
+        """This module, its parameters and buffers in memory that forked processes write to as well.
+
+        A process that is started in another way gets values, and shares nothing.
+        """
+        return self._apply(in_shared_memory)
+
     # ---- as text -------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
@@ -184,6 +237,14 @@ def replace_elements(parameter, fn):
             parameter.requires_grad_(learns)
             if grad is not None:
                 parameter.grad = fn(grad)
+
+
+def in_shared_memory(x):
+    """A tensor's elements in memory that stays common to this process and those forked from it."""
+    if not x.nbytes:
+        return x
+    shared = frombuffer(mmap(-1, x.nbytes), dtype=x.dtype)       # anonymous, and MAP_SHARED
+    return shared.reshape(x.shape).copy_(x)
 
 
 def target_of(args, kwargs):

@@ -101,7 +101,7 @@ class Stated(Members):
         not fit, the module stays as it was.
 
         Raises: RuntimeError that lists all missing and unexpected names (unless `strict=False`) and
-        all wrong shapes, TypeError for what is no dict.
+        all wrong shapes, TypeError for what is no dict of names.
 
         >>> layer = Linear(2, 1)
         >>> layer.load_state_dict({"weight": tensorlib.ones(1, 2), "bias": tensorlib.zeros(1)})
@@ -109,6 +109,10 @@ class Stated(Members):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"load_state_dict: expected a dict, got {type(state_dict).__name__}")
+        for key in state_dict:
+            if not isinstance(key, str):
+                raise TypeError("load_state_dict: the names in a state are strings, got "
+                                f"{type(key).__name__}")
         metadata = getattr(state_dict, "_metadata", None) or {}
         state: Any = OrderedDict(state_dict)
         state._metadata = metadata

@@ -158,13 +158,17 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False,
 
     total_length: pads to this many steps, not to the longest sequence.
     Shapes: (T, B, *), with `batch_first` (B, T, *), and B lengths.
-    Raises: ValueError for a total_length below the longest sequence.
+    Raises: ValueError for a total_length below the longest sequence, TypeError for what is not
+    packed.
 
     >>> packed = pack_sequence([tensorlib.tensor([1, 2]), tensorlib.tensor([3])])
     >>> pad_packed_sequence(packed, batch_first=True)
     (tensor([[1, 2],
             [3, 0]]), tensor([2, 1]))
     """
+    if not isinstance(sequence, PackedSequence):
+        raise TypeError("pad_packed_sequence: expects a PackedSequence, not "
+                        f"{type(sequence).__name__}")
     data, batch_sizes, _, back = sequence
     longest, count = batch_sizes.shape[0], int(batch_sizes[0])
     if total_length is not None and total_length < longest:
