@@ -65,15 +65,25 @@ def title(row: dict) -> str:
 
 
 def met(row: dict, results: list[dict]) -> bool | None:
-    """Whether the row meets its target; None if it has none or it cannot be known."""
+    """Whether the row meets all that is asked of it; None if that is nothing or cannot be known."""
+    answers = []
     if row["no_slower_than"]:
         bounds = [other for other in results if other["case"] == row["no_slower_than"]
                   and other["threads"] == row["threads"]]
         own = row["tensorlib"]["median"]
-        return own <= NOISE * bounds[0]["tensorlib"]["median"] if bounds else None
-    if row["target"] is None or "ratio" not in row:
-        return None
-    return row["ratio"]["median"] >= row["target"]
+        answers.append(own <= NOISE * bounds[0]["tensorlib"]["median"] if bounds else None)
+    if row["target"] is not None:
+        answers.append(row["ratio"]["median"] >= row["target"] if "ratio" in row else None)
+    if False in answers:
+        return False
+    return True if True in answers and None not in answers else None
+
+
+def asked(row: dict) -> str:
+    """What a row is to meet, in words."""
+    target = f"{row['target']:g}" if row["target"] else ""
+    bound = f"no slower than {row['no_slower_than']}" if row["no_slower_than"] else ""
+    return ", ".join(filter(None, (target, bound)))
 
 
 def table(results: list[dict]) -> str:
@@ -92,14 +102,13 @@ def table(results: list[dict]) -> str:
         ours, peer, ratio = (row.get(key) for key in ("tensorlib", "torch", "ratio"))
         if row["figure"] == "growth":
             ratio = None  # each stands for itself
-        bound = f"no slower than {row['no_slower_than']}" if row["no_slower_than"] else ""
         lines.append((
             title(row),
             quantity(ours["median"], row["figure"]),
             quantity(peer["median"], row["figure"]) if peer else "",
             f"{ratio['median']:.2f}" if ratio else "",
             "{:.2f} to {:.2f}".format(*ratio["quartiles"]) if ratio else "",
-            f"{row['target']:g}" if row["target"] else bound,
+            asked(row),
             {True: "yes", False: "**no**", None: ""}[met(row, results)],
             *[cell for count in counts[1:] for cell in cells(more.get((count, title(row))))],
         ))

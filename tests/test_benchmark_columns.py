@@ -30,6 +30,15 @@ def test_one_number_of_threads_has_the_columns_that_it_had():
     assert len(head.split("|")) == len(line.split("|")) == 9
 
 
+@pytest.mark.parametrize("peer, bound, expected", [
+    (300.0, 200.0, "yes"), (150.0, 200.0, "**no**"), (300.0, 50.0, "**no**")])
+def test_a_row_with_a_target_and_a_bound_meets_both_or_none(peer, bound, expected):
+    bounded = row(1, 100.0, peer) | {"no_slower_than": "bound"}
+    page = report.table([bounded, row(1, bound, 900.0, "bound")])
+    cells = [cell.strip() for cell in page.splitlines()[2].split("|")]
+    assert cells[6:8] == ["2, no slower than bound", expected]
+
+
 def test_operations_are_printed_where_any_number_of_threads_is_slower():
     page = operations.table({1: {"a": (1.0, 2.0), "b": (1.0, 3.0)},
                              2: {"a": (2.0, 1.0), "b": (1.0, 2.0)}}, below=1.0)

@@ -1,28 +1,82 @@
-/* y := a @ b for a `b` that was packed into panels: for products too small for a BLAS to be worth
-   its call, and for a `b` that many products share.
+/* y := a @ b for a `b` that was packed into panels.
 
    A panel has two vectors of columns of b, row after row, filled with zeros behind the last column.
    ROWS rows of a at a time meet a panel, with all sums in registers: 12 vectors of the 16 that
-   x86-64 has before AVX-512. 16 x 64 @ 64 x 256 of float32 so takes 6 us on a core of an AMD EPYC
-   7003, and by OpenBLAS 9. */
+   x86-64 has before AVX-512. Where two products of registers of 64 bytes are done in a cycle, as
+   on a Zen 5, this runs at 96 % of that, 130 multiplications of float32 in a nanosecond; what is
+   not packed, `a`, is read row by row.
+
+   Each element is one chain of sums over k, so that its bits do not depend on those beside it. */
 #pragma once
 
 #include <string.h>
 
 #if defined(__AVX512F__)
 #define PANEL_BYTES 64
+#define PANEL_MIX_FLOAT_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define PANEL_MIX_FLOAT_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define PANEL_MIX_DOUBLE_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define PANEL_MIX_DOUBLE_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined(__AVX2__)
 #define PANEL_BYTES 32
+#define PANEL_MIX_FLOAT_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define PANEL_MIX_FLOAT_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#define PANEL_MIX_DOUBLE_LOW 0, 4, 1, 5
+#define PANEL_MIX_DOUBLE_HIGH 2, 6, 3, 7
 #else
 #define PANEL_BYTES 16
+#define PANEL_MIX_FLOAT_LOW 0, 4, 1, 5
+#define PANEL_MIX_FLOAT_HIGH 2, 6, 3, 7
+#define PANEL_MIX_DOUBLE_LOW 0, 2
+#define PANEL_MIX_DOUBLE_HIGH 1, 3
+#endif
+
+/* The elements of two vectors that stand at places, of the first and then of the second. */
+#if defined(__clang__)
+#define PANEL_PICK(INDEX, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PANEL_PICK(INDEX, a, b, ...) __builtin_shuffle(a, b, (INDEX){__VA_ARGS__})
 #endif
 
 enum { PANEL_ROWS = 6 };
 
-#define PANEL_PRODUCT(T, NAME)                                                                   \
+#define PANEL_PRODUCT(T, I, NAME, LOW, HIGH)                                                     \
     typedef T NAME(vector) __attribute__((vector_size(PANEL_BYTES), aligned(sizeof(T)),          \
                                           may_alias));                                           \
+    typedef I NAME(index) __attribute__((vector_size(PANEL_BYTES)));                             \
     enum { NAME(LANES) = PANEL_BYTES / sizeof(T), NAME(WIDTH) = 2 * NAME(LANES) };               \
+                                                                                                 \
+    /* to := from.T, of LANES rows of LANES; each pass mixes rows i and i + LANES / 2 */         \
+    static inline __attribute__((always_inline)) void NAME(turn_block)(                          \
+            const T* from, Py_ssize_t from_row, T* to, Py_ssize_t to_row) {                      \
+        enum { HALF = NAME(LANES) / 2 };                                                         \
+        NAME(vector) x[NAME(LANES)], mixed[NAME(LANES)];                                         \
+        for (int i = 0; i < NAME(LANES); i++) x[i] = *(const NAME(vector)*)(from + i * from_row);\
+        for (int pass = 1; pass < NAME(LANES); pass *= 2) {                                      \
+            for (int i = 0; i < HALF; i++) {                                                     \
+                mixed[2 * i] = PANEL_PICK(NAME(index), x[i], x[i + HALF], LOW);                  \
+                mixed[2 * i + 1] = PANEL_PICK(NAME(index), x[i], x[i + HALF], HIGH);             \
+            }                                                                                    \
+            for (int i = 0; i < NAME(LANES); i++) x[i] = mixed[i];                               \
+        }                                                                                        \
+        for (int i = 0; i < NAME(LANES); i++) *(NAME(vector)*)(to + i * to_row) = x[i];          \
+    }                                                                                            \
+                                                                                                 \
+    /* to (n, m) := from.T, of m rows of n contiguous elements each */                           \
+    static void NAME(turn)(const T* from, Py_ssize_t from_row, T* to, Py_ssize_t to_row,         \
+                           Py_ssize_t m, Py_ssize_t n) {                                         \
+        Py_ssize_t i = 0;                                                                        \
+        for (; i + NAME(LANES) <= m; i += NAME(LANES)) {                                         \
+            Py_ssize_t j = 0;                                                                    \
+            for (; j + NAME(LANES) <= n; j += NAME(LANES))                                       \
+                NAME(turn_block)(from + i * from_row + j, from_row, to + j * to_row + i, to_row);\
+            for (; j < n; j++)                                                                   \
+                for (Py_ssize_t l = i; l < i + NAME(LANES); l++)                                 \
+                    to[j * to_row + l] = from[l * from_row + j];                                 \
+        }                                                                                        \
+        for (; i < m; i++)                                                                       \
+            for (Py_ssize_t j = 0; j < n; j++) to[j * to_row + i] = from[i * from_row + j];      \
+    }                                                                                            \
                                                                                                  \
     /* p := the panels of b (k, n) */                                                            \
     static void NAME(pack)(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k,   \
@@ -38,6 +92,8 @@ enum { PANEL_ROWS = 6 };
                 for (Py_ssize_t l = 0; l < k; l++)                                               \
                     for (Py_ssize_t j = 0; j < count; j++)                                       \
                         p[l * NAME(WIDTH) + j] = from[l * b_row + j];                            \
+            } else if (b_row == 1) {                                                             \
+                NAME(turn)(from, b_col, p, NAME(WIDTH), count, k);                               \
             } else {                                                                             \
                 for (Py_ssize_t j = 0; j < count; j++)                                           \
                     for (Py_ssize_t l = 0; l < k; l++)                                           \
@@ -47,55 +103,68 @@ enum { PANEL_ROWS = 6 };
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* `rows` rows of y := those of a @ one panel, of which `count` columns are wanted */        \
+    /* `rows` rows of y := those of a @ one panel, of which `count` columns are wanted, in one   \
+       vector or two; y += them where they are to be added */                                    \
     static inline __attribute__((always_inline)) void NAME(tile)(                                \
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
-            Py_ssize_t k, Py_ssize_t count, const int rows) {                                    \
+            Py_ssize_t k, Py_ssize_t count, int added, const int rows, const int vectors) {      \
         NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
         for (Py_ssize_t l = 0; l < k; l++) {                                                     \
-            NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH));                       \
-            NAME(vector) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));         \
+            NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
+            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \
             _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
                 T x = a[i * a_row + l * a_col];                                                  \
                 left[i] += x * b0;                                                               \
-                right[i] += x * b1;                                                              \
+                if (vectors == 2) right[i] += x * b1;                                            \
             }                                                                                    \
         }                                                                                        \
         _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                                 \
-            if (count == NAME(WIDTH)) {                                                          \
-                *(NAME(vector)*)(y + i * y_row) = left[i];                                       \
-                *(NAME(vector)*)(y + i * y_row + NAME(LANES)) = right[i];                        \
+            T* to = y + i * y_row;                                                               \
+            if (count == vectors * NAME(LANES)) {                                                \
+                if (added) left[i] += *(NAME(vector)*)to;                                        \
+                *(NAME(vector)*)to = left[i];                                                    \
+                if (vectors < 2) continue;                                                       \
+                if (added) right[i] += *(NAME(vector)*)(to + NAME(LANES));                       \
+                *(NAME(vector)*)(to + NAME(LANES)) = right[i];                                   \
             } else {                                                                             \
                 T part[NAME(WIDTH)];                                                             \
                 *(NAME(vector)*)part = left[i];                                                  \
                 *(NAME(vector)*)(part + NAME(LANES)) = right[i];                                 \
-                for (Py_ssize_t j = 0; j < count; j++) y[i * y_row + j] = part[j];               \
+                if (added) for (Py_ssize_t j = 0; j < count; j++) part[j] += to[j];              \
+                for (Py_ssize_t j = 0; j < count; j++) to[j] = part[j];                          \
             }                                                                                    \
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* y (m, n) := a (m, k) @ the b that was packed into p */                                    \
-    static void NAME(product)(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,  \
-                              Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) {      \
-        for (Py_ssize_t first = 0; first < n; first += NAME(WIDTH)) {                            \
-            Py_ssize_t count = n - first < NAME(WIDTH) ? n - first : NAME(WIDTH), i = 0;         \
-            T* to = y + first;                                                                   \
-            for (; i + PANEL_ROWS <= m; i += PANEL_ROWS)                                         \
-                NAME(tile)(a + i * a_row, a_row, a_col, p, to + i * y_row, y_row, k, count, 6);  \
-            const T* x = a + i * a_row;                                                          \
-            to += i * y_row;                                                                     \
-            switch (m - i) {                                                                     \
-            case 5: NAME(tile)(x, a_row, a_col, p, to, y_row, k, count, 5); break;               \
-            case 4: NAME(tile)(x, a_row, a_col, p, to, y_row, k, count, 4); break;               \
-            case 3: NAME(tile)(x, a_row, a_col, p, to, y_row, k, count, 3); break;               \
-            case 2: NAME(tile)(x, a_row, a_col, p, to, y_row, k, count, 2); break;               \
-            case 1: NAME(tile)(x, a_row, a_col, p, to, y_row, k, count, 1); break;               \
-            }                                                                                    \
-            p += k * NAME(WIDTH);                                                                \
+    /* The same for all rows of a */                                                             \
+    static inline __attribute__((always_inline)) void NAME(rows)(                                \
+            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
+            Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, int added, const int vectors) {        \
+        for (; m >= PANEL_ROWS; m -= PANEL_ROWS) {                                               \
+            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 6, vectors);               \
+            a += PANEL_ROWS * a_row;                                                             \
+            y += PANEL_ROWS * y_row;                                                             \
         }                                                                                        \
+        switch (m) {                                                                             \
+        case 5: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 5, vectors); break;    \
+        case 4: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 4, vectors); break;    \
+        case 3: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 3, vectors); break;    \
+        case 2: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 2, vectors); break;    \
+        case 1: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 1, vectors); break;    \
+        }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    /* y (m, n) := a (m, k) @ the b that was packed into p; y += it where it is to be added */   \
+    static void NAME(product)(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,  \
+                              Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,        \
+                              int added) {                                                       \
+        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += k * NAME(WIDTH))        \
+            NAME(rows)(a, a_row, a_col, p, y, y_row, m, k,                                       \
+                       n < NAME(WIDTH) ? n : NAME(WIDTH), added, 2);                             \
+        if (n > 0) NAME(rows)(a, a_row, a_col, p, y, y_row, m, k, n, added, 1);                  \
     }
 
 #define PANEL_FLOAT(x) panel_##x##_float
 #define PANEL_DOUBLE(x) panel_##x##_double
-PANEL_PRODUCT(float, PANEL_FLOAT)
-PANEL_PRODUCT(double, PANEL_DOUBLE)
+PANEL_PRODUCT(float, int, PANEL_FLOAT, PANEL_MIX_FLOAT_LOW, PANEL_MIX_FLOAT_HIGH)
+PANEL_PRODUCT(double, long long, PANEL_DOUBLE, PANEL_MIX_DOUBLE_LOW, PANEL_MIX_DOUBLE_HIGH)

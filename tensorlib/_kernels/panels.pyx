@@ -2,14 +2,17 @@
 
     void pack(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k, Py_ssize_t n)
     void product(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,
-                 Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n)
+                 Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, int added)
+    void turn(const T* x, Py_ssize_t x_row, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n)
 """
 
 cdef extern from "panel_product.h" nogil:
     void panel_pack_float()
     void panel_product_float()
+    void panel_turn_float()
     void panel_pack_double()
     void panel_product_double()
+    void panel_turn_double()
 
 
 def table():
@@ -17,5 +20,7 @@ def table():
     return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in (
         ("pack", "float32", <size_t>&panel_pack_float),
         ("product", "float32", <size_t>&panel_product_float),
+        ("turn", "float32", <size_t>&panel_turn_float),
         ("pack", "float64", <size_t>&panel_pack_double),
-        ("product", "float64", <size_t>&panel_product_double))]
+        ("product", "float64", <size_t>&panel_product_double),
+        ("turn", "float64", <size_t>&panel_turn_double))]

@@ -7,7 +7,7 @@ import pytest
 from capi import c_function
 
 from tensorlib._core.base import pool
-from tensorlib._core.products import blas
+from tensorlib._core.products import blas, panel_products
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
           "float64")
@@ -28,6 +28,14 @@ def restore_threads():
     before = pool.get_num_threads()
     yield
     pool.set_num_threads(before)
+
+
+@pytest.fixture(params=[False, True], ids=["BLAS", "panels"])
+def way(request):
+    """Products of any size by the BLAS, or by panels of ours."""
+    before = panel_products.use_wide(request.param)
+    yield request.param
+    panel_products.use_wide(before)
 
 
 def product(a, b):
@@ -51,9 +59,10 @@ def operand(rng, dtype, batch, rows, cols, transposed):
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
                                    (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
                                    (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530),
+                                   (1, 260, 300, 600), (3, 7, 900, 33),
                                    (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0)])
 @pytest.mark.parametrize("ta, tb", list(itertools.product((False, True), repeat=2)))
-def test_products_equal_numpy(dtype, shape, ta, tb):
+def test_products_equal_numpy(dtype, shape, ta, tb, way):
     batch, m, k, n = shape
     rng = np.random.default_rng(0)
     a, b = operand(rng, dtype, batch, m, k, ta), operand(rng, dtype, batch, k, n, tb)
@@ -93,7 +102,7 @@ def test_an_outer_product_has_no_negative_zeros():
                                    (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64),
                                    (1, 300, 1, 400), (90, 33, 1, 65)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bits_do_not_depend_on_threads(shape, dtype):
+def test_bits_do_not_depend_on_threads(shape, dtype, way):
     batch, m, k, n = shape
     rng = np.random.default_rng(2)
     for ta, tb in itertools.product((False, True), repeat=2):
@@ -103,6 +112,37 @@ def test_bits_do_not_depend_on_threads(shape, dtype):
             pool.set_num_threads(threads)
             results.append(product(a, b).tobytes())
         assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((1, 270, 700)).astype(dtype), rng.standard_normal((1, 700, 75))
+    b = b.astype(dtype)
+    before = panel_products.use_wide(True)
+    try:
+        whole = product(a, b)
+        for rows, cols in itertools.product([slice(0, 4), slice(3, 262), slice(251, 258)],
+                                            [slice(0, 10), slice(7, 75), slice(40, 57)]):
+            left, right = a[:, rows], b[:, :, cols]
+            for x in (left, left.transpose(0, 2, 1).copy().transpose(0, 2, 1), left[:, ::-1]):
+                for y in (right, right.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
+                    part = product(x, y)
+                    part = part[:, ::-1] if x.strides[1] < 0 else part
+                    np.testing.assert_array_equal(part, whole[:, rows, cols])
+    finally:
+        panel_products.use_wide(before)
+
+
+@pytest.mark.parametrize("strides", [(2, 3), (-1, 1), (0, 1), (1, 0)])
+def test_any_strides(strides, way):
+    rng = np.random.default_rng(5)
+    down, across = strides
+    base = rng.standard_normal((1, 2100, 2000))
+    a = np.lib.stride_tricks.as_strided(
+        base[:, 800:], (1, 300, 310), (0, down * base.strides[1], across * 8))
+    for b in (base[:, :930:3, :700:2], base[:, :100, :310].transpose(0, 2, 1)[..., ::-1]):
+        np.testing.assert_allclose(product(a, b), a @ b, rtol=1e-11, atol=1e-11)
 
 
 def test_a_dtype_without_a_loop_is_refused():

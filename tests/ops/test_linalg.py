@@ -18,6 +18,13 @@ def rand(*shape, dtype="float64"):
     (rand(2, 3, 6, 4), rand(2, 1, 4, 5)),                        # one broadcast in the middle
     (rand(3, 6, 4), rand(4, 5)),                                 # rows of one tall matrix
     (rand(3, 6, 8)[..., 2:6], rand(4, 5).T.copy().T),            # rows with gaps
+    (rand(6, 4), rand(9, 4, 1)),                                 # one matrix by many vectors
+    (rand(4, 6).T, rand(2, 9, 4, 1)),
+    (rand(6, 4), rand(1, 4, 9).transpose(2, 1, 0)),              # whose elements lie apart
+    (rand(6, 4), rand(9, 8, 1)[::-1, ::2]),
+    (rand(6, 4), np.broadcast_to(rand(4, 1), (9, 4, 1))),
+    (rand(1, 6, 4), rand(3, 2, 4, 1).transpose(1, 0, 2, 3)),
+    (rand(70, 90), rand(80, 90, 1)),
     (rand(12)[::3], rand(4, 5)),
     (rand(70, 90), rand(90, 80)),
 ])
@@ -86,3 +93,17 @@ def test_the_gradient_of_a_shared_matrix_is_one_product(a_shape, b_shape):
     np.testing.assert_allclose(w.grad.numpy(), rows.T @ g, rtol=1e-12)
     np.testing.assert_allclose(
         x.grad.numpy().reshape(-1, 3), g @ b.T if b.ndim > 1 else np.outer(g, b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 1), (2, 4, 3, 1), (0, 3, 1)])
+def test_the_gradient_of_a_matrix_by_many_vectors_is_one_product(shape):
+    a, b = rand(7, 3), rand(*shape)
+    x, w = tl.tensor(b, requires_grad=True), tl.tensor(a, requires_grad=True)
+    out = w @ x
+    g = rand(*out.shape)
+    out.backward(tl.from_numpy(g))
+    columns = g.reshape(-1, 7).T
+    np.testing.assert_allclose(w.grad.numpy(), columns @ b.reshape(-1, 3), rtol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), a.T @ g, rtol=1e-12)
+    if b.size:
+        assert tl.testing.gradgradcheck(tl.matmul, (w, x))

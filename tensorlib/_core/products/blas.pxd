@@ -1,25 +1,9 @@
 """Matrix products on raw memory, for other compiled modules."""
 
-ctypedef struct MatmulArgs:
-    # y[i] := a[i] @ b[i] for each i < batch. Strides are in bytes and are any that NumPy takes; a
-    # broadcast operand has batch stride 0. y overlaps neither a nor b.
-    char* a
-    char* b
-    char* y
-    Py_ssize_t batch, m, k, n
-    Py_ssize_t a_batch, b_batch, y_batch
-    Py_ssize_t a_row, a_col, b_row, b_col, y_row, y_col
+from tensorlib._core.products.panel_products cimport MatmulArgs
 
 ctypedef void (*outer_product)(const void* a, Py_ssize_t a_row, const void* b, void* y,
                                Py_ssize_t m, Py_ssize_t n) noexcept nogil
 
 cdef void set_outer(int dtype, outer_product run) noexcept
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil
-
-# Products by a `b` that was packed once, for what multiplies by it often; strides in elements.
-cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil
-cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
-                      Py_ssize_t k, Py_ssize_t n) noexcept nogil
-cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
-                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                          Py_ssize_t n) noexcept nogil

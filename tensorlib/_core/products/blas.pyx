@@ -21,9 +21,13 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
+from tensorlib._core.products.panel_products cimport (
+    Block, block_by_panels, fits_panels, panels_are_wide, run_by_panels,
+)
 
 from tensorlib import _kernels
 from tensorlib._core.base import pool
+from tensorlib._core.products.panel_products import use_wide
 
 cdef extern from "<dlfcn.h>" nogil:
     int RTLD_LAZY
@@ -71,23 +75,6 @@ cdef enum:
     CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
     OUTER_CHUNK = 1 << 15   # elements of outer products in one chunk
     VECTOR_CHUNK = 1 << 16
-    # A matrix b that takes no more room than this, packed, is multiplied by panels of ours: 64 x 32
-    # @ 32 x 96 of float32 in 5 us, by OpenBLAS in 8, and 16 x 8 @ 8 x 16 in 0.2, by that in 0.7.
-    PANELS_ROOM = 1 << 15
-    PANEL_COLUMNS = 32      # to which the widest panels round columns up
-    PANEL_LEAST_ROWS = 4    # with fewer, packing takes longer than it saves
-    PANEL_CHUNK_ROWS = 252  # rows of a chunk
-
-ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
-                         Py_ssize_t n) noexcept nogil
-ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
-                          char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                          Py_ssize_t n) noexcept nogil
-
-ctypedef struct Panels:
-    const MatmulArgs* args
-    int dtype
-    Py_ssize_t chunks       # of the rows of each matrix
 
 ctypedef struct Outer:
     const MatmulArgs* args
@@ -96,6 +83,8 @@ ctypedef struct Outer:
 
 ctypedef struct Blocks:
     const MatmulArgs* args
+    int dtype
+    bint wide                # whether panels of ours do it, and not the BLAS
     ufunc_loop loop
     void* data
     Py_ssize_t rows, cols    # sides of a block
@@ -104,8 +93,6 @@ ctypedef struct Blocks:
 cdef ufunc_loop loops[DTYPES]
 cdef void* loop_data[DTYPES]
 cdef outer_product outers[DTYPES]      # of one column and one contiguous row; NULL where none is
-cdef pack_fn packs[DTYPES]             # NULL where the BLAS does all
-cdef panel_fn panels[DTYPES]
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
@@ -123,23 +110,24 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
         return 0
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
         return 0
-    if panels[dtype] != NULL and args.m >= PANEL_LEAST_ROWS and (
-            times(panels_size(args.k, args.n), args.y_col) <= PANELS_ROOM):
+    if fits_panels(dtype, args):
         run_by_panels(dtype, args)
         return 0
-    blocks.args = args
+    blocks.args, blocks.dtype, blocks.wide = args, dtype, panels_are_wide(dtype, args)
     blocks.loop = loops[dtype]
     blocks.data = loop_data[dtype]
     if times(products, args.batch) < SERIAL_BELOW:
         run_matrices(&blocks, 0, args.batch)
         return 0
-    hold_one_thread()
+    if not blocks.wide:
+        hold_one_thread()
     if args.batch > 1 and products < BATCH_CHUNK:
         parallel_for(run_matrices, &blocks, args.batch, 1 + BATCH_CHUNK // (CALL + products))
     else:
         choose_blocks(&blocks)
         parallel_for(run_blocks, &blocks, args.batch * blocks.down * blocks.across, 1)
-    release_one_thread()
+    if not blocks.wide:
+        release_one_thread()
     return 0
 
 
@@ -176,53 +164,6 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
                   args.a_row // outer.itemsize, args.b + matrix * args.b_batch,
                   args.y + matrix * args.y_batch + row * args.y_row, rows, args.n)
         begin += rows
-
-
-cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """How many elements a packed matrix (k, n) takes."""
-    return times(k, parts_of(n, PANEL_COLUMNS) * PANEL_COLUMNS)
-
-
-cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
-                      Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """p := the panels of b; for float32 and float64"""
-    packs[dtype](b, b_row, b_col, p, k, n)
-
-
-cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
-                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
-                          Py_ssize_t n) noexcept nogil:
-    """y (m, n) := a (m, k) @ the matrix that was packed into p"""
-    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n)
-
-
-cdef void run_by_panels(int dtype, const MatmulArgs* args) noexcept nogil:
-    """y := a @ b where a matrix of b has room on the stack"""
-    cdef Panels work
-    cdef Py_ssize_t each = times(args.m * args.n, args.k)
-    work.args, work.dtype, work.chunks = args, dtype, parts_of(args.m, PANEL_CHUNK_ROWS)
-    if times(each, args.batch) < SERIAL_BELOW:
-        run_panels(&work, 0, args.batch * work.chunks)
-    else:
-        parallel_for(run_panels, &work, args.batch * work.chunks,
-                     1 + BATCH_CHUNK * work.chunks // (CALL + each))
-
-
-cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Panels* work = <Panels*>context
-    cdef const MatmulArgs* args = work.args
-    cdef char[PANELS_ROOM] room
-    cdef Py_ssize_t chunk, matrix, row, packed = -1, size = args.y_col
-    for chunk in range(begin, end):
-        matrix, row = chunk // work.chunks, chunk % work.chunks * PANEL_CHUNK_ROWS
-        if packed < 0 or matrix != packed and args.b_batch != 0:
-            packs[work.dtype](args.b + matrix * args.b_batch, args.b_row // size,
-                              args.b_col // size, room, args.k, args.n)
-        packed = matrix
-        panels[work.dtype](args.a + matrix * args.a_batch + row * args.a_row, args.a_row // size,
-                           args.a_col // size, room,
-                           args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
-                           min(<Py_ssize_t>PANEL_CHUNK_ROWS, args.m - row), args.k, args.n)
 
 
 cdef void choose_blocks(Blocks* blocks) noexcept nogil:
@@ -287,6 +228,14 @@ cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_s
     cdef char* operands[3]
     cdef Py_ssize_t[4] sizes
     cdef Py_ssize_t[9] strides
+    cdef Py_ssize_t i
+    if blocks.wide:
+        for i in range(matrices):
+            if not block_by_panels(blocks.dtype, args,
+                                   Block(matrix + i, row, rows, col, cols)):
+                break
+        else:
+            return
     operands[0] = args.a + matrix * args.a_batch + row * args.a_row
     operands[1] = args.b + matrix * args.b_batch + col * args.b_col
     operands[2] = args.y + matrix * args.y_batch + row * args.y_row + col * args.y_col
@@ -423,6 +372,17 @@ def _describe(size_t library, name):
     return (<describe_fn>describe)().decode() if describe != NULL else ""
 
 
+# Kernels of OpenBLAS that have registers of 32 bytes, as its description names them; it runs them
+# on processors of AMD that have wider ones, too. Those for AVX-512 are as fast as ours.
+_NARROW = ("Haswell", "Zen")
+
+
+def _panels_are_wider():
+    """Whether our panels have wider registers than the kernels of the BLAS."""
+    words = _found["version"].split()
+    return _kernels.level == "v4" and any(name in words for name in _NARROW)
+
+
 def _find_loops():
     """Fill `loops` from those of np.matmul for floats, and from our own for integers."""
     cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
@@ -432,11 +392,6 @@ def _find_loops():
     numbers = {numpy.dtype(name).num: dtype for dtype, name in enumerate(names) if name}
     for _, _, name, address in _kernels.load("integer_product").table():
         loops[names.index(name)] = <ufunc_loop>address
-    for what, _, name, address in _kernels.load("panels").table():
-        if what == "pack":
-            packs[names.index(name)] = <pack_fn>address
-        else:
-            panels[names.index(name)] = <panel_fn>address
     for i in range(matmul.ntypes):
         dtype = numbers.get(matmul.types[3 * i], -1)
         if dtype >= 0 and loops[dtype] == NULL:
@@ -446,5 +401,6 @@ def _find_loops():
 
 _find_loops()
 _found = _find_blas()
+use_wide(_panels_are_wider())
 pthread_atfork(NULL, NULL, forget_users)
 pool.followers.append(_set_blas_threads)

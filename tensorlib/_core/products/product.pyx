@@ -211,6 +211,8 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
         if args.b_batch == 0 and args.a_batch == args.m * args.a_row:
             args.m *= args.batch           # rows of one tall matrix
             args.batch = 1
+        elif kept == 0 and args.a_batch == 0 and args.n == 1 and are_rows(args):
+            vectors_as_rows(args)
     if in_region(args.y):
         return 0
     while True:
@@ -229,6 +231,22 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
             d -= 1
         if d < 0:
             return 0
+
+
+cdef inline bint are_rows(const MatmulArgs* args) noexcept:
+    """Whether the vectors of a batch are a matrix that the BLAS reads where it is."""
+    return (args.b_row == args.y_col and args.b_batch >= args.k * args.b_row
+            or args.b_batch == args.y_col and args.b_row >= args.batch * args.b_batch)
+
+
+cdef inline void vectors_as_rows(MatmulArgs* args) noexcept:
+    """One matrix by many vectors is one product: y.mT := b.mT @ a.mT"""
+    args.a, args.b = args.b, args.a
+    args.a_row, args.a_col, args.b_row, args.b_col = (args.b_batch, args.b_row, args.a_col,
+                                                      args.a_row)
+    args.m, args.n = args.batch, args.m
+    args.y_row, args.y_batch = args.y_batch, 0
+    args.b_batch, args.batch = 0, 1
 
 
 cdef Py_ssize_t batch_step(Tensor x, int d) noexcept:
@@ -322,10 +340,13 @@ cdef object array_operand(Op op, object x):
 
 # A gradient that is no Tensor stands for many.
 
-def grad_of_left(object g, Tensor other):
+def grad_of_left(object g, Tensor other, int input_ndim):
     """g @ other.mT"""
     if other.ndim_ == 1:
         return g.unsqueeze(-1) * other
+    if input_ndim == 2 and other.ndim_ > 2 and other.dims[other.ndim_ - 1] == 1:
+        # One matrix by many vectors: one product, where their outer products would be summed.
+        return g.squeeze(-1).flatten(0, -2).mT @ other.squeeze(-1).flatten(0, -2)
     if dims_of(g) < other.ndim_:           # the left one was a vector
         return (other @ g.unsqueeze(-1)).squeeze(-1)
     return g @ transposed(other)

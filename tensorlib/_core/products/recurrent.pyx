@@ -15,9 +15,8 @@ from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtyp
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.products.blas cimport (
-    MatmulArgs, matmul_run, multiply_panels, pack_panels, panels_size,
-)
+from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.panel_products cimport multiply_panels, pack_panels, panels_size
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 

@@ -1,0 +1,29 @@
+"""Matrix products by panels of ours, on raw memory."""
+
+ctypedef struct MatmulArgs:
+    # y[i] := a[i] @ b[i] for each i < batch. Strides are in bytes and are any that NumPy takes; a
+    # broadcast operand has batch stride 0. y overlaps neither a nor b.
+    char* a
+    char* b
+    char* y
+    Py_ssize_t batch, m, k, n
+    Py_ssize_t a_batch, b_batch, y_batch
+    Py_ssize_t a_row, a_col, b_row, b_col, y_row, y_col
+
+ctypedef struct Block:       # of the rows and columns of one product
+    Py_ssize_t matrix, row, rows, col, cols
+
+cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil
+cdef void run_by_panels(int dtype, const MatmulArgs* args) noexcept nogil
+
+# A product of any size, block by block; false where there is no memory to pack one.
+cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil
+cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexcept nogil
+
+# Products by a `b` that was packed once, for what multiplies by it often; strides in elements.
+cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil
+cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
+                      Py_ssize_t k, Py_ssize_t n) noexcept nogil
+cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                          Py_ssize_t n) noexcept nogil

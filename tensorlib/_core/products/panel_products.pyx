@@ -1,0 +1,221 @@
+"""Matrix products by panels of ours (`_kernels/panel_product.h`), on raw memory.
+
+They take what is too small for a BLAS to be worth its call, and products of every size where the
+BLAS has no kernels for the widest registers of the processor. OpenBLAS and MKL run those of AVX2 on
+a Zen 5, half as fast as its registers of 64 bytes allow: 256 x 256 @ 256 x 256 of float32 takes 138
+us here and 276 by either.
+
+An element is a sum of sums over DEPTH products at most, each a chain from the first to the last. So
+its bits follow from k alone, not from the rows and columns beside it, their layout or the threads.
+"""
+
+from libc.stdlib cimport free
+
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport times
+
+from tensorlib import _kernels
+
+cdef extern from * nogil:
+    """
+    #include <stdlib.h>
+
+    /* Rooms that nobody uses, kept for the next block: fresh memory of this size would cost page
+       faults each time. */
+    enum { PANEL_ROOMS = 64 };
+    static void* panel_rooms[PANEL_ROOMS];
+
+    static void* panel_room_take(size_t size) {
+        void* room = NULL;
+        for (int i = 0; i < PANEL_ROOMS; i++)
+            if (__atomic_load_n(&panel_rooms[i], __ATOMIC_RELAXED)
+                    && (room = __atomic_exchange_n(&panel_rooms[i], NULL, __ATOMIC_ACQ_REL)))
+                return room;
+        return posix_memalign(&room, 64, size) ? NULL : room;
+    }
+
+    static int panel_room_give(void* room) {
+        for (int i = 0; i < PANEL_ROOMS; i++) {
+            void* none = NULL;
+            if (!__atomic_load_n(&panel_rooms[i], __ATOMIC_RELAXED)
+                    && __atomic_compare_exchange_n(&panel_rooms[i], &none, room, 0,
+                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+                return 1;
+        }
+        return 0;
+    }
+    """
+    char* panel_room_take(size_t size)
+    bint panel_room_give(char* room)
+
+cdef enum:
+    DTYPES = 10
+    # Below this many products nothing is shared.
+    SERIAL_BELOW = 8192
+    CHUNK = 1 << 18         # products in one chunk of a batch: some 2 to 5 us
+    CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
+    # A matrix b that takes no more room than this has its panels on the stack, and goes by them
+    # whatever the BLAS is: 16 x 8 @ 8 x 16 of float32 in 0.2 us, by OpenBLAS in 0.7.
+    ON_STACK = 1 << 15
+    LINE = 64
+    COLUMNS = 32            # to which the widest panels round columns up
+    LEAST_ROWS = 4          # with fewer, packing takes longer than it saves
+    LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
+    CHUNK_ROWS = 252        # rows of a that meet all panels before the next ones
+    DEPTH = 256             # so many rows of a panel fit L1 beside those of a
+    PART = 1 << 19          # bytes of panels
+    # Rows of a that were turned lie no power of two apart: these would share few lines of L1.
+    TURNED_ROW = DEPTH + 16
+    TURNED_LEAST = 48       # columns of b from which on this is worth it
+
+ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
+                         Py_ssize_t n) noexcept nogil
+ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
+                          char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
+                          bint added) noexcept nogil
+ctypedef void (*turn_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
+                         Py_ssize_t n) noexcept nogil
+
+ctypedef struct Panels:
+    const MatmulArgs* args
+    int dtype
+    Py_ssize_t chunks       # of the rows of each matrix
+
+cdef pack_fn packs[DTYPES]             # NULL where the BLAS does all
+cdef panel_fn panels[DTYPES]
+cdef turn_fn turns[DTYPES]
+cdef bint wide = False                 # than what the BLAS has
+
+
+cdef inline Py_ssize_t parts_of(Py_ssize_t side, Py_ssize_t part) noexcept nogil:
+    return (side + part - 1) // part
+
+
+cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil:
+    """How many elements a packed matrix (k, n) takes."""
+    return times(k, parts_of(n, COLUMNS) * COLUMNS)
+
+
+cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p,
+                      Py_ssize_t k, Py_ssize_t n) noexcept nogil:
+    """p := the panels of b; for float32 and float64"""
+    packs[dtype](b, b_row, b_col, p, k, n)
+
+
+cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                          Py_ssize_t n) noexcept nogil:
+    """y (m, n) := a (m, k) @ the matrix that was packed into p"""
+    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, False)
+
+
+# ---- a b that has room on the stack --------------------------------------------------------------
+
+cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
+    return panels[dtype] != NULL and args.m >= LEAST_ROWS and (
+        times(panels_size(args.k, args.n), args.y_col) <= ON_STACK)
+
+
+cdef void run_by_panels(int dtype, const MatmulArgs* args) noexcept nogil:
+    """y := a @ b where a matrix of b fits"""
+    cdef Panels work
+    cdef Py_ssize_t each = times(args.m * args.n, args.k)
+    work.args, work.dtype, work.chunks = args, dtype, parts_of(args.m, CHUNK_ROWS)
+    if times(each, args.batch) < SERIAL_BELOW:
+        run_panels(&work, 0, args.batch * work.chunks)
+    else:
+        parallel_for(run_panels, &work, args.batch * work.chunks,
+                     1 + CHUNK * work.chunks // (CALL + each))
+
+
+cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Panels* work = <Panels*>context
+    cdef const MatmulArgs* args = work.args
+    cdef char[ON_STACK + LINE] room
+    cdef char* p = room + (LINE - <size_t>room % LINE)
+    cdef Py_ssize_t chunk, matrix, row, packed = -1, size = args.y_col
+    for chunk in range(begin, end):
+        matrix, row = chunk // work.chunks, chunk % work.chunks * CHUNK_ROWS
+        if packed < 0 or matrix != packed and args.b_batch != 0:
+            packs[work.dtype](args.b + matrix * args.b_batch, args.b_row // size,
+                              args.b_col // size, p, args.k, args.n)
+        packed = matrix
+        panels[work.dtype](args.a + matrix * args.a_batch + row * args.a_row, args.a_row // size,
+                           args.a_col // size, p,
+                           args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
+                           min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.n, False)
+
+
+# ---- any b, part by part -------------------------------------------------------------------------
+
+cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
+    """Whether a product of any size is faster by panels than by the BLAS."""
+    return (wide and panels[dtype] != NULL and args.m >= LEAST_ROWS and args.k > 0
+            and args.n >= LEAST_WIDTH // args.y_col)
+
+
+cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexcept nogil:
+    """The rows and columns of a block of y; false where there is no memory for panels."""
+    cdef char* room = panel_room_take(PART + CHUNK_ROWS * TURNED_ROW * 8)
+    cdef Py_ssize_t size = args.y_col, depth = parts_of(args.k, parts_of(args.k, DEPTH))
+    cdef Py_ssize_t most = PART // (depth * size) // COLUMNS * COLUMNS
+    cdef Py_ssize_t l = 0, col, end = block.col + block.cols
+    if room == NULL:
+        return False
+    while l < args.k:
+        col = block.col
+        while col < end:
+            multiply_part(dtype, args, block, room, l, min(depth, args.k - l), col,
+                          min(most, end - col))
+            col += most
+        l += depth
+    if not panel_room_give(room):
+        free(room)
+    return True
+
+
+cdef void multiply_part(int dtype, const MatmulArgs* args, Block block, char* room, Py_ssize_t l,
+                        Py_ssize_t depth, Py_ssize_t col, Py_ssize_t cols) noexcept nogil:
+    """y += a[:, l:l + depth] @ b[l:l + depth, col:col + cols]; y := it for the first l"""
+    cdef char* b = args.b + block.matrix * args.b_batch + l * args.b_row + col * args.b_col
+    cdef char* turned = room + PART
+    cdef char* a
+    cdef char* y
+    cdef Py_ssize_t size = args.y_col, row = block.row, rows, end = block.row + block.rows
+    cdef bint turns_a = args.a_row == size and args.a_col != size and cols >= TURNED_LEAST
+    packs[dtype](b, args.b_row // size, args.b_col // size, room, depth, cols)
+    while row < end:
+        rows = min(<Py_ssize_t>CHUNK_ROWS, end - row)
+        a = args.a + block.matrix * args.a_batch + row * args.a_row + l * args.a_col
+        y = args.y + block.matrix * args.y_batch + row * args.y_row + col * args.y_col
+        if turns_a:
+            turns[dtype](a, args.a_col // size, turned, TURNED_ROW, depth, rows)
+            panels[dtype](turned, TURNED_ROW, 1, room, y, args.y_row // size, rows, depth, cols,
+                          l > 0)
+        else:
+            panels[dtype](a, args.a_row // size, args.a_col // size, room, y, args.y_row // size,
+                          rows, depth, cols, l > 0)
+        row += rows
+
+
+# ---- at import -----------------------------------------------------------------------------------
+
+def use_wide(on):
+    """Whether products of any size go by panels; gives what it was."""
+    global wide
+    before, wide = wide, on
+    return before
+
+
+def _fill():
+    names = {"float32": DTYPES - 2, "float64": DTYPES - 1}
+    for what, _, name, address in _kernels.load("panels").table():
+        if what == "pack":
+            packs[names[name]] = <pack_fn><size_t>address
+        elif what == "turn":
+            turns[names[name]] = <turn_fn><size_t>address
+        else:
+            panels[names[name]] = <panel_fn><size_t>address
+
+
+_fill()
