@@ -358,8 +358,16 @@ def require_real(name, values):
                                   "no complex dtypes; numpy.linalg.eig takes x.numpy()")
 
 
+def require_finite(name, a):
+    """Raises LinAlgError for NaN and infinities, at which LAPACK's `geev` writes outside of its
+    memory."""
+    if not np.isfinite(a).all():
+        raise LinAlgError(f"{name}: the input should not contain infs or NaNs")
+
+
 def eig(name, a):
     """Eigenvalues and eigenvectors as columns, where they are real."""
+    require_finite(name, a)
     values, vectors = call(loops.eig, a)
     require_convergence(name, values)
     require_real(name, values)
@@ -371,6 +379,7 @@ def eig(name, a):
 
 def eigvals(name, a):
     """Eigenvalues, where they are real."""
+    require_finite(name, a)
     values = call(loops.eigvals, a)
     require_convergence(name, values)
     require_real(name, values)

@@ -46,6 +46,16 @@ def test_complex_eigenvalues_are_refused():
         tl.linalg.eig(tl.tensor([[0.0, 1.0], [-1.0, 0.0]]))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("function", [tl.linalg.eig, tl.linalg.eigvals])
+def test_eigenvalues_of_what_is_not_finite_are_refused(function, value):
+    for n in (1, 3, 30):                # LAPACK itself would write outside of its memory
+        x = np.eye(n)
+        x[0, -1] = value
+        with pytest.raises(LinAlgError, match=r"linalg\.eig(vals)?: the input should not contain"):
+            function(tl.tensor(np.stack([np.eye(n), x])))
+
+
 @pytest.mark.parametrize("call, error", [
     (lambda: tl.linalg.inv(3), TypeError), (lambda: tl.linalg.solve(ones, [1.0, 2.0]), TypeError),
     (lambda: tl.linalg.eigh(ones, "X"), RuntimeError),
