@@ -51,8 +51,8 @@ def linalg_eig(A: Tensor):
     Shapes: (*, N, N) -> (*, N), (*, N, N).
     Gradient: infinite or NaN for eigenvectors of equal eigenvalues.
     Raises: NotImplementedError for complex eigenvalues; RuntimeError for other than square matrices
-    and for dtypes other than float32 and float64; LinAlgError where the algorithm does not
-    converge.
+    and for dtypes other than float32 and float64; LinAlgError for NaN and infinities, and where the
+    algorithm does not converge.
     """
     require_square("linalg.eig", A)
     return Eigen(*tensors(*lapack.eig("linalg.eig", A.numpy(force=True))))

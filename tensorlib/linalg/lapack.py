@@ -29,6 +29,18 @@ def call(loop, *arrays):
         return loop(*arrays)
 
 
+def of_finite(loop, a):
+    """What a loop gives for matrices that are finite, and NaN for the others, at which `geev` writes
+    outside of its memory and `gesdd` may iterate for ever."""
+    finite = np.isfinite(a).all((-2, -1))
+    if finite.all():
+        return call(loop, a)
+    results = call(loop, np.where(finite[..., None, None], a, 0))
+    for result in results if isinstance(results, tuple) else [results]:
+        result[~finite] = np.nan
+    return results
+
+
 def marked(result):
     """Which matrices of a batch were marked as failures: those with NaN."""
     return np.isnan(result).any(axis=(-2, -1))
@@ -243,21 +255,19 @@ def eigvalsh(name, x, upper):
 def svd(name, x, full):
     """U, the singular values in descending order, and V transposed."""
     a, found = x.numpy(force=True), small.singular(x, True)
-    if found is None:
-        return svd_of(name, a, full)
-    u, values, vh = (y.numpy() for y in found)
-    if np.isnan(values.sum()):                  # singular matrices, which the kernel leaves
+    u, values, vh = svd_of(a, full) if found is None else (y.numpy() for y in found)
+    if found is not None and np.isnan(values.sum()):    # singular matrices, which the kernel leaves
         places = np.isnan(values).any(-1)
-        u[places], values[places], vh[places] = svd_of(name, a[places], full)
+        u[places], values[places], vh[places] = svd_of(a[places], full)
+    require_convergence(name, values)
     return u, values, vh
 
 
-def svd_of(name, a, full):
-    """The same by LAPACK, with signs as the kernel has them."""
+def svd_of(a, full):
+    """The same by LAPACK, with signs as the kernel has them, and NaN where it fails."""
     if not a.size:
         return svd_of_nothing(a, full)
-    u, values, vh = call(loops.svd_f if full else loops.svd_s, a)
-    require_convergence(name, values)
+    u, values, vh = of_finite(loops.svd_f if full else loops.svd_s, a)
     if u.size and vh.size:
         found = signs(u)
         u *= found
@@ -283,7 +293,7 @@ def svdvals(name, x):
     if not x.numel():
         return np.empty((*x.shape[:-2], min(x.shape[-2:])), x.numpy(force=True).dtype)
     found = small.singular(x, False)
-    values = call(loops.svd, x.numpy(force=True)) if found is None else found[1].numpy()
+    values = of_finite(loops.svd, x.numpy(force=True)) if found is None else found[1].numpy()
     require_convergence(name, values)
     return values
 
@@ -360,7 +370,7 @@ def require_real(name, values):
 
 def eig(name, a):
     """Eigenvalues and eigenvectors as columns, where they are real."""
-    values, vectors = call(loops.eig, a)
+    values, vectors = of_finite(loops.eig, a)
     require_convergence(name, values)
     require_real(name, values)
     vectors = np.ascontiguousarray(vectors.real.astype(a.dtype))
@@ -371,7 +381,7 @@ def eig(name, a):
 
 def eigvals(name, a):
     """Eigenvalues, where they are real."""
-    values = call(loops.eigvals, a)
+    values = of_finite(loops.eigvals, a)
     require_convergence(name, values)
     require_real(name, values)
     return np.ascontiguousarray(values.real.astype(a.dtype))

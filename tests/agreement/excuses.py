@@ -2,6 +2,16 @@
 
 import re
 
+import numpy as np
+
+# Calls that PyTorch does not come back from: it ends with a segfault, or searches for ever.
+NEVER_RETURNS = {
+    "lu_unpack": lambda call: call.arrays()[-1].values.shape != (3,),
+    "binomial": lambda call: not all(np.isfinite(x.values).all() and (np.abs(x.values) < 1e6).all()
+                                     for x in call.arrays()),
+    "linalg.eigvals": lambda call: not all(np.isfinite(x.values).all() for x in call.arrays()),
+}
+
 # (what PyTorch's error says, reason): calls that work here and not there
 WORKS_HERE = [
     (r"must be Tensor, not (int|float|bool)|must be Number, not Tensor|invalid combination of"

@@ -46,6 +46,17 @@ def test_complex_eigenvalues_are_refused():
         tl.linalg.eig(tl.tensor([[0.0, 1.0], [-1.0, 0.0]]))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("function", [
+    tl.linalg.eig, tl.linalg.eigvals, tl.linalg.svd, tl.linalg.svdvals, tl.linalg.pinv])
+def test_what_is_not_finite_has_no_values(function, value):
+    for n in (1, 3, 30):                # LAPACK itself would write anywhere, or never end
+        x = np.eye(n) + 0.125
+        x[0, 0] = value
+        with pytest.raises(LinAlgError, match="Batch element 1.*NaN or infinite elements"):
+            function(tl.tensor(np.stack([np.eye(n), x])))
+
+
 @pytest.mark.parametrize("call, error", [
     (lambda: tl.linalg.inv(3), TypeError), (lambda: tl.linalg.solve(ones, [1.0, 2.0]), TypeError),
     (lambda: tl.linalg.eigh(ones, "X"), RuntimeError),
