@@ -83,6 +83,8 @@ def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
 
 def members(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
     """Where each parameter and buffer of a module is: in which dict, under which name."""
+    if not callable(getattr(module, "named_modules", None)):
+        raise TypeError(f"functional_call: module must be a Module, got {type(module).__name__}")
     return {
         f"{start}.{own}" if start else own: (getattr(each, kind), own)
         for start, each in module.named_modules(remove_duplicate=False)

@@ -51,6 +51,9 @@ def repeated_places(name, size, repeats):
 
     NumPy adds the repeats up without looking whether the sum fits in an int64.
     """
+    if repeats.size not in (1, size):
+        raise ValueError(f"{name}: expected one number of repeats, or one for each of {size} "
+                         f"elements, got {repeats.size}")
     total = repeats.sum(dtype=np.float64) * (size if repeats.size == 1 else 1)
     if total >= 2**60:
         raise OutOfMemoryError(f"{name}: {total:.3g} repeated elements are too many")

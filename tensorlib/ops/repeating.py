@@ -168,11 +168,10 @@ def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu" and counts.size:
         raise TypeError(f"repeat_interleave: repeats must be ints, got {repeats!r}")
-    counts = counts.astype(np.int64)
     if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
         raise RuntimeError(f"repeat_interleave: repeats must be one int of 0 or more, or one for "
                            f"each of the {size} slices, got {repeats!r}")
-    places = repeated_places("repeat_interleave", size, counts)
+    places = repeated_places("repeat_interleave", size, counts.astype(np.int64))
     if output_size is not None and output_size != places.size:
         raise RuntimeError(f"repeat_interleave: output_size is {output_size}, but the repeats sum "
                            f"to {places.size}")

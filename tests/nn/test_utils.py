@@ -280,6 +280,7 @@ def test_tied_tensors_are_replaced_together():
      RuntimeError, r"unexpected key\(s\): \['a'\]"),
     (lambda m: functional_call(m, [{"bias": m.bias}, {"bias": m.bias}]), ValueError, "several"),
     (lambda m: functional_call(m, 3), ValueError, "expected a dict"),
+    (lambda m: functional_call(65, {}), TypeError, "must be a Module, got int"),
     (lambda m: stack_module_state([]), RuntimeError, "at least one"),
     (lambda m: stack_module_state([m, nn.ReLU()]), RuntimeError, "same class"),
     (lambda m: stack_module_state([m, nn.Linear(2, 2).eval()]), RuntimeError, "same training"),
