@@ -103,11 +103,6 @@ def test_names_beside_those_of_the_module(key):
     state[key] = tl.zeros(1)
     with pytest.raises(RuntimeError, match="Unexpected"):
         Counted().load_state_dict(state)
-
-
-def test_names_in_a_state_are_strings():
-    with pytest.raises(TypeError, match="names in a state are strings, got int"):
-        Counted().load_state_dict({3: tl.ones(2)})
     assert Counted().load_state_dict(state, strict=False).unexpected_keys == [key]
 
 
@@ -228,3 +223,8 @@ def test_a_class_that_loads_in_its_own_way():
     net[0]._load_from_state_dict({"weight": weight + 1, "bias": tl.zeros(3)}, "", {}, True, [], [],
                                  messages)
     assert tl.equal(net[0].weight, weight.mT + 1) and not messages
+
+
+def test_names_in_a_state_are_strings():
+    with pytest.raises(TypeError, match="names in a state are strings, got int"):
+        Counted().load_state_dict({3: tl.ones(2)})
