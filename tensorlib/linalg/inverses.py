@@ -281,9 +281,12 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left=True, check_errors=False):
 
     info is 0, or for a singular matrix the place of the first zero on the diagonal of U.
 
-    Shapes and errors are those of `linalg.solve`.
+    Shapes and errors are those of `linalg.solve`; info has a number for each matrix of A.
     """
-    return Solution(*solve_checked(A, B, left, check_errors))
+    result, info = solve_checked(A, B, left, check_errors)
+    if info.shape != A.shape[:-2]:
+        info = linalg_inv_ex(A.detach()).info
+    return Solution(result, info)
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",

@@ -30,8 +30,10 @@ def call(loop, *arrays):
 
 
 def of_finite(loop, a):
-    """What a loop gives for matrices that are finite, and NaN for the others, at which `geev` writes
-    outside of its memory and `gesdd` may iterate for ever."""
+    """What a loop gives for matrices that are finite, and NaN for the others.
+
+    At these LAPACK's `geev` writes outside of its memory, and `gesdd` may iterate for ever.
+    """
     finite = np.isfinite(a).all((-2, -1))
     if finite.all():
         return call(loop, a)

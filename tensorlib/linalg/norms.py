@@ -125,7 +125,10 @@ def matrix_norm(name, A, ord, dim, keepdim, dtype):
                            f"{ORDERS}")
     if ord in ("nuc", 2, -2):
         values = linalg_svdvals(A.movedim(dims, (-2, -1)))
-        out = values.sum(-1) if ord == "nuc" else amax(values, -1) if ord == 2 else amin(values, -1)
+        if ord == "nuc" or ord == 2 and not values.shape[-1]:
+            out = values.sum(-1)
+        else:
+            out = amax(values, -1) if ord == 2 else amin(values, -1)
     else:
         summed, other = dims if abs(ord) == 1 else reversed(dims)
         sums = A.abs().sum(summed, True)

@@ -131,7 +131,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     correction: what is taken from the number of observations in the divisor. fweights: how often
     each observation counts, integers; aweights: its weight.
 
-    Shapes: (M, N) -> (M, M); (N,) or () -> ().
+    Shapes: (M, N) -> (M, M); (1, N), (N,) or () -> ().
     Raises: RuntimeError for more than two dims, bools, and weights that are no vectors of N
     numbers; TypeError.
 
@@ -161,7 +161,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         freedom = total - correction * shared
         away = x - mean
         result = matmul(away * weights, away.mT) / freedom.clamp(min=0)
-    return result.reshape(()) if input.ndim < 2 else result
+    return result.squeeze()
 
 
 def check_weights(name, factors, n):

@@ -20,6 +20,7 @@ from .arguments import declared, varied
 from .excuses import NEVER_RETURNS, excuse
 from .outcome import differs, outcome
 
+OTHER_PLACES = {"unfold": ("Tensor",)}       # of which `nn.functional` has another
 PLACES = ("nn.functional", "", "linalg", "special", "Tensor")
 
 
@@ -32,7 +33,7 @@ def inside(library, place):
 
 def found(op):
     """(name, our function, PyTorch's) for an operation, or None where PyTorch has none."""
-    for place in PLACES:
+    for place in OTHER_PLACES.get(op.name, PLACES):
         plain = op.name.removeprefix(place + "_") if place in ("linalg", "special") else op.name
         pair = [getattr(inside(library, place), plain, None) for library in (tl, torch)]
         if all(map(callable, pair)):

@@ -123,6 +123,45 @@ def test_a_write_through_an_expanded_tensor_is_recorded():
     assert base.tolist() == [3, 2, 3]
 
 
+# ---- as PyTorch has it ---------------------------------------------------------------------------
+
+def test_powers_of_infinite_order_are_the_largest_magnitude():
+    x = tl.tensor([[[1.0, -5.0], [2.0, 3.0]]])
+    assert tl.nn.functional.lp_pool2d(x, float("inf"), 2).tolist() == [[[5.0]]]
+    assert tl.nn.functional.lp_pool2d(x, -float("inf"), 2).tolist() == [[[1.0]]]
+
+
+def test_channels_that_move_are_copied():
+    functional = tl.nn.functional
+    for call, shape in ((lambda x: functional.channel_shuffle(x, 3), (2, 3, 1, 1)),
+                        (lambda x: functional.pixel_shuffle(x, 2), (4, 1, 1)),
+                        (lambda x: functional.pixel_unshuffle(x, 2), (1, 2, 2)),
+                        (tl.ravel, (4, 2))):
+        x = tl.zeros(*shape) if call is not tl.ravel else tl.zeros(4, 4)[:, ::2]
+        call(x).add_(1)
+        assert (x == 0).all()
+
+
+def test_sums_to_a_size_of_integers_are_int64():
+    x = tl.full((2, 3), 200, dtype=tl.uint8)
+    assert x.sum_to_size(3).tolist() == [400] * 3
+    assert x.sum_to_size(3).dtype is tl.int64 and x.sum_to_size(2, 3).dtype is tl.uint8
+
+
+def test_integers_have_softsign_and_tanhshrink():
+    functional, x = tl.nn.functional, tl.tensor([1, -3])
+    assert functional.softsign(x).tolist() == [0.5, -0.75]
+    assert functional.tanhshrink(x).dtype is tl.float32
+
+
+def test_infinite_variance_and_norms_of_nothing():
+    x, one = tl.zeros(2), tl.ones(2)
+    assert tl.nn.functional.gaussian_nll_loss(x, one, tl.tensor([1.0, float("inf")])) == float("inf")
+    assert tl.linalg.matrix_norm(tl.ones(3, 0), 2) == 0
+    assert tl.cov(tl.rand(1, 4)).shape == ()
+    assert tl.linalg.solve_ex(tl.eye(2), tl.ones(4, 2, 3)).info.shape == ()
+
+
 # ---- samples -------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("seed", range(20))

@@ -22,8 +22,9 @@ ALL = (*EDGES, -inf)
 
 
 def activation(public=False, method=False, **declared):
-    """Declares an activation, which takes floating dtypes alone."""
-    return elementwise(public=public, method=method, inplace=False, takes="floating", **declared)
+    """Declares an activation, which takes floating dtypes alone unless `takes` has others."""
+    return elementwise(public=public, method=method, inplace=False,
+                       **{"takes": "floating", **declared})
 
 
 def made(public=False, method=False, **declared):
@@ -196,7 +197,8 @@ def hardsigmoid_deriv(g, input):
     return (g * (1 / 6)).where((input > -3).logical_and(input < 3), 0)
 
 
-@activation(reference=lambda x: x / (1 + np.abs(x)), samples=signed(0.1, 3), edges=ALL)
+@activation(reference=lambda x: x / (1 + np.abs(x)), samples=signed(0.1, 3), edges=ALL,
+            takes="integer floating", to_float=True)
 def softsign(input):
     """x / (1 + |x|) for each element."""
 
@@ -207,7 +209,8 @@ def softsign_deriv(input):
     return 1 / (scale * scale)
 
 
-@activation(reference=lambda x: x - np.tanh(x), samples=reals(-3, 3), edges=ALL)
+@activation(reference=lambda x: x - np.tanh(x), samples=reals(-3, 3), edges=ALL,
+            takes="integer floating", to_float=True)
 def tanhshrink(input):
     """x - tanh(x) for each element."""
 

@@ -6,11 +6,19 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, from_numpy
+from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import sizes_of
 from tensorlib.nn.functional.errors import require_floating
-from tensorlib.nn.functional.pooling import mean_pooled, planes_of, pool_sizes
+from tensorlib.nn.functional.pooling import (
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    mean_pooled,
+    planes_of,
+    pool_sizes,
+)
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
@@ -180,9 +188,15 @@ def adaptive_max_pool3d(input: Tensor, output_size, return_indices=False):
 
 # ---- pools of powers -----------------------------------------------------------------------------
 
+MAX_POOLS = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
+
+
 def norms_of_windows(name, n, input, norm_type, kernel_size, stride, ceil_mode):
     """The norms of windows: from the means of powers."""
     require_floating(name, input)
+    if isinstance(norm_type, float) and math.isinf(norm_type):
+        sign = math.copysign(1.0, norm_type)
+        return sign * MAX_POOLS[n](sign * input.abs(), kernel_size, stride, ceil_mode=ceil_mode)
     kernel = pool_sizes(name, planes_of(name, input, n), kernel_size, stride, 0, 1, ceil_mode)[0]
     means = mean_pooled(name, n, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
     return (means.sign() * means.abs().relu() * math.prod(kernel)) ** (1.0 / norm_type)
@@ -244,6 +258,11 @@ def factor_of(name, factor):
     return as_int(factor)
 
 
+def copied(x, shape):
+    """The elements of `x` in a shape and in memory of their own, also where one step would do."""
+    return x.clone(memory_format=contiguous_format).reshape(shape)
+
+
 def shuffled(x, r):
     """The reference of `pixel_shuffle`."""
     *lead, c, h, w = x.shape
@@ -267,7 +286,7 @@ def pixel_shuffle(input: Tensor, upscale_factor):
                            f"{r ** 2}, got shape {tuple(input.shape)}")
     *lead, c, h, w = input.shape
     x = input.reshape((*lead, c // r ** 2, r, r, h, w)).movedim(-4, -2).movedim(-4, -1)
-    return x.reshape((*lead, c // r ** 2, h * r, w * r))
+    return copied(x, (*lead, c // r ** 2, h * r, w * r))
 
 
 def unshuffled(x, r):
@@ -291,7 +310,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
                            f"got shape {tuple(input.shape)}")
     *lead, c, h, w = input.shape
     x = input.reshape((*lead, c, h // r, r, w // r, r)).movedim(-3, -4).movedim(-1, -3)
-    return x.reshape((*lead, c * r * r, h // r, w // r))
+    return copied(x, (*lead, c * r * r, h // r, w // r))
 
 
 @composite(tensors=("input",), method=False, samples=given(((1, 4, 2), 2), ((2, 3, 1, 1), 3)),
@@ -309,4 +328,4 @@ def channel_shuffle(input: Tensor, groups):
                            f"{groups}, got shape {tuple(input.shape)}")
     shape = tuple(input.shape)
     parts = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
-    return parts.transpose(1, 2).reshape(shape)
+    return copied(parts.transpose(1, 2), shape)
