@@ -30,6 +30,7 @@ from tensorlib import linalg as linalg
 from tensorlib import memory as memory
 from tensorlib import mps as mps
 from tensorlib import nn as nn
+from tensorlib import onnx as onnx
 from tensorlib import ops as ops
 from tensorlib import optim as optim
 from tensorlib import profiler as profiler

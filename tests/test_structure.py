@@ -17,16 +17,16 @@ PACKAGE = ROOT / "tensorlib"
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
     "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
-    "autograd", "func", "utils", "io", "graph", "program", "backends", "accelerator", "mps", "xpu",
-    "amp", "cuda", "profiler", "version", "public", "special", "distributions", "nn", "optim",
-    "data", "serialization", "testing",
+    "autograd", "func", "utils", "io", "graph", "program", "onnx", "backends", "accelerator", "mps",
+    "xpu", "amp", "cuda", "profiler", "version", "public", "special", "distributions", "nn",
+    "optim", "data", "serialization", "testing",
 ]
 # Modules that give another floor's names under the place that PyTorch gives them.
 ELSEWHERE = {"tensorlib.utils.data": "data"}
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
          "apply", "create", "sweep"]
-HEAVY = ["hypothesis", "matplotlib", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
+HEAVY = ["hypothesis", "matplotlib", "onnx", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.
 CYTHON_IMPORT = re.compile(

@@ -5,14 +5,13 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import broadcast_shapes, wrap
-from tensorlib._core.index.gather import positions
 from tensorlib._core.layout import views
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.indexing import (
-    check_mask, gather, parsed, put_index, spread_index, vector,
+    check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
 from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import numbers, refuse_bools
@@ -308,7 +307,7 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     src = elements_at("scatter_reduce", input, dim, index, src)
     src = src if src.ndim else src.reshape(1)
     dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
-    index = positions("scatter_reduce", base, dim, index if index.ndim else index.reshape(1))
+    index = counted("scatter_reduce", base, dim, index if index.ndim else index.reshape(1))
     if not include_self:
         kind = "float32" if input.is_floating_point() else input.dtype.name
         first = neutral(np.dtype(kind), reduce)

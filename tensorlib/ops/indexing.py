@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.capture import current
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.creation import filling
@@ -19,7 +20,7 @@ from tensorlib.ops.comparison import where
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, given_pairs, refusals
 
-BOOL, WHOLE = BY_NAME["bool"], slice(None)
+BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
 
 
 # Keys to try, on a tensor of sizes (3, 4), each with the sizes that it picks.
@@ -354,7 +355,17 @@ def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
         return [picked_along, input, dim, index]
     if stands_in(input):
         return input, dim, index
-    return input, dim, positions("gather", input, dim, index, input.requires_grad)
+    return input, dim, counted("gather", input, dim, index, input.requires_grad)
+
+
+def counted(name, input, dim, index, copy=True):
+    """`positions`; by operations where a capture looks, to which others' results are constants."""
+    found = positions(name, input, dim, index, copy)
+    if found is index or current() is None:
+        return found
+    index = index.to(INT64).contiguous()
+    size = input.shape[dim] if input.ndim else 1
+    return where(index < 0, index + size, index) if copy else index
 
 
 def picked_along(input, dim, index):
@@ -442,7 +453,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
 def checked_gather(name, input, dim, index):
     """`gather`, whose errors name another function."""
     if not (stands_in(input) or stands_in(index)):
-        index = positions(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
+        index = counted(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
     try:
         return gather(input, dim, index)
     except IndexError as error:

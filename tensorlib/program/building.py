@@ -64,6 +64,11 @@ class Builder:
 
     # ---- variables
 
+    def made(self, tensor: Tensor) -> None:
+        """Is told of a tensor that was made of numbers, and tells what is around the block."""
+        if self.outer is not None:
+            self.outer.made(tensor)
+
     def variable_of(self, tensor: Tensor) -> Variable:
         """The variable of a tensor from around the block, or made of numbers inside."""
         if id(tensor) in self.known:

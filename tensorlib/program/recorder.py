@@ -46,6 +46,11 @@ class Recorder:
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.writes = Writes(self)
+        self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
+
+    def made(self, tensor: Tensor) -> None:
+        """Is told of a tensor that was made of numbers."""
+        self.constants[id(tensor)] = tensor
 
     def __enter__(self) -> "Recorder":
         if current() is not None:
@@ -82,8 +87,9 @@ class Recorder:
         that it made of numbers."""
         trainable = tensor.requires_grad and tensor.is_leaf
         inside = was_made_since(tensor, self.epoch)
-        if inside and tensor.grad_fn is not None:
-            raise CaptureError(f"{tensor.grad_fn.name()}: what gave a tensor of shape "
+        if inside and (tensor.grad_fn is not None or id(tensor) not in self.constants):
+            name = "a kernel" if tensor.grad_fn is None else tensor.grad_fn.name()
+            raise CaptureError(f"{name}: what gave a tensor of shape "
                                f"{tuple(tensor.shape)} can't be captured, {user_line()}")
         name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
             "constant" if inside else "parameter" if trainable else "captured")
@@ -125,6 +131,8 @@ class Recorder:
         function, tensors, given = canonical(op, args, kwargs)
         inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
         result = function(*args, **kwargs)
+        if op.name == "detach":
+            self.writes.detached(tensors[0], result)
         return self.noted(op.name, inputs, result, plain(op, given, self.value))
 
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],

@@ -58,7 +58,11 @@ def test_captured_programs_give_what_eager_code_gives(steps):
         assume(machine.refused == refused)
         return weighted_sum(machine)
 
-    made = program.trace(function, *leaves())
+    try:
+        made = program.trace(function, *leaves())
+    except program.CaptureError as error:
+        assert "detach" in str(error)     # a write through one of two tensors that share memory
+        assume(False)
     given_leaves = leaves()
     expected = function(*given_leaves)
     value = made(*given_leaves)

@@ -1,0 +1,234 @@
+"""Layers of networks in ONNX: products, convolutions, pools, norms, attention, recurrence."""
+
+import math
+from typing import Any
+
+from tensorlib.onnx.errors import unsupported
+from tensorlib.onnx.pointwise import dtype_of, first_of
+from tensorlib.onnx.sizes import Dim
+from tensorlib.onnx.writing import BOOL, INT64, Writer, exports
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.model import OpCall, Variable
+
+# The gates of ONNX's recurrent layers in the order of the library's.
+GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
+RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+@exports("matmul", "mm", "bmm", "mv", "dot")
+def product(g: Writer, call: OpCall) -> Any:
+    return g.node("MatMul", *g.inputs(call), name=call.type)
+
+
+@exports("linear_with_bias", "linear_without_bias")
+def linear(g: Writer, call: OpCall) -> Any:
+    x, weight, *bias = g.inputs(call)
+    if bias and len(first_of(call).shape) == 2:
+        return g.node("Gemm", x, weight, bias[0], transB=1, name="linear")
+    turned = g.node("Transpose", weight, perm=[1, 0]) if (
+        len(call.inputs["weight"].shape) == 2) else weight
+    found = g.node("MatMul", x, turned, name="linear")
+    return g.node("Add", found, bias[0], name="linear") if bias else found
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+@exports("convolve")
+def convolve(g: Writer, call: OpCall) -> Any:
+    stride, padding, dilation, groups = call.attributes["options"]
+    g.fixed(call, stride, padding, dilation)
+    return g.node("Conv", *g.inputs(call), strides=stride, pads=[*padding, *padding],
+                  dilations=dilation, group=groups, name="conv")
+
+
+@exports("convolve_input")
+def transposed(g: Writer, call: OpCall) -> Any:
+    """The transposed convolution; the margin that its size has beyond the least one is given."""
+    stride, padding, dilation, groups = call.attributes["options"]
+    x, weight = call.inputs.values()
+    g.fixed(call, stride, padding, dilation, weight.shape)
+    margins = []
+    for i, size in enumerate(call.attributes["spatial"]):
+        ins, outs = (y.values if isinstance(y, Dim) else None for y in (
+            g.shape(x)[2 + i], size))
+        pairs = zip(ins, outs) if ins and outs else [(x.shape[2 + i], size)]
+        found = {n - ((m - 1) * stride[i] - 2 * padding[i] + dilation[i]
+                      * (weight.shape[2 + i] - 1) + 1) for m, n in pairs}
+        if len(found) != 1:
+            raise unsupported(call, "gives sizes that differ by what they are asked to be")
+        margins.append(found.pop())
+    return g.node("ConvTranspose", *g.inputs(call), strides=stride, pads=[*padding, *padding],
+                  dilations=dilation, group=groups, output_padding=margins, name="conv_transpose")
+
+
+def is_ceil(call: OpCall, size: Any, plane: Any, kernel: int, stride: int, padding: int,
+            dilation: int) -> bool:
+    """Whether the windows of a pool may begin where the last whole one ends."""
+    if isinstance(size, Dim):
+        return isinstance(plane, Dim) and any(map(
+            lambda m, n: is_ceil(call, m, n, kernel, stride, padding, dilation), size.values,
+            plane.values))
+    if isinstance(plane, Dim) or size is None:
+        return False
+    return bool(plane != (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1)
+
+
+def pooled(g: Writer, call: OpCall, dilation: tuple[int, ...]) -> dict[str, Any]:
+    """The attributes that both kinds of pools have."""
+    kernel, stride, padding = (call.attributes[name] for name in ("kernel", "stride", "padding"))
+    g.fixed(call, kernel, stride, padding)
+    sizes = g.shape(first_of(call))[-len(kernel):]
+    ceil = any(is_ceil(call, *row) for row in zip(
+        sizes, call.attributes["planes"], kernel, stride, padding, dilation))
+    return {"kernel_shape": kernel, "strides": stride, "pads": [*padding, *padding],
+            "ceil_mode": int(ceil)}
+
+
+def with_images(g: Writer, call: OpCall, x: str, count: int, pool: Any) -> str:
+    """A pool of what has two dims before its planes, or fewer."""
+    missing = max(0, count + 2 - len(first_of(call).shape))
+    axes = g.constant(list(range(missing)))
+    found = pool(g.node("Unsqueeze", x, axes) if missing else x)
+    return str(g.node("Squeeze", found, axes)) if missing else str(found)
+
+
+@exports("max_pool")
+def max_pool(g: Writer, call: OpCall) -> Any:
+    dilation = call.attributes["dilation"]
+    options = pooled(g, call, dilation)
+    return [with_images(g, call, g.value(first_of(call)), len(dilation), lambda x: g.node(
+        "MaxPool", x, dilations=dilation, name="max_pool", **options)), None]
+
+
+@exports("avg_pool")
+def avg_pool(g: Writer, call: OpCall) -> Any:
+    attributes = call.attributes
+    kernel, divisor = attributes["kernel"], attributes["divisor"]
+    options = pooled(g, call, (1,) * len(kernel))
+    if attributes["back"] or divisor and options["ceil_mode"]:
+        raise unsupported(call, "has no counterpart in ONNX in this form")
+    counts = bool(attributes["counts_padding"] or divisor)
+    found = with_images(g, call, g.value(first_of(call)), len(kernel), lambda x: g.node(
+        "AveragePool", x, count_include_pad=int(counts), name="avg_pool", **options))
+    if divisor:
+        found = g.node("Mul", found, g.constant(math.prod(kernel) / divisor, dtype_of(call)))
+    return found
+
+
+# ---- norms and attention -------------------------------------------------------------------------
+
+@exports("affine_norm")
+def affine_norm(g: Writer, call: OpCall) -> Any:
+    """Over rows it is LayerNormalization; else, or about zero, it is written out."""
+    x, weight, bias = g.inputs(call)
+    attributes, ndim = call.attributes, len(first_of(call).shape)
+    channels, own = attributes["channels"], len(call.inputs["weight"].shape)
+    if attributes["centered"] and not channels:
+        return g.node("LayerNormalization", x, weight, bias, axis=ndim - own,
+                      epsilon=attributes["eps"], name="norm")
+    axes = g.constant([0, *range(2, ndim)] if channels else list(range(ndim - own, ndim)))
+    moved = x
+    if attributes["centered"]:
+        moved = g.node("Sub", x, g.node("ReduceMean", x, axes))
+    squares = g.node("ReduceMean", g.node("Mul", moved, moved), axes)
+    root = g.node("Sqrt", g.node("Add", squares, g.constant(attributes["eps"], dtype_of(call))))
+    if channels:
+        shape = g.constant([-1] + [1] * (ndim - 2))
+        weight, bias = (g.node("Reshape", y, shape) for y in (weight, bias))
+    scaled = g.node("Mul", g.node("Div", moved, root), weight)
+    return g.node("Add", scaled, bias, name="norm")
+
+
+@exports("attention")
+def attention(g: Writer, call: OpCall) -> Any:
+    """softmax(scale * q @ k.T + mask) @ v. A row that sees nothing gives zeros."""
+    query, key, value = g.inputs(call)
+    q, k, dtype = call.inputs["query"], call.inputs["key"], dtype_of(call)
+    order = list(range(len(k.shape)))
+    turned = g.node("Transpose", key, perm=[*order[:-2], order[-1], order[-2]])
+    scale = g.constant(float(call.attributes["scale"]), dtype)
+    scores = g.node("MatMul", g.node("Mul", query, scale), turned, name="scores")
+    low = g.constant(-math.inf, dtype)
+    mask = call.attributes.get("mask")
+    if mask is not None:
+        scores = g.node("Add", scores, g.value(mask, dtype))
+    if call.attributes["causal"]:
+        shape = g.node("Concat", g.size_of(q, query, -2), g.size_of(k, key, -2), axis=0)
+        ones = g.node("Expand", g.constant(1, INT64), shape)
+        seen = g.cast(g.node("Trilu", ones, g.constant(0), upper=0), INT64, BOOL)
+        scores = g.node("Where", seen, scores, low)
+    if mask is None:
+        weights = g.node("Softmax", scores, axis=-1)
+    else:
+        last, zero, one = g.constant([-1]), g.constant(0.0, dtype), g.constant(1.0, dtype)
+        top = g.node("ReduceMax", scores, last)
+        top = g.node("Where", g.node("Equal", top, low), zero, top)
+        parts = g.node("Exp", g.node("Sub", scores, top))
+        sums = g.node("ReduceSum", parts, last)
+        weights = g.node("Div", parts, g.node("Where", g.node("Equal", sums, zero), one, sums))
+    return [g.node("MatMul", weights, value, name="attention"), None]
+
+
+# ---- recurrence ----------------------------------------------------------------------------------
+
+@exports("recurrent")
+def recurrent(g: Writer, call: OpCall) -> Any:
+    """One layer in one direction: LSTM, GRU or RNN.
+
+    What the inputs add to the gates is computed before by a linear call; ONNX's layer takes the
+    inputs and the weights, so it is given those of that call.
+    """
+    gates, weight, bias, hidden, cell = call.inputs.values()
+    kind, sizes = call.attributes["kind"], call.attributes["sizes"]
+    if isinstance(sizes, tuple) and len(set(sizes)) > 1 and type(sizes).__name__ != "Repeated":
+        raise unsupported(call, "of a packed sequence has no counterpart in ONNX")
+    order = GATES[kind]
+    width = weight.shape[1]
+    places = [i for gate in order for i in range(gate * width, (gate + 1) * width)]
+    rows, w_ih, b_ih = layer_input(g, gates)
+    hidden_name = g.value(hidden)
+    batch = g.size_of(hidden, hidden_name, 0)
+    steps = g.node("Concat", g.constant([-1]), batch, g.constant([row_width(g, rows)]), axis=0)
+    x = g.node("Reshape", g.value(rows), steps)
+    w = in_order(g, w_ih if w_ih is not None else FUNCTIONS["eye"](
+        gates.shape[1], dtype=gates.dtype), places)
+    b_ih = b_ih if b_ih is not None else FUNCTIONS["zeros"](gates.shape[1], dtype=gates.dtype)
+    b = g.node("Concat", in_order(g, b_ih, places), in_order(g, bias, places), axis=1)
+    first = g.constant([0])
+    states = [g.node("Unsqueeze", hidden_name, first)]
+    if kind == "lstm":
+        states.append(g.node("Unsqueeze", g.value(cell), first))
+    options: dict[str, Any] = {"linear_before_reset": 1} if kind == "gru" else {}
+    if kind.startswith("rnn"):
+        options["activations"] = ["Tanh" if kind == "rnn_tanh" else "Relu"]
+    found = g.node(RECURRENT[kind], x, w, in_order(g, weight, places), b, "", *states,
+                   outputs=3 if kind == "lstm" else 2, hidden_size=width, name=kind,
+                   direction="reverse" if call.attributes["reverse"] else "forward", **options)
+    out = g.node("Reshape", found[0], g.constant([-1, width]))
+    ends = [g.node("Squeeze", end, first) for end in found[1:]]
+    return [out, *ends, *[None] * (5 - 1 - len(ends))]
+
+
+def layer_input(g: Writer, gates: Variable) -> tuple[Variable, Any, Any]:
+    """What gates are computed from: rows, and weights and bias, which may be None."""
+    maker = g.makers.get(gates)
+    if maker is None or maker.type not in ("linear_with_bias", "linear_without_bias"):
+        return gates, None, None
+    rows, weight, *bias = maker.inputs.values()
+    return rows, weight, bias[0] if bias else None
+
+
+def row_width(g: Writer, rows: Variable) -> int:
+    """The number of columns of a matrix."""
+    return int(rows.shape[1] or 0)
+
+
+def in_order(g: Writer, x: Any, places: list[int]) -> str:
+    """Weights with their rows in ONNX's order, as those of one direction."""
+    known = x if type(x) is not Variable else g.tensor(x)
+    if known is not None:
+        return g.constant(known.detach()[places].unsqueeze(0))
+    rows = g.node("Gather", g.value(x), g.constant(places), axis=0)
+    return str(g.node("Unsqueeze", rows, g.constant([0])))

@@ -1,0 +1,101 @@
+"""What a capture notes holds for other inputs, or it is refused: nothing is taken for a constant
+that a run computes, and no write is lost."""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import program
+
+FUNCTIONS = {
+    "gather": lambda x, i: x.gather(0, i),
+    "gather of computed places": lambda x, i: x.gather(0, (i + 1) % 4),
+    "gather with int32": lambda x, i: x.gather(0, i.int()),
+    "gather from the end": lambda x, i: x.gather(0, -i - 1),
+    "gather with a strided index": lambda x, i: x.gather(0, i.T.contiguous().T),
+    "take_along_dim": lambda x, i: x.take_along_dim(i, 0),
+    "scatter": lambda x, i: x.scatter(0, i, x[:1] * 2),
+    "scatter_add": lambda x, i: x.scatter_add(0, i, x[:1]),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i, x[:1] * 2, "amax"),
+    "scatter_reduce mean": lambda x, i: x.scatter_reduce(0, i, x[:1], "mean", include_self=False),
+    "index_select": lambda x, i: x.index_select(0, i[0]),
+    "index_add": lambda x, i: x.index_add(0, i[0, :2], x[:2]),
+    "index": lambda x, i: x[i, -1],
+    "sort": lambda x, i: x.sort(0)[0],
+    "argsort": lambda x, i: x.gather(0, x.argsort(0, descending=True)),
+    "topk": lambda x, i: x.topk(2, 0)[0],
+    "max": lambda x, i: x.max(0)[0],
+    "median": lambda x, i: x.median(0)[0],
+    "kthvalue": lambda x, i: x.kthvalue(2, 0)[0],
+    "cummax": lambda x, i: x.cummax(0)[0],
+}
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_positions_are_those_of_each_run(name, requires_grad):
+    function = FUNCTIONS[name]
+    x = tl.randn(4, 3, dtype=tl.float64, requires_grad=requires_grad)
+    made = program.trace(function, x, tl.tensor([[0, 1, 2]]))
+    for order in ([[2, 3, 1]], [[1, 1, 0]]):
+        other = tl.randn(4, 3, dtype=tl.float64, requires_grad=requires_grad), tl.tensor(order)
+        expected = function(*other)
+        assert tl.equal(made(*other), expected.detach())
+        if requires_grad:
+            (slope,) = tl.autograd.grad(expected.sum(), other[0])
+            (found,) = program.gradients(made.outputs, made.inputs[:1])
+            assert tl.equal(made.run(dict(zip(("x", "i"), other)), found), slope)
+
+
+def written_detached(x):
+    y = x.sin()
+    y.detach().mul_(2.0)
+    return y.sum()
+
+
+def detached_before(x):
+    y = x.sin()
+    z = y.detach()
+    y.mul_(2.0)
+    return z.sum()
+
+
+def written_part(x):
+    y = x.sin()
+    y[0].detach().zero_()
+    return y[1:].sum()
+
+
+def written_outside(x):
+    x.detach().mul_(2.0)
+    return x * 1
+
+
+@pytest.mark.parametrize("function", [written_detached, detached_before, written_part,
+                                      written_outside])
+def test_a_write_through_what_shares_memory_is_refused(function):
+    with pytest.raises(program.CaptureError, match=r"detach: .*test_captured_faithfully.py:\d+"):
+        program.trace(function, tl.tensor([0.3, 0.7]))
+
+
+def test_a_write_into_a_detached_tensor_that_nothing_else_reads():
+    def function(x):
+        y = x.sin().detach()
+        y.mul_(2.0)
+        y[0] = 5.0
+        return y * 1
+
+    made = program.trace(function, tl.tensor([0.3, 0.7]))
+    x = tl.tensor([0.1, 0.9])
+    assert tl.equal(made(x), function(x))
+
+
+def test_what_no_operation_made_is_no_constant():
+    def function(x):
+        hidden = []
+        held = program.control.unseen
+        with held():
+            hidden.append(x * 2)
+        return hidden[0] + 1
+
+    with pytest.raises(program.CaptureError, match=r"a kernel.*shape \(2,\) can't be captured"):
+        program.trace(function, tl.ones(2))
