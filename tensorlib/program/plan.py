@@ -36,7 +36,7 @@ def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
     fed: the variables that each run is given, in order, with tensors that are laid out as theirs
     will be: inputs, and what lasts from run to run. Raises: Unplanned.
     """
-    with Machine(enabled["fusion"]) as machine, no_grad():
+    with Machine(enabled["fusion"], enabled["reuse"]) as machine, no_grad():
         values = {x: machine.feed(like, x.persistable) for x, like in fed.items()}
         for call in calls:
             try:

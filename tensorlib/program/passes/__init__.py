@@ -11,7 +11,7 @@ from tensorlib.program.passes.dead import without_dead
 
 PASSES = {"dead": without_dead}
 # Which passes run. "fusion" joins the steps of a machine (fusion.pyx), not calls.
-enabled = {"dead": True, "fusion": True}
+enabled = {"dead": True, "fusion": True, "reuse": True}
 
 
 def optimized(calls: Iterable[OpCall], wanted: Iterable[Variable],
