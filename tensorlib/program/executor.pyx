@@ -54,7 +54,7 @@ class Mismatch(RuntimeError):
 cdef class Machine:
     """Steps and the memory that they work in. Made by a rehearsal, under `with machine:`."""
 
-    cdef list steps, roots, fed, fed_roots, outputs, puts, dropped, passing
+    cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
     cdef dict root_of                # by the id of the storage of the rehearsal
     cdef Storage arena
     cdef readonly Py_ssize_t arena_bytes, unshared_bytes
@@ -62,7 +62,7 @@ cdef class Machine:
     cdef list active                 # the steps that are performed
 
     def __cinit__(self, bint fuses=True, bint reuses=True):
-        self.fuses, self.reuses = fuses, reuses
+        self.fuses, self.reuses, self.constants = fuses, reuses, []
         self.steps, self.roots, self.fed, self.fed_roots = [], [], [], []
         self.outputs, self.puts, self.dropped, self.root_of = [], [], [], {}
 
@@ -99,6 +99,14 @@ cdef class Machine:
         root.source, root.lasts = FED, lasts
         self.fed.append(x)
         self.fed_roots.append(root)
+        return x
+
+    def constant(self, Tensor value):
+        """A tensor of the rehearsal for one that is the same in all runs."""
+        cdef Tensor x = like_on_meta(value)
+        cdef Root root = self.root(x)
+        root.source, root.lasts = FED, True
+        self.constants.append((root, value))
         return x
 
     cdef Step step(self, Kind kind, list inputs, Tensor out):
@@ -326,7 +334,10 @@ cdef class Machine:
     cdef int open_arena(self) except -1:
         """Allocates the arena, and puts its values there."""
         cdef Root root
+        cdef Tensor x
         self.arena = allocate_whole(self.arena_bytes)
+        for root, x in self.constants:
+            (<Root>root).give(x.data_pointer - (<Root>root).origin, x.storage)
         for root in self.roots:
             if root.source == ARENA:
                 root.give(self.arena.data + root.place, self.arena)

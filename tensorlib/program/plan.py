@@ -55,6 +55,8 @@ class Rehearsal:
 
     def value(self, x: Variable) -> Any:
         """The tensor of the rehearsal that a variable is."""
+        if x not in self.values and x.fixed and x.value is not None:
+            self.values[x] = self.machine.constant(x.value)       # of a pass
         if x not in self.values:
             raise Unplanned(f"{self.call!r}: {x.name} has no value")
         return self.values[x]
