@@ -7,6 +7,7 @@ from tensorlib.program.files import save
 from tensorlib.program.gradients import append_backward, gradients, minimize
 from tensorlib.program.hand import data, parameter, program_guard
 from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.optimizing import optimize
 from tensorlib.program.parsing import load, parse
 from tensorlib.program.program import Program
 from tensorlib.program.trace import trace
@@ -14,5 +15,5 @@ from tensorlib.program.verify import verify
 
 __all__ = ["Block", "BranchMismatch", "CaptureError", "OpCall", "Program", "ProgramError",
            "Variable", "append_backward", "case", "cond", "data", "gradients", "load", "minimize",
-           "parameter", "parse", "program_guard", "save", "scan", "switch_case", "trace",
-           "verify", "while_loop"]
+           "optimize", "parameter", "parse", "program_guard", "save", "scan", "switch_case",
+           "trace", "verify", "while_loop"]

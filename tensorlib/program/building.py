@@ -81,6 +81,7 @@ class Builder:
             getattr(tensor, "name", None) or ("parameter" if trainable else "constant"),
             tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
             stop_gradient=not tensor.requires_grad, value=tensor)
+        x.fixed = x.stop_gradient and was_made_since(tensor, self.epoch)
         self.known[id(tensor)] = tensor, x
         return x
 

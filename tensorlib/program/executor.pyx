@@ -16,8 +16,10 @@ from cpython.object cimport PyObject, PyObject_Call
 
 from tensorlib._core.apply.elementwise cimport program_for, result_dtype
 from tensorlib._core.arrays.operands cimport operands_of
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND, compute_dtype, default_float
-from tensorlib._core.base.storage cimport LINE, Storage, allocate
+from tensorlib._core.base.dtypes cimport (
+    FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float,
+)
+from tensorlib._core.base.storage cimport Storage, allocate_whole
 from tensorlib._core.graph.op cimport (
     GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
 )
@@ -27,11 +29,12 @@ from tensorlib._core.sweep.rules cimport arguments
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileProgram
+from tensorlib.program.arena cimport arrange, reuse
 from tensorlib.program.fusion cimport fuse
 from tensorlib.program.signatures cimport laid_out_as, like_on_meta
 from tensorlib.program.steps cimport (
-    ARENA, CALL, CALLED, FED, FUSED, NEW, PRODUCT, PROGRAM, PUT_GRAD, Kind, Root, Step, as_tuple,
-    perform, set_tiles,
+    ARENA, CALL, CALLED, FED, FUSED, GONE, NEW, PRODUCT, PROGRAM, PUT_GRAD, Kind, Root, Step,
+    as_tuple, perform, set_tiles,
 )
 
 from tensorlib._core.base.region import set_without_memory
@@ -51,17 +54,17 @@ class Mismatch(RuntimeError):
 cdef class Machine:
     """Steps and the memory that they work in. Made by a rehearsal, under `with machine:`."""
 
-    cdef list steps, roots, fed, fed_roots, outputs, gradients, fresh, passing
+    cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
     cdef dict root_of                # by the id of the storage of the rehearsal
     cdef Storage arena
     cdef readonly Py_ssize_t arena_bytes, unshared_bytes
-    cdef bint busy, before, fuses
+    cdef bint busy, before, fuses, reuses, has_effect
     cdef list active                 # the steps that are performed
 
-    def __cinit__(self, bint fuses=True):
-        self.fuses = fuses
+    def __cinit__(self, bint fuses=True, bint reuses=True):
+        self.fuses, self.reuses, self.constants = fuses, reuses, []
         self.steps, self.roots, self.fed, self.fed_roots = [], [], [], []
-        self.outputs, self.gradients, self.root_of = [], [], {}
+        self.outputs, self.puts, self.dropped, self.root_of = [], [], [], {}
 
     def __enter__(self):
         self.before = set_without_memory(True)
@@ -79,6 +82,7 @@ cdef class Machine:
             root = Root.__new__(Root)
             root.source, root.meta, root.members, root.offsets = CALLED, x.storage, [], []
             root.data = x.storage.data
+            root.guests = []
             root.first, root.last = len(self.steps), len(self.steps)
             self.root_of[<size_t><PyObject*>x.storage] = root
             self.roots.append(root)
@@ -97,13 +101,21 @@ cdef class Machine:
         self.fed_roots.append(root)
         return x
 
+    def constant(self, Tensor value):
+        """A tensor of the rehearsal for one that is the same in all runs."""
+        cdef Tensor x = like_on_meta(value)
+        cdef Root root = self.root(x)
+        root.source, root.lasts = FED, True
+        self.constants.append((root, value))
+        return x
+
     cdef Step step(self, Kind kind, list inputs, Tensor out):
         cdef Step step = Step.__new__(Step)
         cdef Root root
         cdef Tensor x
         cdef int i
         step.kind, step.n, step.out, step.tensors = kind, len(inputs), out, inputs
-        step.dead = []
+        step.born, step.dead = [], []
         for i, x in enumerate(inputs):
             step.inputs[i] = <PyObject*>x
             self.reads(x)
@@ -243,7 +255,7 @@ cdef class Machine:
             return results
         step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
-        step.roots, step.results, step.dead = roots, list(results), []
+        step.roots, step.results, step.born, step.dead = roots, list(results), [], []
         for x in read:
             self.reads(x)
         self.steps.append(step)
@@ -253,14 +265,17 @@ cdef class Machine:
         """A function that each run calls for what it does; the rehearsal does not."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
-        step.roots, step.results, step.dead = [], [], []
+        step.roots, step.results, step.born, step.dead = [], [], [], []
         self.steps.append(step)
+        self.has_effect = True
 
     def put_grad(self, Tensor param, Tensor grad):
         """Makes a value of the rehearsal the `.grad` of a parameter when the machine runs."""
         cdef Step step = self.step(PUT_GRAD, [grad], None)
         step.held, step.out = param, grad
-        self.gradients.append(grad)
+        self.puts.append(len(self.steps) - 1)
+        if not self.has_effect:          # nobody reads the gradient that it has before a run
+            self.dropped.append(param)
 
     # ---- planning
 
@@ -270,56 +285,59 @@ cdef class Machine:
         cdef Tensor x
         cdef Step step
         cdef Py_ssize_t i
+        cdef list given = []
         self.outputs = list(outputs)
-        self.fresh, self.passing = [], []
-        for x in (*outputs, *self.gradients):
-            root = self.root(x)
-            root.last = len(self.steps)
-            if root.source == ARENA:
-                root.source = NEW
+        self.passing = []
+        for x in outputs:
+            self.give_out(self.root(x), given)
+        for i in self.puts:
+            step = self.steps[i]
+            root = self.root(step.out)
+            x = step.out
+            step.copies = not (x.packed and root.meta.nbytes == x.numel_ * ITEMSIZE[x.type]
+                               and root.source != FED and root not in given)
+            if not step.copies:
+                root.written_over = True
+                self.give_out(root, given)
         if self.fuses:
             fuse(self.steps, self.root_of)
+        if self.reuses:
+            reuse(self.steps, self.root_of)
         for root in self.roots:
             if root.source == CALLED and root.last < len(self.steps):
                 (<Step>self.steps[root.last]).dead.append(root)
-        for root in self.roots:
-            if root.source == NEW:
-                self.fresh.append(root)
-            if root.source != ARENA and not root.lasts:
-                self.passing.append(root)
-        self.arrange()
+        self.arena_bytes, self.unshared_bytes = arrange(self.roots)
         self.active = []
-        for step in self.steps:
+        for i, step in enumerate(self.steps):
             if step.kind != FUSED:
                 self.active.append(step)
-
-    cdef int arrange(self) except -1:
-        """Places in the arena, the first that is free while a value is needed."""
-        cdef list placed = [], free
-        cdef Root root, other
-        cdef Py_ssize_t size, place, total = 0
         for root in self.roots:
-            if root.source != ARENA:
-                continue
-            size = (root.meta.nbytes + LINE - 1) // LINE * LINE or LINE
-            self.unshared_bytes += size
-            placed = [other for other in placed if other.last >= root.first]
-            place = 0
-            for other in sorted(placed, key=lambda other: (<Root>other).place):
-                if place + size <= other.place:
-                    break
-                place = max(place, other.place
-                            + (other.meta.nbytes + LINE - 1) // LINE * LINE or LINE)
-            root.place = place
-            placed.append(root)
-            total = max(total, place + size)
-        self.arena_bytes = total
+            if root.source == NEW:
+                (<Step>self.performed_from(root.opens)).born.append(root)
+            if root.source not in (ARENA, GONE) and not root.lasts:
+                self.passing.append(root)
+
+    cdef int give_out(self, Root root, list given) except -1:
+        """Notes that a value is given to the caller, who may change it."""
+        root.last = len(self.steps)
+        if root.source == ARENA:
+            root.source = NEW
+        given.append(root)
         return 0
+
+    cdef Step performed_from(self, Py_ssize_t i):
+        """The first step from `i` on that no other one does."""
+        while (<Step>self.steps[i]).kind == FUSED:
+            i += 1
+        return <Step>self.steps[i]
 
     cdef int open_arena(self) except -1:
         """Allocates the arena, and puts its values there."""
         cdef Root root
-        self.arena = allocate(self.arena_bytes)
+        cdef Tensor x
+        self.arena = allocate_whole(self.arena_bytes)
+        for root, x in self.constants:
+            (<Root>root).give(x.data_pointer - (<Root>root).origin, x.storage)
         for root in self.roots:
             if root.source == ARENA:
                 root.give(self.arena.data + root.place, self.arena)
@@ -359,9 +377,7 @@ cdef class Machine:
         cdef Root root
         cdef Step step
         cdef Tensor x, y
-        cdef Storage storage
         cdef Py_ssize_t i
-        cdef list found
         if self.busy:
             raise RuntimeError("program: this machine is running")
         if not self.fits(given):
@@ -374,10 +390,11 @@ cdef class Machine:
                 x = <Tensor>given[i]
                 root = <Root>self.fed_roots[i]
                 root.give(x.data_pointer - root.origin, x.storage)
-            for root in self.fresh:
-                storage = allocate(root.meta.nbytes)
-                root.give(storage.data, storage)
+            for x in self.dropped:
+                x.gradient = None
             for step in self.active:
+                for root in step.born:
+                    root.open()
                 perform(step)
                 for root in step.dead:
                     root.take_back()

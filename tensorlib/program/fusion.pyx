@@ -10,7 +10,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.program cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_STEPS, Program, TileProgram,
 )
-from tensorlib.program.steps cimport ARENA, FUSED, LOOP, PROGRAM, Root, Step, set_tiles
+from tensorlib.program.steps cimport ARENA, FUSED, GONE, LOOP, PROGRAM, Root, Step, set_tiles
 
 from tensorlib._core.tensor.numbers import item
 
@@ -24,7 +24,7 @@ cdef int fuse(list steps, dict root_of) except -1:
             before = None
             continue
         if before is not None and joins(before, step, at, i, root_of):
-            join(before, step, i, root_of)
+            join(before, step, at, i, root_of)
         before, at = step, i
     return 0
 
@@ -113,8 +113,8 @@ cdef Py_ssize_t place_in(list constants, value) except -1:
     return len(constants) - 1
 
 
-cdef int join(Step before, Step step, Py_ssize_t i, dict root_of) except -1:
-    """Makes a step do what the one before it does as well."""
+cdef int join(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_of) except -1:
+    """Makes a step do what the one before it, `at`, does as well."""
     cdef Tensor x
     cdef Root root
     parts, inputs, constants = parts_of(before, step)
@@ -126,6 +126,6 @@ cdef int join(Step before, Step step, Py_ssize_t i, dict root_of) except -1:
     set_tiles(step, TileProgram(len(inputs), parts, constants), step.dtype)
     before.kind = FUSED
     root = root_of[<size_t><PyObject*>before.out.storage]
-    if root.source == ARENA and before.out.storage is not step.out.storage:
-        root.last = max(root.first, root.last)
+    if root.first == at and before.out.storage is not step.out.storage:
+        root.source = GONE                # its elements are in tiles alone
     return 0

@@ -20,12 +20,13 @@ class Variable:
     persistable: it lasts from run to run and has a `value`, a Tensor: a parameter or a constant.
     trainable: a parameter, which `append_backward` differentiates by default.
     stop_gradient: no gradient passes it.
+    fixed: its value was made of numbers by the program itself, and stays.
     stack: it holds one value for each step of a loop, of which the first dim is the number.
     block: where it is defined.
     """
 
     __slots__ = ("name", "shape", "dtype", "persistable", "trainable", "stop_gradient", "value",
-                 "block", "stack", "twin")
+                 "block", "stack", "twin", "fixed")
 
     def __init__(self, name: str, shape: tuple[int | None, ...], dtype: DType, *,
                  persistable: bool = False, trainable: bool = False, stop_gradient: bool = False,
@@ -33,7 +34,7 @@ class Variable:
         self.name, self.shape, self.dtype = name, tuple(shape), dtype
         self.persistable, self.trainable = persistable, trainable
         self.stop_gradient, self.value, self.block = stop_gradient, value, block
-        self.stack = False
+        self.stack = self.fixed = False
         self.twin = None                  # a tensor without elements of its shape, once asked for
 
     # isinstance(x, Tensor) holds, since a Variable goes where a Tensor goes (standing.py)

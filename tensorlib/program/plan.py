@@ -36,7 +36,7 @@ def plan(calls: Iterable[OpCall], fed: dict[Variable, Tensor],
     fed: the variables that each run is given, in order, with tensors that are laid out as theirs
     will be: inputs, and what lasts from run to run. Raises: Unplanned.
     """
-    with Machine(enabled["fusion"]) as machine, no_grad():
+    with Machine(enabled["fusion"], enabled["reuse"]) as machine, no_grad():
         values = {x: machine.feed(like, x.persistable) for x, like in fed.items()}
         for call in calls:
             try:
@@ -55,6 +55,8 @@ class Rehearsal:
 
     def value(self, x: Variable) -> Any:
         """The tensor of the rehearsal that a variable is."""
+        if x not in self.values and x.fixed and x.value is not None:
+            self.values[x] = self.machine.constant(x.value)       # of a pass
         if x not in self.values:
             raise Unplanned(f"{self.call!r}: {x.name} has no value")
         return self.values[x]

@@ -93,9 +93,11 @@ class Recorder:
                                f"{tuple(tensor.shape)} can't be captured, {user_line()}")
         name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
             "constant" if inside else "parameter" if trainable else "captured")
-        return self.program.block.new_variable(
+        x: Variable = self.program.block.new_variable(
             name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
             stop_gradient=not tensor.requires_grad, value=tensor)
+        x.fixed = inside and x.stop_gradient
+        return x
 
     def value(self, x: Any) -> Any:
         """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""

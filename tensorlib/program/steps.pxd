@@ -10,7 +10,9 @@ cdef enum Source:
     FED                     # from a tensor that is given
     ARENA                   # a place in the arena
     CALLED                  # from what a function returned
-    NEW                     # allocated for each run
+    NEW                     # allocated in each run
+    HOSTED                  # a place in the memory of a value that is new, before that is written
+    GONE                    # nobody has it: it is written over another one, or never written
 
 cdef class Root:
     cdef Source source
@@ -19,10 +21,15 @@ cdef class Root:
     cdef list offsets                # bytes from the start of the storage
     cdef Py_ssize_t origin           # the offset of the first member
     cdef Py_ssize_t first, last      # the steps at which it is first written and last read
-    cdef Py_ssize_t place            # in the arena, in bytes
+    cdef Py_ssize_t place            # in the arena or in its host, in bytes
+    cdef Py_ssize_t opens            # of what is new: the step at which it or a guest is written
+    cdef list guests                 # the values in its place before it is written, by place
+    cdef bint written_over           # of what a function returned: somebody writes into its memory
     cdef bint lasts                  # it is fed, and lasts from run to run
     cdef char* data                  # where the members are
     cdef int add(self, Tensor x) except -1
+    cdef int take_over(self, Root other) except -1
+    cdef int open(self) except -1
     cdef int give(self, char* data, Storage storage) except -1
     cdef int take_back(self) except -1
 
@@ -48,8 +55,10 @@ cdef class Step:
     cdef list tensors                # the inputs
     cdef tuple args
     cdef dict kwargs
+    cdef bint copies                 # of a gradient that is put: others have its memory
     cdef list roots                  # of a call: the Root of each result, None for what has none
     cdef list results                # of a call: the tensors of the rehearsal
+    cdef list born                   # new roots that are given memory before it
     cdef list dead                   # roots that nobody needs after it
 
 cdef int perform(Step step) except -1

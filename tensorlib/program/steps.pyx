@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
 from tensorlib._core.products.product cimport product_to
 from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape
-from tensorlib._core.tiles.copies cimport copy_into
+from tensorlib._core.tiles.copies cimport copy_into, packed_copy
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_loop, run_program
 from tensorlib.program.signatures cimport laid_out_as
@@ -24,6 +24,27 @@ cdef class Root:
         self.members.append(x)
         self.offsets.append(x.data_pointer - self.meta.data)
         self.origin = <Py_ssize_t>self.offsets[0]
+        return 0
+
+    cdef int take_over(self, Root other) except -1:
+        """Lies where it is when `other` is written, of the same size, over it."""
+        self.members += other.members
+        self.offsets += other.offsets
+        self.last = other.last
+        if self.source == CALLED:
+            self.written_over = True
+        else:
+            self.source = other.source
+        other.source = GONE
+        return 0
+
+    cdef int open(self) except -1:
+        """Gives new memory to a value and to its guests."""
+        cdef Storage storage = allocate(self.meta.nbytes)
+        cdef Root guest
+        self.give(storage.data, storage)
+        for guest in self.guests:
+            guest.give(storage.data + guest.place, storage)
         return 0
 
     cdef int give(self, char* data, Storage storage) except -1:
@@ -80,7 +101,8 @@ cdef int perform(Step step) except -1:
     if step.kind == PRODUCT:
         return product_to(<Tensor>step.inputs[0], <Tensor>step.inputs[1], step.out)
     if step.kind == PUT_GRAD:
-        (<Tensor>step.held).gradient = alias(step.out)
+        (<Tensor>step.held).gradient = (
+            packed_copy(step.out, step.out.type) if step.copies else alias(step.out))
         return 0
     return take_results(step, PyObject_Call(step.function, step.args, step.kwargs))
 
@@ -97,10 +119,16 @@ cdef int take_results(Step step, object found) except -1:
             continue
         x = <Tensor?>results[i]
         wanted = <Tensor>step.results[i]
-        if not laid_out_as(x, wanted):
+        if not laid_out_as(x, wanted) or root.written_over and is_shared(x):
             x = relaid(x, wanted)
         root.give(x.data_pointer - root.origin, x.storage)
     return 0
+
+
+cdef bint is_shared(Tensor x) noexcept:
+    """Whether another one has the memory of a tensor, which a function returned."""
+    return (x.storage.owner is not None or not x.storage.writable
+            or (<PyObject*>x.storage).ob_refcnt > 1)
 
 
 cdef tuple as_tuple(object found):

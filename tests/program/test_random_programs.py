@@ -6,6 +6,7 @@ from program_steps import HOOKS, STEPS
 
 import tensorlib as tl
 from tensorlib import program
+from tensorlib.program.passes import PASSES
 
 # These are refused, with the line.
 REFUSED = {"branch", "loop", "out", "dirty_function", "written_under_no_grad"}
@@ -70,6 +71,7 @@ def test_captured_programs_give_what_eager_code_gives(steps):
         assert tl.allclose(value, expected, rtol=1e-12, atol=1e-12)     # where eager ones are fused
     else:
         assert bits(value) == bits(expected)
+    assert bits(program.optimize(made, PASSES)(*given_leaves)) == bits(value)
     try:
         slopes = tl.autograd.grad(expected, given_leaves, create_graph=True, allow_unused=True)
     except RuntimeError:                  # what a gradient needs was written over

@@ -138,13 +138,14 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     global bytes_in_use, bytes_kept, count_released
     cdef int size_class
     bytes_in_use -= capacity
+    size_class = size_class_of(capacity // LINE)
     if capacity > SMALL:
-        if bytes_kept + capacity > limit_kept:
+        # a block of `allocate_whole` has the size of no class
+        if bytes_kept + capacity > limit_kept or class_bytes(size_class) != capacity:
             count_released += 1
             free(data)
             return
         bytes_kept += capacity
-    size_class = size_class_of(capacity // LINE)
     permit(data, sizeof(Block))
     (<Block*>data).next = kept[size_class]
     kept[size_class] = <Block*>data
@@ -207,6 +208,29 @@ cdef Storage allocate(Py_ssize_t nbytes):
     storage.version = new_version
     storage.born = epoch
     storage.writable = True
+    return storage
+
+
+cdef Storage allocate_whole(Py_ssize_t nbytes):
+    """An uninitialised storage of no more than `nbytes` in whole lines, which is not kept for reuse
+    when it is let go of: for what is large and lasts. Raises OutOfMemoryError."""
+    global bytes_in_use, peak_in_use
+    cdef Storage storage
+    cdef Py_ssize_t capacity = (nbytes + LINE - 1) // LINE * LINE
+    cdef void* block
+    if capacity <= SMALL or computes_nothing():
+        return allocate(nbytes)
+    block = fresh_block(capacity)
+    if block == NULL:
+        empty_cache()
+        block = fresh_block(capacity)
+        if block == NULL:
+            raise OutOfMemoryError(
+                f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
+    bytes_in_use += capacity
+    peak_in_use = max(peak_in_use, bytes_in_use)
+    storage = borrow(<char*>block, nbytes, True, None)
+    storage.capacity = capacity
     return storage
 
 

@@ -1,17 +1,27 @@
 """Passes: functions from calls to calls, which change what a program costs and not what it gives.
 
 Each takes the calls of a block in order, the variables that are wanted, and those that are given,
-and returns new calls. What is wanted keeps its bits.
+and returns new calls. What is wanted keeps its bits. `program.optimize` runs them on a program and
+verifies it after each; `compile` runs those that are `enabled`.
 """
 
 from collections.abc import Iterable
 
 from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.passes.common import without_common
 from tensorlib.program.passes.dead import without_dead
+from tensorlib.program.passes.folding import folded
+from tensorlib.program.passes.recompute import recomputed
+from tensorlib.program.passes.simplify import simplified
 
-PASSES = {"dead": without_dead}
-# Which passes run. "fusion" joins the steps of a machine (fusion.pyx), not calls.
-enabled = {"dead": True, "fusion": True}
+# In the order in which they run.
+PASSES = {"folding": folded, "simplify": simplified, "common": without_common,
+          "recompute": recomputed, "dead": without_dead}
+# Which passes run before a replay. "fusion" and "reuse" are of the steps of a machine, not of calls
+# (fusion.pyx, arena.pyx). Folding takes constants for good, which whoever has such a tensor of a
+# captured function may still write into, and "recompute" takes time for memory: both are off.
+enabled = {"folding": False, "simplify": True, "common": True, "recompute": False, "dead": True,
+           "fusion": True, "reuse": True}
 
 
 def optimized(calls: Iterable[OpCall], wanted: Iterable[Variable],

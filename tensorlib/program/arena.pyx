@@ -1,0 +1,152 @@
+"""The plan of a machine's memory: which values share a place.
+
+A step that works element by element writes over an operand that nobody reads afterwards. What is
+given to the caller is new in each run; before it is written, its memory holds values of which the
+last is read by then. All else lies in one arena. Values share a place there that are not needed at
+one time.
+"""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.base.storage cimport LINE
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape
+from tensorlib.program.steps cimport (
+    ARENA, CALLED, GONE, HOSTED, LOOP, NEW, PROGRAM, Root, Step,
+)
+
+cdef enum:
+    LARGE = 4096             # bytes: smaller values take their places in turn, and host none
+
+
+# ---- values in place of their operands -----------------------------------------------------------
+
+cdef int reuse(list steps, dict root_of) except -1:
+    """Has each element-wise step write over an operand, where nobody reads that afterwards."""
+    cdef Step step
+    cdef Root out, root
+    cdef Py_ssize_t i
+    for i, step in enumerate(steps):
+        if step.kind != LOOP and step.kind != PROGRAM or not step.out.packed:
+            continue
+        out = root_of[<size_t><PyObject*>step.out.storage]
+        if out.first != i or out.meta.nbytes < LARGE or out.source != ARENA and out.source != NEW:
+            continue
+        root = operand_of(step, out, i, root_of)
+        if root is not None:
+            root.take_over(out)
+            root_of[<size_t><PyObject*>out.meta] = root
+    return 0
+
+
+cdef Root operand_of(Step step, Root out, Py_ssize_t i, dict root_of):
+    """The operand that a step may write over, the youngest; None where there is none."""
+    cdef Root found = None, root
+    cdef Tensor x
+    for x in step.tensors:
+        root = root_of.get(<size_t><PyObject*>x.storage)
+        if root is None or root.last != i or root.source != ARENA and root.source != CALLED:
+            continue
+        if root.meta.nbytes == out.meta.nbytes and all_lie_as(step.out, x, step.tensors) and (
+                found is None or root.first > found.first):
+            found = root
+    return found
+
+
+cdef bint all_lie_as(Tensor out, Tensor x, list tensors) except -1:
+    """Whether all operands in the memory of `x` have its elements where `out` will have them."""
+    cdef Tensor y
+    for y in tensors:
+        if y.storage is x.storage and not (
+                y.packed and y.type == out.type and same_shape(y, out)
+                and y.data_pointer == y.storage.data and out.data_pointer == out.storage.data):
+            return False
+    return True
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+cdef inline Py_ssize_t size_of(Root root) noexcept:
+    """The bytes that a value takes, in whole lines."""
+    return max((root.meta.nbytes + LINE - 1) // LINE * LINE, <Py_ssize_t>LINE)
+
+
+cdef tuple arrange(list roots):
+    """The bytes of the arena, and those it would take if no values shared a place.
+
+    The large values are placed first, from the largest on: each in the memory of a new value, if it
+    is read for the last time before that is written, else in the first gap of the arena.
+    """
+    cdef list hosts = [], large = [], small = [], placed = []
+    cdef Root root, host
+    cdef Py_ssize_t total = 0, unshared = 0
+    for root in roots:
+        if root.source == NEW:
+            root.opens = root.first
+            if root.meta.nbytes >= LARGE:
+                hosts.append(root)
+        elif root.source == ARENA:
+            unshared += size_of(root)
+            (large if root.meta.nbytes >= LARGE else small).append(root)
+    hosts.sort(key=first_of)
+    large.sort(key=by_size)
+    for root in large:
+        host = host_of(root, hosts)
+        if host is not None:
+            root.source = HOSTED
+            host.opens = min(host.opens, root.first)
+        else:
+            put_in(placed, root, -1)
+    for root in large:
+        total = max(total, end_of(root))
+    for root in small:                   # in the order in which they are made
+        placed = [other for other in placed if (<Root>other).last >= root.first]
+        put_in(placed, root, -1)
+        total = max(total, end_of(root))
+    return total, unshared
+
+
+def first_of(Root root):
+    return root.first
+
+
+def by_size(Root root):
+    return -root.meta.nbytes, -root.last
+
+
+cdef Py_ssize_t end_of(Root root) noexcept:
+    """Where the place of a value in the arena ends."""
+    return root.place + size_of(root) if root.source == ARENA else 0
+
+
+cdef Root host_of(Root root, list hosts):
+    """The first new value that is written after a value was read for the last time, and has room
+    for it, which it takes there; None where there is none."""
+    cdef Root host
+    for host in hosts:
+        if host.first > root.last and put_in(host.guests, root, size_of(host)) >= 0:
+            return host
+    return None
+
+
+cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
+    """Puts a value in the first gap among those that are needed while it is; its place.
+
+    -1 where it would end behind `room` bytes, if that is not negative.
+    """
+    cdef Root other
+    cdef Py_ssize_t i, place = 0, size = size_of(root)
+    for other in placed:
+        if other.last < root.first or other.first > root.last:
+            continue
+        if place + size <= other.place:
+            break
+        place = max(place, other.place + size_of(other))
+    if room >= 0 and place + size > room:
+        return -1
+    root.place = place
+    for i, other in enumerate(placed):
+        if other.place >= place:
+            placed.insert(i, root)
+            return place
+    placed.append(root)
+    return place

@@ -1,0 +1,74 @@
+"""`optimize`: a program after passes, each of which is verified."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tensorlib.autograd.tree import flatten
+from tensorlib.program.copies import copied
+from tensorlib.program.errors import ProgramError
+from tensorlib.program.model import Variable, variables_in
+from tensorlib.program.passes import PASSES
+from tensorlib.program.passes.facts import inner_calls
+from tensorlib.program.program import Program
+from tensorlib.program.verify import verify
+
+
+def optimize(program: Program, passes: Iterable[str] | None = None) -> Program:
+    """A program that gives the same bits and costs less; parameters and constants are shared.
+
+    passes: names of those that run, in the order of `PASSES`; by default all but "recompute".
+
+    - folding: what is computed of constants alone becomes a constant
+    - simplify: `x * 1`, two transposes, a reshape of a reshape
+    - common: what is computed twice is computed once
+    - recompute: element-wise results are computed again for the backward part, in the place of
+      being kept for it
+    - dead: what the outputs don't need is left out
+
+    The result is verified after each. Raises: ValueError for a pass that there is not; TypeError
+    for what is no Program; ProgramError for a program that is not well formed.
+
+    >>> from tensorlib import program
+    >>> p = program.trace(lambda x: (x.exp() * 1).neg() + x.exp(), tensorlib.ones(2))
+    >>> [call.type for call in program.optimize(p).block.ops]
+    ['exp', 'neg', 'add']
+    """
+    if not isinstance(program, Program):
+        raise TypeError(f"optimize: takes a Program, got {type(program).__name__}")
+    names = [name for name in PASSES if name != "recompute"] if passes is None else list(passes)
+    for name in names:
+        if name not in PASSES:
+            raise ValueError(f"optimize: no pass {name!r}; there are {', '.join(PASSES)}")
+    made = Program()
+    copied(program, made)
+    verify(made)
+    wanted = [x for x in flatten(made.outputs)[0] if type(x) is Variable]
+    for name, function in PASSES.items():
+        if name not in names:
+            continue
+        given = [*made.inputs, *made.persistables()]
+        made.block.ops = function(made.block.ops, wanted, given)
+        drop_unused(made)
+        try:
+            verify(made)
+        except ProgramError as error:
+            raise ProgramError(f"optimize: after {name}: {error}") from None
+    return made
+
+
+def drop_unused(program: Any) -> None:
+    """Takes out of a program the blocks and variables that no call has any more."""
+    calls = list(inner_calls(program.block))
+    blocks = {program.block, *(block for call in calls for block in call.blocks())}
+    used = {*program.inputs, *(x for x in flatten(program.outputs)[0] if type(x) is Variable)}
+    for call in calls:
+        used.update(variables_in((call.inputs, call.attributes)))
+        used.update(call.writes())
+    program.blocks = [block for block in program.blocks if block in blocks]
+    for place, block in enumerate(program.blocks):
+        block.index = place
+        if block.forward not in blocks:
+            block.forward = None
+        used.update((*block.inputs, *block.outputs))
+    for block in program.blocks:
+        block.variables = {name: x for name, x in block.variables.items() if x in used}
