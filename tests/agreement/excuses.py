@@ -15,8 +15,8 @@ NEVER_RETURNS = {
 # (what PyTorch's error says, reason): calls that work here and not there
 WORKS_HERE = [
     (r"must be Tensor, not (int|float|bool)|must be Number, not Tensor|invalid combination of"
-     r"|doesn't apply to a '(int|float|bool)'|Boolean value of Tensor with|must be (tuple of ints|int|float), not|"
-     r"'(int|float|bool)' object has no attribute",
+     r"|doesn't apply to a '(int|float|bool)'|Boolean value of Tensor with"
+     r"|must be (tuple of ints|int|float), not|'(int|float|bool)' object has no attribute",
      "numbers and tensors stand for one another wherever that has a meaning"),
     (r"not implemented for|only supports|Unsupported dtype|not supported for|unsupported"
      r"|does not support|not currently supported|(?i:expected a? ?floating.point)|not support dtype"

@@ -50,13 +50,17 @@ cdef void add_weights(const volatile int64_t* x, const floating* weights, floati
 
 cdef void fill_bins(const floating* x, int64_t* y, Py_ssize_t n, floating low, floating high,
                     Py_ssize_t bins) noexcept nogil:
-    """y[b] += the number of elements in bin b of [low, high], whose last bin has both ends"""
-    cdef floating width = high - low
+    """y[b] += the number of elements in bin b of [low, high], whose last bin has both ends
+
+    A range whose width is 0 or infinite in this dtype counts all in its middle.
+    """
+    cdef floating width = high - low, part
     cdef Py_ssize_t i, place
     for i in range(n):
         if low <= x[i] <= high:              # which NaN is not
-            place = <Py_ssize_t>((x[i] - low) * bins / width)
-            y[place if place < bins else bins - 1] += 1
+            part = (x[i] - low) * bins / width
+            place = <Py_ssize_t>part if part < bins else bins // 2 if part != part else bins - 1
+            y[place] += 1
 
 
 def bincount(Tensor input, Py_ssize_t least, weights=None):
