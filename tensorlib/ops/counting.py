@@ -69,6 +69,8 @@ def counted(x, bins=100, min=0, max=0):
 def range_of(name, x, low, high, margin):
     """The ends of the bins: those that are given, or of the elements; `margin` apart if equal.
 
+    The margin is more where it would be lost beside a large number.
+
     Raises: RuntimeError.
     """
     if low == high and x.numel():
@@ -77,6 +79,7 @@ def range_of(name, x, low, high, margin):
         raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min, got [{low}, {high}]")
+    margin = max(margin, abs(low) * 2**-20)
     return (low, high) if low < high else (low - margin, high + margin)
 
 
