@@ -13,6 +13,8 @@ from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import form_of_call
 from tensorlib.program.model import Block, OpCall, Variable
 
+# What gives a view where it can, and else a copy.
+MAY_SHARE = ("getitem", "reshape", "contiguous", "to", "detach", "strided_part")
 Callback = Callable[[Block, OpCall], Any]
 
 
@@ -30,6 +32,7 @@ class Backward:
         self.program, self.callbacks = source.program, callbacks
         self.parts: dict[Variable, list[Variable]] = {}
         self.again: dict[Variable, Variable] = {}      # computed again, in the place of the first
+        self.asked: set[Variable] = set()              # what gradients arrive at, wanted or not
 
     # ---- calls
 
@@ -42,23 +45,42 @@ class Backward:
 
     def visit(self, calls: Iterable[OpCall]) -> None:
         """Adds the backward calls of `calls`, which are in the order in which they run."""
-        for call in reversed(list(calls)):
+        calls = list(calls)
+        views = {call.outputs[0]: next(iter(call.inputs.values())) for call in calls
+                 if is_view(call)}
+        for call in reversed(calls):
+            if call.in_place:
+                self.check_write(call, views)
             if any(x in self.depends for x in call.writes()):
                 self.visit_call(call)
+
+    def check_write(self, call: OpCall, views: dict[Any, Any]) -> None:
+        """Raises: ProgramError for a write of what has a gradient into memory that is read later.
+        """
+        written, *sources = call.inputs.values()
+
+        def base(x: Any) -> Any:
+            while x in views:
+                x = views[x]
+            return x
+
+        whole = base(written)
+        changes = any(x in self.depends for x in (whole, *sources) if type(x) is Variable)
+        if changes and whole in {base(x) for x in self.asked}:
+            raise written_over(call)
 
     def visit_call(self, call: OpCall) -> None:
         """Adds the backward call of one, if a gradient arrives there and is wanted further on."""
         if call.in_place:
             if any(self.parts.get(x) for x in call.writes()):
-                raise ProgramError(
-                    f"append_backward: {call!r} writes over a value in place{at(call)}; its "
-                    "gradient can't be taken: use the operation that gives a new value")
+                raise written_over(call)
             return
         if not any(x in self.parts for x in call.writes()):
             return
         grads = [None if x is None else self.total(x) for x in call.outputs]
         if all(g is None for g in grads):
             return
+        self.asked.update(call.reads())
         if call.type == "sum" and "parts" in call.inputs:
             for x in call.inputs["parts"]:
                 self.add(x, grads[0])
@@ -132,6 +154,8 @@ class Backward:
 
     def add(self, x: Any, g: Variable | None) -> None:
         """Notes a part of the gradient of `x`, where that is wanted."""
+        if g is not None and type(x) is Variable:
+            self.asked.add(x)
         if g is not None and self.wants(x):
             self.parts.setdefault(x, []).append(g)
 
@@ -186,6 +210,21 @@ def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
             found.update(x for x in call.writes() if x not in none and not x.stop_gradient
                          and x.dtype.is_floating_point)
     return found
+
+
+def is_view(call: OpCall) -> bool:
+    """Whether what a call gives may have the memory of its first input."""
+    if call.in_place or call.blocks() or len(call.outputs) != 1:
+        return False
+    op = form_of_call(call).op
+    return op is not None and (op.is_view or call.type in MAY_SHARE)
+
+
+def written_over(call: OpCall) -> ProgramError:
+    """An error about a write in place."""
+    return ProgramError(
+        f"append_backward: {call!r} writes over a value in place{at(call)}; its gradient can't be "
+        "taken: use the operation that gives a new value")
 
 
 def passes_gradients(call: OpCall) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
+from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
 
 
@@ -31,7 +32,8 @@ class Variable:
     def __init__(self, name: str, shape: tuple[int | None, ...], dtype: DType, *,
                  persistable: bool = False, trainable: bool = False, stop_gradient: bool = False,
                  value: Tensor | None = None, block: "Block | None" = None):
-        self.name, self.shape, self.dtype = name, tuple(shape), dtype
+        self.name, self.dtype = name, dtype
+        self.shape = tuple(shape) if None in shape else Size(shape)
         self.persistable, self.trainable = persistable, trainable
         self.stop_gradient, self.value, self.block = stop_gradient, value, block
         self.stack = self.fixed = False

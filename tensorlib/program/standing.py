@@ -1,14 +1,18 @@
 """Variables where Tensors go: operators, methods and functions on them add calls to a program."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.op import registry
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
 from tensorlib.program.building import Builder, builder, no_number, twin_of
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.model import Variable, variables_in
+from tensorlib.program.offered import passed_check, user_line
 
 
 def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -101,7 +105,70 @@ def like(self: Variable) -> Tensor:
     return twin_of(self, 0)
 
 
+def behind(self: Variable) -> Tensor:
+    """A tensor of this shape and dtype, of one element: what another one is made like.
+
+    Raises: CaptureError where a size is not known yet.
+    """
+    numel(self)
+    return FUNCTIONS["zeros"]((), dtype=self.dtype).expand(self.shape)
+
+
+def new(name: str) -> Any:
+    """A method that makes a tensor of numbers, by default of the variable's dtype."""
+    def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return getattr(FUNCTIONS["zeros"]((), dtype=self.dtype), name)(*args, **kwargs)
+    return method
+
+
+# ---- functions that are no operations ------------------------------------------------------------
+
+def scattered(x: Any, dim: int, index: Any, src: Any, adds: bool) -> Any:
+    """`scatter` and `scatter_add`, of an index and as large a part of the source."""
+    build = builder_for((x, index, src))
+    if not isinstance(src, Tensor):
+        src = FUNCTIONS["full"]((), src, dtype=x.dtype).expand(tuple(index.shape))
+    for d, size in enumerate(index.shape):
+        if src.shape[d] != size:
+            src = src.narrow(d, 0, size)
+    return build.operation(registry["scattered"], "scattered", (x, src, dim, index, adds), {})
+
+
+def put_slices(x: Any, dim: int, index: Any, values: Any) -> Any:
+    """`index_copy` and `index_fill`."""
+    key = (*(slice(None),) * dim, index)
+    return builder_for((x, index, values)).operation(
+        registry["put_index"], "put_index", (x, values, key), {})
+
+
+def added_slices(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """`index_add`."""
+    places = index.reshape([-1 if d == dim else 1 for d in range(len(x.shape))])
+    return scattered(x, dim, places.expand(tuple(source.shape)), source, True)
+
+
+def function_called(cls: type, name: str, args: tuple[Any, ...]) -> Any:
+    """What a function that is no operation gives for Variables, by operations.
+
+    Raises: CaptureError for one that has none, or is given a value without dims.
+    """
+    x, dim, index, *rest = args
+    if name not in WITH_PLACES or not x.shape or not index.shape:
+        raise CaptureError(f"{name}: can't be part of a program in this form, {user_line()}")
+    return WITH_PLACES[name](x, wrap(name, dim, len(x.shape)), index, *rest)
+
+
+WITH_PLACES = {
+    "index_copy": put_slices, "index_fill": put_slices, "index_add": added_slices,
+    "scatter": lambda x, dim, index, src: scattered(x, dim, index, src, False),
+    "scatter_add": lambda x, dim, index, src: scattered(x, dim, index, src, True),
+}
 FACTS = {
+    "__tensor_function__": classmethod(function_called), "behind": behind,
+    "before": lambda self, other: other,
+    "itemsize": property(lambda self: self.dtype.itemsize),
+    "element_size": lambda self: self.dtype.itemsize, "is_complex": lambda self: False,
+    "is_meta": False,
     "__tensor_call__": classmethod(called), "__getitem__": get_item, "__setitem__": set_item,
     "__len__": length, "__iter__": iterate, "size": size, "detach": detach, "numel": numel,
     "nelement": numel, "like": like,
@@ -116,10 +183,24 @@ for _name, _fact in FACTS.items():
     setattr(Variable, _name, _fact)
 for _name in ("copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_"):
     setattr(Variable, _name, writing(_name))
-for _name, _shown in {"__bool__": "bool", "__int__": "int", "__float__": "float",
+def truth(self: Variable) -> bool:
+    """The value of a condition that the library checks: nothing is refused before a run.
+
+    Raises: CaptureError for any other.
+    """
+    found = passed_check(sys._getframe(1).f_code)
+    if found is None:
+        no_number("bool")
+    return bool(found)
+
+
+setattr(Variable, "__bool__", truth)
+for _name, _shown in {"__int__": "int", "__float__": "float",
                       "__index__": "int", "__array__": "numpy"}.items():
     setattr(Variable, _name, number(_shown))
 for _name in ("item", "tolist", "numpy", "backward"):
     setattr(Variable, _name, number(_name))
+for _name in ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
+    setattr(Variable, _name, new(_name))
 attach_methods(Variable, in_place)
 attach_operators(Variable, out_of_place)

@@ -89,11 +89,11 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
                input.numel() // math.prod(spatial) * input.element_size() + 8)
     positions = from_numpy(in_plane(spatial, sizes))
     parts = input.flatten(-n).index_select(-1, positions.flatten()).unflatten(-1, positions.shape)
-    found = parts.max(-1)
+    values, indices = parts.max(-1)
     if not return_indices:
-        return found.values.reshape(shape)
-    rows = arange(len(positions)).expand(found.indices.shape)
-    return found.values.reshape(shape), positions[rows, found.indices].reshape(shape)
+        return values.reshape(shape)
+    rows = arange(len(positions)).expand(indices.shape)
+    return values.reshape(shape), positions[rows, indices].reshape(shape)
 
 
 def in_plane(spatial, sizes):
