@@ -1,5 +1,6 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
+import gc
 import warnings
 from collections.abc import Callable
 from functools import partial, update_wrapper
@@ -67,7 +68,9 @@ class Compiled:
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None:                             # an argument that differs from itself
             return self._f(*args, **kwargs)
-        result = capture(self._f, args, kwargs, tensors, recorder)
+        result = [capture(self._f, args, kwargs, tensors, recorder)]
+        collects = gc.isenabled()
+        gc.disable()                 # what is made now stays: to look for garbage takes half the time
         try:
             if recorder.why:
                 raise Unplanned(recorder.why)
@@ -79,8 +82,11 @@ class Compiled:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}")
             entry = Refusal(kind)
+        finally:
+            if collects:
+                gc.enable()
         self._entries.insert(0, entry)
-        return result
+        return result[0]
 
 
 class Refusal:
@@ -127,14 +133,14 @@ class Entry:
 
 
 def entry_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-              result: Any) -> Entry:
-    """How calls of a kind are replayed, after one was captured that gave `result`.
+              result: list[Any]) -> Entry:
+    """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
     recorder.put_grads()
     recorder.tell_apart()
-    found, structure = flatten(result)
+    found, structure = flatten(result[0])
     slots = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
     linked = is_linked(recorder, tensors, slots, found)
     kept = escaped(recorder, result, found)
