@@ -8,6 +8,7 @@ from itertools import chain
 from numbers import Real
 from typing import Any
 from warnings import warn
+from weakref import WeakSet
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
 from tensorlib._core.graph import observing
@@ -26,6 +27,7 @@ required = _Required()
 # tensors, (name, tensor) pairs, or groups: lists of dicts have no type that checkers agree on
 ParamsT = Iterable[Any]
 
+alive: WeakSet[Any] = WeakSet()          # all optimisers: a capture looks after their options
 _every_pre_hook = OrderedDict()
 _every_post_hook = OrderedDict()
 
@@ -151,6 +153,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def _set_hooks(self):
+        alive.add(self)
         self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
         self._state_dict_pre_hooks, self._state_dict_post_hooks = OrderedDict(), OrderedDict()
         self._load_pre_hooks, self._load_post_hooks = OrderedDict(), OrderedDict()

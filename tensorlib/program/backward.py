@@ -204,9 +204,7 @@ def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
     """The wanted variables and all that depend on them, through what has a gradient."""
     found, none = set(wanted), set(no_grad)
     for call in calls:
-        if call.in_place or not passes_gradients(call):
-            continue
-        if any(x in found for x in call.reads()):
+        if not found.isdisjoint(call.reads()) and not call.in_place and passes_gradients(call):
             found.update(x for x in call.writes() if x not in none and not x.stop_gradient
                          and x.dtype.is_floating_point)
     return found

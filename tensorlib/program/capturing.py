@@ -13,13 +13,17 @@ from tensorlib._core.graph.op import Op
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.tree import flatten
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
-from tensorlib.program.errors import CaptureError
+from tensorlib.program.building import Builder, unseen
+from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
-from tensorlib.program.recorder import Recorder, memory_of
+from tensorlib.program.recorder import Recorder
+from tensorlib.program.signatures import are_without_hooks, gradient_of
+from tensorlib.program.writes import memory_of
 
 
 class ReplayRecorder(Recorder):
@@ -37,9 +41,13 @@ class ReplayRecorder(Recorder):
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
-        self.modes: list[tuple[Any, bool]] = []        # the modules that ran, and `training`
+        self.modes: dict[int, tuple[Any, bool, int]] = {}    # of a module that ran, `mode_of` it
+        self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
-        self.grads: dict[Variable, Tensor] = {}        # leaves, whose `.grad` a sweep made
+        self.leaves: list[Tensor] = []                 # those that a sweep reached
+        self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
+        self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
+        self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
 
     def made(self, tensor: Tensor) -> None:
         self.constants[id(tensor)] = tensor
@@ -57,6 +65,50 @@ class ReplayRecorder(Recorder):
             if self.since is not None:
                 raise
             self.fail(str(error))
+
+    def beside(self, name: str, x: Any) -> None:
+        """Is told of what is done to `x` and is no operation: most of it ends the capture."""
+        if self.why:
+            return
+        inside = isinstance(x, Tensor) and self.is_inside(x)
+        if name == "read_grad":
+            grad = gradient_of(x)
+            if grad is not None and not was_made_since(grad, self.epoch):
+                self.older[id(grad)] = grad
+        elif name == "grad" and not inside:
+            self.grads[self.variable_of(x)] = None
+        elif not (inside and name == "requires_grad"):
+            self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
+
+    def is_inside(self, x: Tensor) -> bool:
+        """Whether the function made a tensor, be it over memory from outside."""
+        if was_made_since(x, self.epoch):
+            return True
+        y = self.known[id(x)][1] if id(x) in self.known else None
+        return y is not None and not y.persistable and not any(
+            y is z for z in self.program.inputs)
+
+    def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        if self.why:
+            with unseen():
+                return eager()
+        try:
+            with unseen():
+                found = make(Builder(self.block, self), *args)
+            call = self.block.ops[-1]
+            for block in call.blocks():
+                if writes_outside(block):
+                    raise CaptureError(f"{call.type}: a write into what is outside of a branch or "
+                                       f"a loop can't be captured, {user_line()}")
+        except Exception as error:           # what a branch does may be for tensors alone
+            at = "" if isinstance(error, CaptureError) else f", {user_line()}"
+            self.fail(f"{error}{at}")
+            return self.control(make, args, eager)
+        with unseen():
+            result = eager()
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
 
     def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> Any:
@@ -112,42 +164,95 @@ class ReplayRecorder(Recorder):
 
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *, retain_graph: bool,
               create_graph: bool, inputs: Any, accumulate_grads: bool, no_grad: Any) -> Any:
-        """A backward sweep into the leaves: the backward part of what was noted so far."""
-        if create_graph or inputs is not None or no_grad:
-            raise CaptureError("backward: only backward() without create_graph and inputs is "
-                               f"captured, {user_line()}")
+        """A backward sweep: the backward part of what was noted so far.
+
+        Raises: CaptureError for what can't be noted, before the sweep has run.
+        """
+        if no_grad:
+            raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
         for g in grads:                     # ones, where none were given
             self.made(g)
         starts = [(self.variable_of(x), self.variable_of(g)) for x, g in zip(roots, grads)]
+        if inputs is None:
+            known = [x for _, x in self.known.values() if x.block is self.block and x.trainable]
+            wanted = list(dict.fromkeys(known))
+            self.check_arguments()
+        else:
+            wanted = [self.variable_of(x) for x in inputs]
+        before = self.before_sweep(wanted) if accumulate_grads else {}
+        found = self.gradients(starts, wanted, create_graph)
+        made = sweep(roots, grads, retain_graph=retain_graph, create_graph=create_graph,
+                     inputs=inputs, accumulate_grads=accumulate_grads, no_grad=no_grad)
+        if accumulate_grads:
+            self.accumulated(wanted, found, before)
+            return made
+        for tensor, g in zip(made, found):
+            if (tensor is None) != (g is None):
+                self.fail(f"backward: this gradient can't be captured, {user_line()}")
+            elif tensor is not None:
+                self.know(tensor, g)
+        return made
+
+    def gradients(self, starts: list[tuple[Variable, Variable]], wanted: list[Variable],
+                  create_graph: bool) -> list[Variable | None]:
+        """The gradients of what is wanted, after the calls that give them were noted."""
         calls = list(self.block.ops)
-        leaves = [x for _, x in self.known.values() if x.block is self.block and x.trainable]
-        wanted = list(dict.fromkeys(leaves))
-        for x in self.program.inputs:
-            if self.tensor_of(x).requires_grad:
-                raise CaptureError("backward: an argument that requires a gradient can't be given "
-                                   f"it inside of what is captured, {user_line()}")
         work = Backward(self.block, self.block, dependents(calls, wanted, ()), visit_control)
         for x, g in starts:
             work.add(x, g)
-        work.visit(calls)
-        found = [(x, work.total(x)) for x in wanted]
-        before = {x: x.value.grad for x, _ in found}
-        sweep(roots, grads, retain_graph=retain_graph, create_graph=False, inputs=None,
-              accumulate_grads=accumulate_grads, no_grad=no_grad)
-        self.swept = True
-        for x, g in found:
-            if g is None:
-                continue
-            if before[x] is not None:
+        try:
+            work.visit(calls)
+        except ProgramError as error:
+            raise CaptureError(str(error)) from None
+        found = [work.total(x) for x in wanted]
+        if not create_graph:
+            for call in self.block.ops[len(calls):]:
+                for x in call.writes():
+                    x.stop_gradient = True
+        return found
+
+    def check_arguments(self) -> None:
+        """Raises: CaptureError where an argument would be given a gradient."""
+        if any(tensor.requires_grad and any(x is y for y in self.program.inputs)
+               for tensor, x in self.known.values()):
+            raise CaptureError("backward: an argument that requires a gradient can't be given it "
+                               f"inside of what is captured, {user_line()}")
+
+    def before_sweep(self, wanted: list[Variable]) -> dict[Variable, Variable | None]:
+        """The `.grad` of each leaf, which a sweep is to add to. Raises: CaptureError."""
+        found: dict[Variable, Variable | None] = {}
+        for x in wanted:
+            if x.value is None or not x.trainable:
+                raise CaptureError("backward: only parameters can be given a gradient in what is "
+                                   f"captured, {user_line()}")
+            grad = x.value.grad
+            if grad is not None and (not self.knows(grad) or id(grad) in self.older):
                 raise CaptureError("backward: a gradient that was there before is not captured; "
                                    f"call zero_grad() first, {user_line()}")
-            self.grads[x] = x.value.grad
-            self.know(x.value.grad, g)
-        return None
+            found[x] = None if grad is None else self.variable_of(grad)
+        leaves = [x.value for x in found]
+        if not are_without_hooks(leaves):
+            raise CaptureError(f"backward: a hook on a gradient can't be captured, {user_line()}")
+        self.leaves += leaves
+        return found
 
-    def tensor_of(self, x: Variable) -> Tensor:
-        """The tensor that an input is."""
-        return next(tensor for tensor, y in self.known.values() if y is x)
+    def accumulated(self, wanted: list[Variable], found: list[Variable | None],
+                    before: dict[Variable, Variable | None]) -> None:
+        """Notes what the `.grad` of each leaf is after a sweep."""
+        self.swept = True
+        for x, g in zip(wanted, found):
+            if g is None:
+                continue
+            old = before[x]
+            if old is not None:
+                total = self.block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype,
+                                                stop_gradient=True)
+                self.note(OpCall("sum", {"parts": (old, g)}, (total,), {}, user_line()))
+                g = total
+            elif x not in self.grads:
+                self.bare.append(x.value)
+            self.grads[x] = None
+            self.know(x.value.grad, g)
 
     def put_grads(self) -> None:
         """Notes what the `.grad` of each leaf is now."""
@@ -158,19 +263,37 @@ class ReplayRecorder(Recorder):
                 self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
                 self.put[x] = value
 
+    def tell_apart(self) -> None:
+        """Raises: CaptureError where the function did what a replay would not do again."""
+        for x in self.program.persistables():
+            if id(x.value) in self.older:
+                raise CaptureError("a gradient that was there before the call can't be captured; "
+                                   "set it to None first")
+        for optimizer, rates in self.groups.values():
+            if rates != rates_of(optimizer):
+                raise CaptureError("what changes the options of an optimiser can't be captured; "
+                                   "do that outside of the function")
+
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser before its step, which is noted as a whole."""
         if current() is not self or self.why:
             return
         set_capture(None)
+        self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
         if args or kwargs:
             self.fail(f"step: a closure can't be captured, {user_line()}")
         self.put_grads()
 
     def before_module(self, module: Any, args: Any) -> None:
         """Is called before a module runs: what it does may depend on whether it is in training."""
-        if current() is self:
-            self.modes.append((module, module.training))
+        if current() is not self or self.why:
+            return
+        mode = self.modes[id(module)] = mode_of(module)
+        if mode[2] and any(not str(hook.function.__module__).startswith("tensorlib.")
+                           for hook in (*module._forward_hooks.values(),
+                                        *module._forward_pre_hooks.values())):
+            self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
+                      f"{user_line()}")
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser after its step."""
@@ -183,6 +306,9 @@ class ReplayRecorder(Recorder):
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
     """What `f` returns, after all that it did was noted. `tensors`: those among its arguments."""
+    optim = sys.modules.get("tensorlib.optim.optimizer")
+    for optimizer in () if optim is None else list(optim.alive):
+        recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
     for tensor in tensors:
         x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
         recorder.program.inputs.append(recorder.know(tensor, x))
@@ -193,6 +319,27 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     finally:
         for handle in handles:
             handle.remove()
+
+
+def mode_of(module: Any) -> tuple[Any, bool, int]:
+    """A module with what else decides what its call does: `training`, and how many hooks it has."""
+    own = vars(module).get("_hooks")
+    count = 0 if own is None else (
+        len(own.forward) + len(own.forward_pre) + len(own.backward) + len(own.backward_pre))
+    return module, module.training, count
+
+
+def rates_of(optimizer: Any) -> list[dict[str, Any]]:
+    """The options of an optimiser's groups."""
+    return [{key: x for key, x in group.items() if isinstance(x, (int, float, str, tuple))}
+            for group in optimizer.param_groups]
+
+
+def writes_outside(block: Any) -> bool:
+    """Whether a block, or one in it, writes over what it did not make."""
+    return any(
+        any(not x.block.is_in(block) for x in call.writes()) if call.in_place
+        else any(map(writes_outside, call.blocks())) for call in block.ops)
 
 
 def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:

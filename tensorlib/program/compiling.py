@@ -1,154 +1,28 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
+import gc
 import warnings
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any
 
+from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.base.capture import current
-from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.function import Function
-from tensorlib.autograd.modes import no_grad
-from tensorlib.autograd.tree import flatten, unflatten
+from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.batch import running_levels
-from tensorlib.program.backward import Backward, dependents
-from tensorlib.program.capturing import ReplayRecorder, capture
-from tensorlib.program.control_gradients import visit_control
-from tensorlib.program.errors import CaptureError
-from tensorlib.program.executor import Machine
-from tensorlib.program.interpreter import run_call, value_of
-from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.passes import optimized
-from tensorlib.program.plan import Unplanned, plan
+from tensorlib.program.backward import dependents
+from tensorlib.program.capturing import ReplayRecorder, capture, mode_of
+from tensorlib.program.errors import CaptureError, ProgramError
+from tensorlib.program.escapes import escaped
+from tensorlib.program.model import Variable
+from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
-from tensorlib.program.signatures import Signature
+from tensorlib.program.replaying import Differentiable, Replay
+from tensorlib.program.signatures import Signature, are_without_grads, are_without_hooks
 from tensorlib.program.trace import captured_names
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
-
-
-class Replay:
-    """A captured call, ready to run again on tensors of the same kind.
-
-    fed: the variables of the inputs and of what lasts, in order. Raises: Unplanned.
-    """
-
-    def __init__(self, program: Program, lasting: list[Variable], wanted: list[Variable],
-                 layouts: list[Tensor]):
-        self.program, self.lasting, self.wanted = program, lasting, wanted
-        self.values = [x.value for x in lasting]
-        self.lasts = Signature((self.values,), {})
-        self.fed = [*program.inputs, *lasting]
-        self.machine = plan(optimized(program.block.ops, wanted, self.fed),
-                            dict(zip(self.fed, [*layouts, *self.values])), wanted)
-
-    def fits(self) -> bool:
-        """Whether what lasts is as it was when the call was captured."""
-        return self.lasts.tensors_of((self.values,), {}) is not None
-
-    def run(self, inputs: list[Tensor]) -> list[Tensor]:
-        """The outputs for these inputs."""
-        given = (*inputs, *self.values)
-        if self.machine.is_running:            # on another thread, or further up on this one
-            return run_calls(self.program.block.ops, dict(zip(self.fed, given)), self.wanted)
-        outputs: list[Tensor] = self.machine(given)
-        return outputs
-
-
-def run_calls(calls: list[OpCall], values: dict[Variable, Any],
-              wanted: list[Variable]) -> list[Tensor]:
-    """The wanted values after calls ran one by one, where a machine is busy or can't do it."""
-    with no_grad():
-        for call in calls:
-            run_call(call, values)
-    return [value_of(x, values) for x in wanted]
-
-
-class Differentiable(Replay):
-    """A captured call whose outputs have gradients: one node in the graph of the caller."""
-
-    def __init__(self, program: Program, lasting: list[Variable], wanted: list[Variable],
-                 layouts: list[Tensor]):
-        forward = list(program.block.ops)
-        sources = [x for x, like in zip((*program.inputs, *lasting),
-                                        (*layouts, *(x.value for x in lasting)))
-                   if like.requires_grad]
-        depends = dependents(forward, sources)
-        given = {*program.inputs, *lasting}
-        self.roots = [x for x in dict.fromkeys(wanted) if x in depends and x not in given]
-        if not self.roots:
-            raise Unplanned("no output depends on what requires a gradient")
-        work = Backward(program.block, program.block, depends, visit_control)
-        starts = [program.block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
-                  for x in self.roots]
-        for x, g in zip(self.roots, starts):
-            work.add(x, g)
-        work.visit(forward)
-        totals = [work.total(x) for x in sources]
-        backward = program.block.ops[len(forward):]
-        program.block.ops = forward
-        self.sources = [x for x, g in zip(sources, totals) if g is not None]
-        self.grads = [g for g in totals if g is not None]
-        written = {x for call in forward for x in call.writes()}
-        read = dict.fromkeys(x for call in backward for x in call.reads())
-        self.saved = [x for x in read if x in written]
-        self.direct = [x for x in read if x in given]
-        self.count = len(wanted)
-        places = {x: i for i, x in enumerate(wanted)}
-        self.root_places = {x: places[x] for x in self.roots}
-        super().__init__(program, lasting, [*wanted, *self.saved], layouts)
-        self.backward_calls = optimized(backward, self.grads,
-                                        [*starts, *self.saved, *self.direct])
-        self.starts = starts
-        self.backward: Machine | None = None
-        self.plannable = True
-        self.places = {x: i for i, x in enumerate(self.fed)}
-
-    def run(self, inputs: list[Tensor]) -> list[Tensor]:
-        given = (*inputs, *self.values)
-        made = _Node.apply(self, given, *[given[self.places[x]] for x in self.sources])
-        made = made if isinstance(made, tuple) else (made,)
-        return [given[self.places[x]] if x in self.places else out        # no operation made it
-                for x, out in zip(self.wanted, made)]
-
-    def gradients(self, given: list[Tensor]) -> list[Tensor]:
-        """The gradients of the sources, for the roots' gradients and what was kept."""
-        fed = dict(zip((*self.starts, *self.saved, *self.direct), given))
-        if self.plannable and (self.backward is None or not self.backward.fits(tuple(given))):
-            try:
-                self.backward = plan(self.backward_calls, fed, self.grads)
-            except Unplanned:
-                self.plannable = False
-        if not self.plannable or self.backward is None or self.backward.is_running:
-            return run_calls(self.backward_calls, fed, self.grads)
-        found: list[Tensor] = self.backward(tuple(given))
-        return found
-
-
-class _Node(Function):
-    """The node of a replayed call."""
-
-    @staticmethod
-    def forward(ctx: Any, replay: Differentiable, given: Any, *sources: Tensor) -> Any:
-        found = Replay.run(replay, given[:len(replay.program.inputs)])
-        outputs, saved = found[:replay.count], found[replay.count:]
-        ctx.replay = replay
-        ctx.save_for_backward(*saved, *[given[replay.places[x]] for x in replay.direct])
-        ctx.mark_non_differentiable(*[
-            out for x, out in zip(replay.wanted, outputs) if x not in replay.root_places])
-        return tuple(outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        replay = ctx.replay
-        if is_grad_enabled():
-            raise RuntimeError("compile: the gradient of a compiled function has no gradient; "
-                               "differentiate the function itself where a second one is wanted")
-        gs = [grads[place] for place in replay.root_places.values()]
-        with no_grad():
-            found = replay.gradients([*gs, *ctx.saved_tensors])
-        return None, None, *found
 
 
 class Compiled:
@@ -170,7 +44,7 @@ class Compiled:
         return f"compile({self._f!r})"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._eager or current() is not None or running_levels():
+        if self._eager or current() is not None or running_levels() or differentiating():
             return self._f(*args, **kwargs)
         for entry in self._entries:
             tensors = entry.kind.tensors_of(args, kwargs)
@@ -194,18 +68,25 @@ class Compiled:
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None:                             # an argument that differs from itself
             return self._f(*args, **kwargs)
-        result = capture(self._f, args, kwargs, tensors, recorder)
+        result = [capture(self._f, args, kwargs, tensors, recorder)]
+        collects = gc.isenabled()
+        gc.disable()                 # what is made now stays: to look for garbage takes half the time
         try:
             if recorder.why:
                 raise Unplanned(recorder.why)
-            entry: Entry | Refusal = Entry(kind, recorder, tensors, result)
-        except Unplanned as error:
+            if kind.tensors_of(args, kwargs) is None:
+                raise Unplanned("it changes its arguments in Python")
+            entry: Entry | Refusal = entry_for(kind, recorder, tensors, result)
+        except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}")
             entry = Refusal(kind)
+        finally:
+            if collects:
+                gc.enable()
         self._entries.insert(0, entry)
-        return result
+        return result[0]
 
 
 class Refusal:
@@ -222,33 +103,71 @@ class Refusal:
 
 
 class Entry:
-    """How one kind of call is replayed."""
+    """How one kind of call is replayed. Raises: Unplanned."""
 
     def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-                 result: Any):
-        program = recorder.program
-        recorder.put_grads()
-        self.kind, self.modes = kind, recorder.modes
-        found, self.structure = flatten(result)
-        self.slots = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
-        wanted = [x for x in self.slots if type(x) is Variable]
-        made = Replay if recorder.swept or not any(
-            isinstance(x, Tensor) and x.requires_grad for x in found) else Differentiable
-        self.replay = made(program, program.persistables(), wanted, tensors)
-        self.single = isinstance(result, Tensor)
+                 slots: list[Any], structure: Structure, linked: bool):
+        block = recorder.block
+        self.kind, self.modes = kind, list(recorder.modes.values())
+        self.leaves, self.bare = recorder.leaves, recorder.bare
+        self.slots, self.structure = slots, structure
+        wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
+        self.places = {x: i for i, x in enumerate(wanted)}
+        self.single = structure.kind is None and bool(wanted)
+        made = Differentiable if linked else Replay
+        self.replay = made(block, list(block.ops), recorder.program.inputs, tensors,
+                           recorder.program.persistables(), wanted)
 
     def fits(self) -> bool:
         """Whether all that is not among the arguments is as it was when this was captured."""
-        return self.replay.fits() and all(
-            module.training is training for module, training in self.modes)
+        return (self.replay.fits() and are_without_grads(self.bare)
+                and are_without_hooks(self.leaves)
+                and all(mode_of(mode[0]) == mode for mode in self.modes))
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         found = self.replay.run(tensors)
         if self.single:
             return found[0]
-        outputs = iter(found)
         return unflatten(self.structure, [
-            next(outputs) if type(x) is Variable else x for x in self.slots])
+            found[self.places[x]] if type(x) is Variable else x for x in self.slots])
+
+
+def entry_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
+              result: list[Any]) -> Entry:
+    """How calls of a kind are replayed, after one was captured that gave `result[0]`.
+
+    Raises: Unplanned, CaptureError, ProgramError where they can't be.
+    """
+    recorder.put_grads()
+    recorder.tell_apart()
+    found, structure = flatten(result[0])
+    slots = [recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]
+    linked = is_linked(recorder, tensors, slots, found)
+    kept = escaped(recorder, result, found)
+    if kept is not None:
+        raise Unplanned("a tensor is kept outside of it that was made by " + next(
+            f"{call.type}, {call.line}" for call in recorder.block.ops
+            if any(x is kept for x in call.writes())))
+    return Entry(kind, recorder, tensors, slots, structure, linked)
+
+
+def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],
+              found: list[Any]) -> bool:
+    """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
+    own, or has none though a replay would give it one."""
+    inputs, lasting = recorder.program.inputs, recorder.program.persistables()
+    sources = [x for x, like in zip((*inputs, *lasting), (*tensors, *(x.value for x in lasting)))
+               if like.requires_grad]
+    depends = dependents(recorder.block.ops, sources)
+    given = {*inputs, *lasting}
+    linked = False
+    for x, tensor in zip(slots, found):
+        if type(x) is Variable and x not in given:
+            if (x in depends) != tensor.requires_grad:
+                raise Unplanned("what it returns requires a gradient in another way than a replay "
+                                "would give it")
+            linked = linked or tensor.requires_grad
+    return linked
 
 
 def name_of(f: Any) -> str:

@@ -19,7 +19,7 @@ from tensorlib.program.blocks import (
     scan_call,
     while_call,
 )
-from tensorlib.program.building import Builder, unseen
+from tensorlib.program.building import Builder
 from tensorlib.program.model import Variable
 from tensorlib.program.recorder import Recorder
 from tensorlib.program.running_control import truth
@@ -198,12 +198,7 @@ def captured(home: Any, make: Callable[..., Any], args: tuple[Any, ...],
     if isinstance(home, Builder):
         return make(home, *args)
     assert isinstance(home, Recorder)
-    with unseen():
-        found = make(Builder(home.block, home), *args)
-        result = eager()
-    for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
-        home.know(tensor, x)
-    return result
+    return home.control(make, args, eager)
 
 
 def check_functions(name: str, *functions: Any) -> None:

@@ -67,13 +67,17 @@ class OpCall:
         self.attributes = {} if attributes is None else attributes
         self.line = line
 
-    def reads(self) -> Iterator[Variable]:
+    def reads(self) -> list[Variable]:
         """The variables that the call reads: its inputs, those in its attributes, and what its
         blocks read from outside of them."""
-        yield from variables_in(self.inputs)
-        yield from variables_in(self.attributes)
-        for block in self.blocks():
-            yield from block.reads()
+        found: list[Variable] = []
+        for value in self.inputs.values():
+            gather(value, found)
+        for value in self.attributes.values():
+            gather(value, found)
+            if type(value) is Block:
+                found += value.reads()
+        return found
 
     def writes(self) -> Iterator[Variable]:
         """The variables that the call writes."""
@@ -156,19 +160,26 @@ def typed(x: Variable) -> str:
     return f"{x.dtype.name}[{', '.join(map(str, x.shape))}]"
 
 
-def variables_in(value: Any) -> Iterator[Variable]:
+def variables_in(value: Any) -> list[Variable]:
     """The variables in nested dicts, tuples, lists and slices."""
-    if type(value) is Variable:
-        yield value
-    elif type(value) is dict:
-        for part in value.values():
-            yield from variables_in(part)
-    elif type(value) in (tuple, list):
+    found: list[Variable] = []
+    gather(value, found)
+    return found
+
+
+def gather(value: Any, found: list[Variable]) -> None:
+    """Adds the variables in nested dicts, tuples, lists and slices to a list."""
+    kind = type(value)
+    if kind is Variable:
+        found.append(value)
+    elif kind is tuple or kind is list:
         for part in value:
-            yield from variables_in(part)
-    elif type(value) is slice:
-        for part in (value.start, value.stop, value.step):
-            yield from variables_in(part)
+            gather(part, found)
+    elif kind is dict:
+        for part in value.values():
+            gather(part, found)
+    elif kind is slice:
+        gather((value.start, value.stop, value.step), found)
 
 
 def place_of(x: Any, values: Any) -> int:

@@ -30,8 +30,7 @@ from tensorlib.program.offered import (
     user_line,
 )
 from tensorlib.program.sweeps import noted_sweep
-from tensorlib.program.writes import Writes
-
+from tensorlib.program.writes import Writes, memory_of, storage_of
 
 
 class Recorder:
@@ -45,6 +44,8 @@ class Recorder:
         self.epoch = begin_epoch()
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
+        self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
+        self.stale: set[int] = set()                     # what was written by way of another tensor
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
 
@@ -65,6 +66,8 @@ class Recorder:
 
     def know(self, tensor: Tensor, x: Variable) -> Variable:
         """Notes that variable `x` is the present value of a tensor."""
+        if tensor._base is None and id(tensor) not in self.known:
+            self.by_storage.setdefault(storage_of(tensor), []).append(tensor)
         self.known[id(tensor)] = tensor, x
         self.by_memory[memory_of(tensor)] = tensor
         return x
@@ -75,6 +78,9 @@ class Recorder:
 
     def variable_of(self, tensor: Tensor) -> Variable:
         """The variable of a tensor's present value; for one from outside a new persistable one."""
+        if self.stale and (id(tensor) in self.stale or id(tensor._base) in self.stale):
+            raise CaptureError("a tensor that was written by way of another one, which detach() or "
+                               f"data gave, can't be captured, {user_line()}; write into a clone")
         if id(tensor) in self.known:
             return self.writes.present(tensor, self.known[id(tensor)][1])
         same = self.by_memory.get(memory_of(tensor))
@@ -147,6 +153,15 @@ class Recorder:
             self.know(tensor, x)
         return result
 
+    def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        """What a call of control flow gives as eager code, after it was noted with its blocks."""
+        with unseen():
+            found = make(Builder(self.block, self), *args)
+            result = eager()
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
+
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Has an autograd.Function run, and notes it as a call."""
         inputs = {"args": self.value(args)}
@@ -208,7 +223,3 @@ class Recorder:
         """Adds a call to the block."""
         self.block.ops.append(call)
 
-
-def memory_of(tensor: Tensor) -> tuple[Any, ...]:
-    """Where the elements of a tensor lie, and as what."""
-    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype

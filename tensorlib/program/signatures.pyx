@@ -89,6 +89,29 @@ cdef class Signature:
         return True
 
 
+def are_without_hooks(list leaves):
+    """Whether no hook of a user waits for the gradient of any of these leaves."""
+    cdef Tensor x
+    for x in leaves:
+        if x.hooks:
+            return False
+    return True
+
+
+def gradient_of(Tensor x):
+    """The `.grad` of a tensor, which no capture is told of."""
+    return x.gradient
+
+
+def are_without_grads(list leaves):
+    """Whether none of these leaves has a `.grad`."""
+    cdef Tensor x
+    for x in leaves:
+        if x.gradient is not None:
+            return False
+    return True
+
+
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept:
     cdef int d
     if x.type != y.type or not same_shape(x, y):

@@ -113,7 +113,7 @@ class Writes:
         """Whether a tensor was there before the function, as its own input or from outside."""
         base = x if x._base is None else x._base
         whole = self.recorder.variable_of(base)
-        return (whole.persistable and not was_made_since(base, self.recorder.epoch)
+        return (not was_made_since(base, self.recorder.epoch)
                 or any(whole is x for x in self.recorder.program.inputs))
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
@@ -148,12 +148,23 @@ class Writes:
     def spread(self, x: Tensor, fresh: Variable) -> None:
         """Notes what becomes of the tensor that `x` is a view of."""
         base = x._base
-        if base is None:
-            return
-        whole = self.recorder.known[id(base)][1]
-        made = self.noted("view_scatter", {"input": whole, "value": fresh}, base,
-                          {"place": place_in(base, x)})
-        self.based[id(x)] = made
+        if base is not None:
+            whole = self.recorder.known[id(base)][1]
+            fresh = self.noted("view_scatter", {"input": whole, "value": fresh}, base,
+                               {"place": place_in(base, x)})
+            self.based[id(x)] = fresh
+        self.spread_to_aliases(x if base is None else base, fresh)
+
+    def spread_to_aliases(self, base: Tensor, fresh: Variable) -> None:
+        """Notes what becomes of other tensors over the memory of one that was written: of what
+        `detach` gave, and of what it was given."""
+        for other in self.recorder.by_storage.get(storage_of(base), ()):
+            if other is base:
+                continue
+            if other.grad_fn is None and memory_of(other) == memory_of(base):
+                self.noted("detach", {"input": fresh}, other, {})
+            else:
+                self.recorder.stale.add(id(other))
 
     def relaid(self, type: str, x: Tensor, before: Variable, args: tuple[Any, ...]) -> Tensor:
         """Notes that a tensor took on the layout of a view of it."""
@@ -167,6 +178,17 @@ class Writes:
         fresh = self.recorder.new_variable(type, tensor)
         self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
         return fresh
+
+
+def memory_of(tensor: Tensor) -> tuple[Any, ...]:
+    """Where the elements of a tensor lie, and as what."""
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+def storage_of(tensor: Tensor) -> int:
+    """Where the memory begins that a tensor looks at."""
+    address: int = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
+    return address
 
 
 def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -143,12 +143,56 @@ def test_two_calls_before_the_sweep_keep_their_own_values():
         assert tl.equal(u.grad, v.grad)
 
 
-def test_a_second_derivative_is_refused():
-    f = tl.compile(lambda x: (x * x * x).sum())
-    x = tl.ones(2, requires_grad=True)
+W = tl.tensor([0.3, -0.7, 1.1], dtype=tl.float64, requires_grad=True)
+TWICE = {
+    "cubes": lambda x: (x ** 3 * W).sum(),
+    "product": lambda x: ((x * W).tanh() @ W).sin(),
+    "dropout": lambda x: nn.functional.dropout(x * W, 0.5).sin().sum(),
+    "noise": lambda x: ((x + tl.rand(3)).sin() * W).sum(),
+    "branch": lambda x: tl.cond(x.sum() > 0, lambda: (x ** 3 * W).sum(),
+                                lambda: (x * W).sin().sum()),
+    "loop": lambda x: tl.scan(lambda c, r: ((c * r + W[0]).tanh(), c),
+                              tl.tensor(0.5, dtype=tl.float64), x)[0],
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_gradients_of_gradients_to_third_order(name):
+    def derivatives(f, k):
+        tl.manual_seed(k)
+        x = tl.tensor([0.5 + k, -1.5, 0.7], dtype=tl.float64, requires_grad=True)
+        a, b = tl.autograd.grad(f(x), [x, W], create_graph=True)
+        c, d = tl.autograd.grad((a * a).sum() + (b ** 3).sum(), [x, W], create_graph=True)
+        return [a, b, c, d, *tl.autograd.grad(c.sum() + (d * d).sum(), [x, W])]
+
+    compiled = tl.compile(TWICE[name])
+    for k in range(3):
+        wanted, found = derivatives(TWICE[name], k), derivatives(compiled, k)
+        assert all(tl.allclose(x, y, rtol=1e-12, atol=1e-12) for x, y in zip(wanted, found))
+    assert is_replayed(compiled) and len(entries(compiled)) == 1
+
+
+def test_hessians_and_gradients_of_transforms():
+    f = tl.compile(lambda x: (x ** 3).sum())
+    x = tl.tensor([1.0, 2.0], dtype=tl.float64)
     f(x)
-    with pytest.raises(RuntimeError, match="gradient of a compiled function"):
-        tl.autograd.grad(f(x), x, create_graph=True)
+    assert tl.equal(tl.autograd.functional.hessian(f, x), tl.diag(6 * x))
+    assert tl.equal(tl.func.jacrev(tl.func.grad(f))(x), tl.diag(6 * x))
+    assert tl.autograd.gradgradcheck(f, (x.clone().requires_grad_(),))
+
+
+def test_what_the_function_writes_over_has_no_second_derivative():
+    def f(x, y):
+        z = (x * y).sin()
+        y.mul_(2)
+        return z.sum()
+
+    compiled = tl.compile(f)
+    for _ in range(2):
+        x, y = tl.ones(2, requires_grad=True), tl.ones(2)
+        out = compiled(x, y)
+    with pytest.raises(RuntimeError, match="written|modified"):
+        tl.autograd.grad(out, x, create_graph=True)
 
 
 def test_transforms_see_the_function_itself():

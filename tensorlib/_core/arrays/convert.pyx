@@ -21,7 +21,7 @@ from tensorlib._core.arrays.as_numbers cimport (
     differentiating, in_graph, joined, warn_of_copy, warn_of_number,
 )
 from tensorlib._core.arrays.operands cimport stands_in
-from tensorlib._core.base.capture cimport attached, made
+from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
@@ -134,6 +134,8 @@ cdef int leaf_dtype(object leaf, Survey* survey) except -1:
     if stands_in(leaf):
         survey.batched = True
         return dtype_id(leaf.dtype)
+    if attached and isinstance(leaf, Tensor):
+        leaving("tensor", leaf)
     survey.linked = survey.linked or in_graph(leaf)
     return scalar_dtype(leaf)
 
@@ -354,6 +356,8 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
         return from_sequence(data, dtype_or_minus1)
     if stands_in(data) or in_graph(data) and differentiating():
         return (data if dtype_or_minus1 < 0 else data.to(dtype_object(dtype_or_minus1))).clone()
+    if attached and isinstance(data, Tensor):
+        leaving(name, data)
     if in_graph(data):
         warn_of_copy(name)
     x = existing(data)

@@ -5,8 +5,9 @@ place of the library and returns what it gives; it may have the library do it, s
 offered what it does itself. `composed` and `function` do the same for composed operations and for
 an `autograd.Function`. `leaving(name, x)` is told that elements of a tensor become numbers of
 Python's or memory of another library, by the function of this name; it may raise. One that has a
-method `made(x)` is told of a tensor that was made of numbers: a constant. A thread has one capture
-at most.
+method `made(x)` is told of a tensor that was made of numbers: a constant. One that has
+`beside(name, x)` is told of what changes tensors, generators or graphs and is no operation. A
+thread has at most one capture.
 """
 
 from cpython.object cimport PyObject
@@ -67,7 +68,7 @@ cdef int made(object x) except -1:
     return 0
 
 
-cdef int leaving(str name, object x) except -1:
+cpdef int leaving(str name, object x) except -1:
     """Tells the capture of this thread that elements of a tensor leave the library."""
     cdef object capture = set_capture(None)
     if capture is None:
@@ -76,4 +77,12 @@ cdef int leaving(str name, object x) except -1:
         capture.leaving(name, x)
     finally:
         set_capture(capture)
+    return 0
+
+
+cpdef int beside(str name, object x=None) except -1:
+    """Tells the capture of this thread of what is done to `x` and is no operation."""
+    told = getattr(current(), "beside", None)
+    if told is not None:
+        told(name, x)
     return 0

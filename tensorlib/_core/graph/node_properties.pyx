@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from functools import partial
 
+from tensorlib._core.base.capture cimport beside
 from tensorlib._core.base.closed cimport attach_to
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
@@ -87,6 +88,7 @@ def register_hook(Node self, hook):
     >>> y.backward()
     (tensor(1.),)
     """
+    beside("register_hook")
     return hook_node(self, AFTER, 0, hook)
 
 
@@ -96,6 +98,7 @@ def register_prehook(Node self, hook):
     A tuple that it returns takes the place of the gradients of the outputs.
     Returns a handle with `remove()`.
     """
+    beside("register_prehook")
     return hook_node(self, BEFORE, 0, hook)
 
 

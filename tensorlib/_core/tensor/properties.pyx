@@ -1,6 +1,6 @@
 """What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
 
-from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.base.capture cimport attached, beside, offered
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, borrow, untracked
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
@@ -137,6 +137,8 @@ def detach_(Tensor self):
     """This tensor, cut from its graph. Raises: RuntimeError for a view."""
     if self.base_ is not None:
         raise RuntimeError("detach_: can't detach views in-place; use detach() instead")
+    if attached:
+        beside("detach_", self)
     self.grad_node = None
     self.slot = 0
     self.wants_grad = False
@@ -182,6 +184,8 @@ def set_data(Tensor self, Tensor value):
     if value.storage.owner is self.storage:          # `x.data = x.data.t()`: the memory stays
         shown = alias(value)
         shown.storage = self.storage
+    if attached:
+        beside("data", self)
     replace(self, shown)
 
 

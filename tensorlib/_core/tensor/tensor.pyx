@@ -12,6 +12,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
+from tensorlib._core.base.capture cimport aside
 from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
@@ -20,9 +21,7 @@ from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
     make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
 )
-from tensorlib._core.base.storage cimport (
-    Storage, allocate, first_version, holds, retire, untracked,
-)
+from tensorlib._core.base.storage cimport Storage, allocate, first_version, holds, retire, untracked
 from tensorlib._core.base.upcalls cimport (
     ABS, ADD, AND, FLOORDIV, INVERT, LSHIFT, LT, MATMUL, MOD, MUL, NEG, OR, OpSlot, POW, RSHIFT,
     SUB, TRUEDIV, XOR, upcalls,
@@ -58,10 +57,8 @@ cdef class Tensor:
     def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
         for name in others:
             raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))
-        replace(self, <Tensor>upcalls.constructed(
-            data, -1 if dtype is None else dtype_id(dtype)))
-        if requires_grad:
-            set_requires_grad(self, True)
+        replace(self, <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype)))
+        set_requires_grad(self, requires_grad)
 
     def __dealloc__(self):
         if self.view_link != NULL:
@@ -121,6 +118,7 @@ cdef class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, bint value):
+        aside("requires_grad", self)
         set_requires_grad(self, value)
 
     @property
@@ -133,6 +131,7 @@ cdef class Tensor:
         """The gradient that `backward` accumulated here; None, with a warning, if it never will."""
         if self.gradient is None and self.grad_node is not None and not self.keeps_grad:
             warn_of_none()
+        aside("read_grad", self)
         return self.gradient
 
     @grad.setter
@@ -148,10 +147,12 @@ cdef class Tensor:
                 raise RuntimeError(
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
             upcalls.track_held(self, value)
+        aside("grad", self)
         self.gradient = value
 
     @grad.deleter
     def grad(self):
+        aside("grad", self)
         self.gradient = None
 
     def __setattr__(self, name, value):
@@ -344,8 +345,8 @@ cdef class Tensor:
 
 cdef int warn_of_none() except -1:
     return PyErr_WarnEx(
-        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being "
-        b"accessed: without .retain_grad(), backward() fills that of leaves only.", 1)
+        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: "
+        b"without .retain_grad(), backward() fills that of leaves only.", 1)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:

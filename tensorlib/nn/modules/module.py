@@ -129,11 +129,9 @@ class Module(Hooked, Stated):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Takes the gradients of the parameters away, or makes them zeros."""
         for parameter in self.parameters():
-            if parameter.grad is None:
-                continue
             if set_to_none:
                 parameter.grad = None
-            else:
+            elif parameter.grad is not None:
                 parameter.grad = parameter.grad.detach()
                 parameter.grad.zero_()
 

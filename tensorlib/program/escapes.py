@@ -1,0 +1,84 @@
+"""Tensors that a captured function made and left somewhere: a replay would not put them there."""
+
+import gc
+import sys
+import weakref
+from types import FrameType
+from typing import Any
+
+from tensorlib._core.graph.node import Node
+from tensorlib._core.sweep.graph_reader import was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.model import Variable
+
+
+def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | None:
+    """A variable whose tensor outlives the function elsewhere than in its result, or None.
+
+    result: in a list, so that no frame holds it. leaves: of the result. What a recorder knew of
+    tensors is let go of.
+    """
+    grads = [x.value for x in recorder.grads]
+    held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
+            if x.value is None and was_made_since(tensor, recorder.epoch)]
+    for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants):
+        known.clear()
+    tensors, variables = [], []
+    for ref, x in held:
+        tensor = ref()
+        if tensor is not None:
+            tensors.append(tensor)
+            variables.append(x)
+    del held, known
+    tensor = None
+    own = holders(leaves, gradients_of(grads))
+    if all(count <= own.get(id(x), 0) for x, count in zip(tensors, counts(tensors))):
+        return None                        # the search through all objects takes milliseconds
+    around = gc.get_referrers(*tensors)
+    allowed = {id(tensors), id(leaves), id(around), *containers_in(result)}
+    for holder in around:
+        # the graph of what is returned holds values, a view its base, a leaf its gradient
+        if id(holder) not in allowed and not is_graph(holder, allowed):
+            kept = set(map(id, gc.get_referents(holder)))
+            for tensor, x in zip(tensors, variables):
+                if id(tensor) in kept:
+                    return x
+    return None
+
+
+def counts(things: list[Any]) -> list[int]:
+    """How many hold each thing in a list, beside the list."""
+    (alone,) = [sys.getrefcount(x) for x in [object()]]
+    return [sys.getrefcount(x) - alone for x in things]
+
+
+def gradients_of(leaves: list[Any]) -> list[Any]:
+    """The `.grad` of each leaf."""
+    return [x.grad for x in leaves if x is not None]
+
+
+def holders(leaves: list[Any], grads: list[Any]) -> dict[int, int]:
+    """How many of the library's own, and of what is returned, hold a tensor, by its id."""
+    found: dict[int, int] = {}
+    for x in (*leaves, *leaves, *grads):     # in the result and among its leaves; in `.grad`
+        found[id(x)] = found.get(id(x), 0) + 1
+    return found
+
+
+def is_graph(holder: Any, allowed: set[int]) -> bool:
+    """Whether what holds a tensor is part of a graph, or a frame that is about to go."""
+    if isinstance(holder, (Node, Tensor, FrameType)):
+        return True
+    if type(holder) not in (tuple, dict):
+        return False
+    around = gc.get_referrers(holder)          # of what a node keeps by name
+    return all(isinstance(x, (Node, FrameType)) for x in around if id(x) not in allowed)
+
+
+def containers_in(value: Any) -> list[int]:
+    """The ids of a container and of those in it."""
+    if isinstance(value, dict):
+        return [id(value), *containers_in(tuple(value.values()))]
+    if isinstance(value, (tuple, list)):
+        return [id(value), *(i for x in value for i in containers_in(x))]
+    return []
