@@ -357,13 +357,28 @@ def grad_of_right(object g, Tensor input, int other_ndim):
     if input.ndim_ == 1:
         return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
     if input.ndim_ > 2 and other_ndim <= 2:     # one product, where a batch of them would be summed
-        input = input.flatten(0, -2)
-        g = g.flatten() if other_ndim == 1 else g.flatten(0, -2)
+        input = rows_of(input)
+        g = g.flatten() if other_ndim == 1 else rows_of(g)
     return transposed(input) @ g
 
 
 cdef inline int dims_of(object g) except -1:
     return (<Tensor>g).ndim_ if isinstance(g, Tensor) else g.ndim
+
+
+cdef object rows_of(object given):
+    """given.flatten(0, -2); outside the graph where nothing is recorded."""
+    cdef Py_ssize_t[2] dims
+    cdef Py_ssize_t[2] steps
+    cdef Tensor x
+    if not isinstance(given, Tensor):
+        return given.flatten(0, -2)
+    x = <Tensor>given
+    if not x.packed or x.numel_ == 0 or mode().grad and requires_grad(x):
+        return x.flatten(0, -2)
+    dims[1] = steps[0] = x.dims[x.ndim_ - 1]
+    dims[0], steps[1] = x.numel_ // dims[1], 1
+    return new_view(x, 2, dims, steps, x.data_pointer)
 
 
 cdef Tensor transposed(Tensor x):
