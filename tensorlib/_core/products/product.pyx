@@ -19,7 +19,9 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
+from tensorlib._core.products.blas cimport (
+    MatmulArgs, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
+)
 from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
@@ -44,6 +46,9 @@ cdef int fill_kernels() except -1:
     for name, _, dtype, address in load("product").table():
         if name == "outer":
             set_outer(dtype_id(BY_NAME[dtype]), <outer_product>address)
+            continue
+        if name.startswith("narrow"):
+            set_narrow(dtype_id(BY_NAME[dtype]), int(name.split("_")[1]), <narrow_products>address)
             continue
         small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
     return 0
