@@ -11,6 +11,11 @@ An outer product, y := a @ b for one column and one row, is a pass over y that w
 alone: of 256 pairs of 64 floats 100 us, by the BLAS 2,600.
 
     void run(const T* a, Py_ssize_t a_row, const T* b, T* y, Py_ssize_t m, Py_ssize_t n)
+
+Batches of products with 1 to 4 columns have a loop for each; steps: of the batch, rows and columns.
+
+    void run(const T* a, const Py_ssize_t* a_steps, const T* b, const Py_ssize_t* b_steps, T* y,
+             Py_ssize_t batch, Py_ssize_t m, Py_ssize_t k)
 """
 
 from tensorlib._kernels.vecmath cimport floating
@@ -21,6 +26,14 @@ cdef extern from "small_product.h" nogil:
     void product_16_float()
     void product_4_double()
     void product_8_double()
+    void narrow_1_float()
+    void narrow_2_float()
+    void narrow_3_float()
+    void narrow_4_float()
+    void narrow_1_double()
+    void narrow_2_double()
+    void narrow_3_double()
+    void narrow_4_double()
     const int REGISTER "__BIGGEST_ALIGNMENT__"      # bytes of the widest register
 
 
@@ -39,9 +52,15 @@ def table():
     """(name, input dtypes, output dtype, address) of every loop; small rows must fit a register"""
     outer = [("outer", ("float32",) * 2, "float32", <size_t>&outer_run[float]),
              ("outer", ("float64",) * 2, "float64", <size_t>&outer_run[double])]
-    return outer + [(f"product_{n}", (dtype,) * 2, dtype, address) for n, dtype, size, address in (
+    narrow = [(f"narrow_{n}", (dtype,) * 2, dtype, address) for n, dtype, address in (
+        (1, "float32", <size_t>&narrow_1_float), (1, "float64", <size_t>&narrow_1_double),
+        (2, "float32", <size_t>&narrow_2_float), (2, "float64", <size_t>&narrow_2_double),
+        (3, "float32", <size_t>&narrow_3_float), (3, "float64", <size_t>&narrow_3_double),
+        (4, "float32", <size_t>&narrow_4_float), (4, "float64", <size_t>&narrow_4_double))]
+    product = [(f"product_{n}", (dtype,) * 2, dtype, address) for n, dtype, size, address in (
         (4, "float32", 4, <size_t>&product_4_float),
         (8, "float32", 4, <size_t>&product_8_float),
         (16, "float32", 4, <size_t>&product_16_float),
         (4, "float64", 8, <size_t>&product_4_double),
         (8, "float64", 8, <size_t>&product_8_double)) if n * size <= REGISTER]
+    return outer + narrow + product

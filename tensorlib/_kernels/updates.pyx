@@ -1,4 +1,4 @@
-"""The steps of the optimisers that are used most as one loop each, held equal to their formulas.
+"""The steps of optimisers as one loop each, held equal to their formulas.
 
 `operands` are the gradient, the states and the parameter, contiguous runs of n elements of one
 dtype. The states and the parameter are written, and no two of all these overlap. `numbers` are
@@ -118,6 +118,156 @@ cdef void rmsprop_decay_run(floating** operands, const double* numbers,
     rmsprop(operands, numbers, n, True)
 
 
+# ---- those that are used less --------------------------------------------------------------------
+
+cdef inline void nadam(floating** operands, const double* numbers, Py_ssize_t n,
+                       bint decayed) noexcept nogil:
+    """m := m + new1 (g - m);  v := beta2 v + new2 g g;
+    p := p - (of_g g + of_m m) / (scale sqrt(v) + eps)"""
+    cdef const floating* gradients = operands[0]
+    cdef floating* means = operands[1]
+    cdef floating* squares = operands[2]
+    cdef floating* p = operands[3]
+    cdef floating new1 = <floating>numbers[0], beta2 = <floating>numbers[1]
+    cdef floating new2 = <floating>numbers[2], scale = <floating>numbers[3]
+    cdef floating eps = <floating>numbers[4], of_g = <floating>numbers[5]
+    cdef floating of_m = <floating>numbers[6], decay = <floating>numbers[7]
+    cdef floating g, m, v
+    cdef Py_ssize_t i
+    for i in range(n):
+        g = gradients[i] + decay * p[i] if decayed else gradients[i]
+        m = means[i] + new1 * (g - means[i])
+        v = beta2 * squares[i] + new2 * (g * g)
+        means[i] = m
+        squares[i] = v
+        p[i] = p[i] - (g * of_g + m * of_m) / (scale * sqrt(v) + eps)
+
+
+cdef void nadam_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    nadam(operands, numbers, n, False)
+
+
+cdef void nadam_decay_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    nadam(operands, numbers, n, True)
+
+
+cdef inline void adamax(floating** operands, const double* numbers, Py_ssize_t n,
+                        bint decayed) noexcept nogil:
+    """m := m + new (g - m);  v := max(beta2 v, |g| + eps), NaN if either is;
+    p := p - size m / v"""
+    cdef const floating* gradients = operands[0]
+    cdef floating* means = operands[1]
+    cdef floating* largest = operands[2]
+    cdef floating* p = operands[3]
+    cdef floating new = <floating>numbers[0], beta2 = <floating>numbers[1]
+    cdef floating eps = <floating>numbers[2], size = <floating>numbers[3]
+    cdef floating decay = <floating>numbers[4]
+    cdef floating g, m, v, x
+    cdef Py_ssize_t i
+    for i in range(n):
+        g = gradients[i] + decay * p[i] if decayed else gradients[i]
+        m = means[i] + new * (g - means[i])
+        v = beta2 * largest[i]
+        x = g if g > 0 else -g
+        x = x + eps
+        v = x if v <= x else v
+        v = x if x != x else v
+        means[i] = m
+        largest[i] = v
+        p[i] = p[i] - size * (m / v)
+
+
+cdef void adamax_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    adamax(operands, numbers, n, False)
+
+
+cdef void adamax_decay_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    adamax(operands, numbers, n, True)
+
+
+cdef inline void adagrad(floating** operands, const double* numbers, Py_ssize_t n,
+                         bint decayed) noexcept nogil:
+    """v := v + g g;  p := p - rate g / (sqrt(v) + eps)"""
+    cdef const floating* gradients = operands[0]
+    cdef floating* sums = operands[1]
+    cdef floating* p = operands[2]
+    cdef floating rate = <floating>numbers[0], eps = <floating>numbers[1]
+    cdef floating decay = <floating>numbers[2]
+    cdef floating g, v
+    cdef Py_ssize_t i
+    for i in range(n):
+        g = gradients[i] + decay * p[i] if decayed else gradients[i]
+        v = sums[i] + g * g
+        sums[i] = v
+        p[i] = p[i] - rate * (g / (sqrt(v) + eps))
+
+
+cdef void adagrad_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    adagrad(operands, numbers, n, False)
+
+
+cdef void adagrad_decay_run(floating** operands, const double* numbers,
+                            Py_ssize_t n) noexcept nogil:
+    adagrad(operands, numbers, n, True)
+
+
+cdef inline void adadelta(floating** operands, const double* numbers, Py_ssize_t n,
+                          bint decayed) noexcept nogil:
+    """v := rho v + new g g;  d := sqrt(u + eps) / sqrt(v + eps) g;  u := rho u + new d d;
+    p := p - lr d"""
+    cdef const floating* gradients = operands[0]
+    cdef floating* squares = operands[1]
+    cdef floating* steps = operands[2]
+    cdef floating* p = operands[3]
+    cdef floating rho = <floating>numbers[0], new = <floating>numbers[1]
+    cdef floating eps = <floating>numbers[2], lr = <floating>numbers[3]
+    cdef floating decay = <floating>numbers[4]
+    cdef floating g, v, d
+    cdef Py_ssize_t i
+    for i in range(n):
+        g = gradients[i] + decay * p[i] if decayed else gradients[i]
+        v = rho * squares[i] + new * (g * g)
+        d = sqrt(steps[i] + eps) / sqrt(v + eps) * g
+        squares[i] = v
+        steps[i] = rho * steps[i] + new * (d * d)
+        p[i] = p[i] - lr * d
+
+
+cdef void adadelta_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    adadelta(operands, numbers, n, False)
+
+
+cdef void adadelta_decay_run(floating** operands, const double* numbers,
+                             Py_ssize_t n) noexcept nogil:
+    adadelta(operands, numbers, n, True)
+
+
+cdef inline void asgd(floating** operands, const double* numbers, Py_ssize_t n,
+                      bint decayed) noexcept nogil:
+    """p := kept p - rate g;  mean := rest mean + weight p"""
+    cdef const floating* gradients = operands[0]
+    cdef floating* means = operands[1]
+    cdef floating* p = operands[2]
+    cdef floating kept = <floating>numbers[0], rate = <floating>numbers[1]
+    cdef floating rest = <floating>numbers[2], weight = <floating>numbers[3]
+    cdef floating decay = <floating>numbers[4]
+    cdef floating g, x
+    cdef Py_ssize_t i
+    for i in range(n):
+        g = gradients[i] + decay * p[i] if decayed else gradients[i]
+        x = kept * p[i] - rate * g
+        means[i] = rest * means[i] + weight * x
+        p[i] = x
+
+
+cdef void asgd_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    asgd(operands, numbers, n, False)
+
+
+cdef void asgd_decay_run(floating** operands, const double* numbers, Py_ssize_t n) noexcept nogil:
+    asgd(operands, numbers, n, True)
+
+
 def table():
     """(name, dtypes of the operands, output dtype, address) of every loop"""
     loops = [
@@ -135,6 +285,17 @@ def table():
         ("rmsprop", 3, <size_t>&rmsprop_run[float], <size_t>&rmsprop_run[double]),
         ("rmsprop_decay", 3,
          <size_t>&rmsprop_decay_run[float], <size_t>&rmsprop_decay_run[double]),
+        ("nadam", 4, <size_t>&nadam_run[float], <size_t>&nadam_run[double]),
+        ("nadam_decay", 4, <size_t>&nadam_decay_run[float], <size_t>&nadam_decay_run[double]),
+        ("adamax", 4, <size_t>&adamax_run[float], <size_t>&adamax_run[double]),
+        ("adamax_decay", 4, <size_t>&adamax_decay_run[float], <size_t>&adamax_decay_run[double]),
+        ("adagrad", 3, <size_t>&adagrad_run[float], <size_t>&adagrad_run[double]),
+        ("adagrad_decay", 3, <size_t>&adagrad_decay_run[float], <size_t>&adagrad_decay_run[double]),
+        ("adadelta", 4, <size_t>&adadelta_run[float], <size_t>&adadelta_run[double]),
+        ("adadelta_decay", 4,
+         <size_t>&adadelta_decay_run[float], <size_t>&adadelta_decay_run[double]),
+        ("asgd", 3, <size_t>&asgd_run[float], <size_t>&asgd_run[double]),
+        ("asgd_decay", 3, <size_t>&asgd_decay_run[float], <size_t>&asgd_decay_run[double]),
     ]
     return [row for name, operands, single, double_ in loops for row in (
         (name, ("float32",) * operands, "float32", single),

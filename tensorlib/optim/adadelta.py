@@ -19,6 +19,9 @@ class Adadelta(FormulaOptimizer):
     tensor([0.9968, 1.9968], requires_grad=True)
     """
 
+    fused = {frozenset(): "adadelta", frozenset(["weight_decay"]): "adadelta_decay"}
+    fused_numbers = ("rho", "new", "eps", "lr", "weight_decay")
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,
                  eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
                  capturable: bool = False, maximize: bool = False,

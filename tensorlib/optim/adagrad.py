@@ -20,6 +20,9 @@ class Adagrad(FormulaOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    fused = {frozenset(): "adagrad", frozenset(["weight_decay"]): "adagrad_decay"}
+    fused_numbers = ("rate", "eps", "weight_decay")
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0,
                  weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
                  foreach: bool | None = None, *, maximize: bool = False,

@@ -19,6 +19,9 @@ class Adamax(FormulaOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
+    fused = {frozenset(): "adamax", frozenset(["weight_decay"]): "adamax_decay"}
+    fused_numbers = ("new", "beta2", "eps", "size", "weight_decay")
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,

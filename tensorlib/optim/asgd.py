@@ -22,6 +22,8 @@ class ASGD(FormulaOptimizer):
     """
 
     scalars = ("eta", "mu")
+    fused = {frozenset(): "asgd", frozenset(["weight_decay"]): "asgd_decay"}
+    fused_numbers = ("kept", "rate", "rest", "weight", "weight_decay")
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4,
                  alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,

@@ -23,6 +23,11 @@ class NAdam(FormulaOptimizer):
 
     options = ("maximize", "weight_decay", "decoupled_weight_decay")
     scalars = ("mu_product",)
+    fused = {
+        frozenset(): "nadam", frozenset(["decoupled_weight_decay"]): "nadam",
+        frozenset(["weight_decay"]): "nadam_decay",
+    }
+    fused_numbers = ("new1", "beta2", "new2", "scale", "eps", "of_g", "of_m", "weight_decay")
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

@@ -22,6 +22,12 @@ class RAdam(FormulaOptimizer):
     """
 
     options = ("maximize", "weight_decay", "decoupled_weight_decay")
+    fused = {
+        frozenset(): "adam", frozenset(["decoupled_weight_decay"]): "adam",
+        frozenset(["weight_decay"]): "adam_decay",
+        frozenset(["weight_decay", "decoupled_weight_decay"]): "adamw",
+    }
+    fused_numbers = ("new1", "beta2", "new2", "scale", "shift", "size", "weight_decay", "kept")
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

@@ -60,6 +60,8 @@ def operand(rng, dtype, batch, rows, cols, transposed):
                                    (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
                                    (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530),
                                    (1, 260, 300, 600), (3, 7, 900, 33),
+                                   (900, 3, 3, 3), (7, 1, 5, 1), (5, 16, 16, 2), (6, 4, 1, 4),
+                                   (3, 2, 0, 2), (5, 17, 3, 4),
                                    (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0)])
 @pytest.mark.parametrize("ta, tb", list(itertools.product((False, True), repeat=2)))
 def test_products_equal_numpy(dtype, shape, ta, tb, way):

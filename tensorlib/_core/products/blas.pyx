@@ -74,12 +74,21 @@ cdef enum:
     BATCH_CHUNK = 1 << 18
     CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
     OUTER_CHUNK = 1 << 15   # elements of outer products in one chunk
+    NARROW = 4              # columns of b up to which a batch of small products has loops of ours
+    NARROW_SIDE = 16        # rows and columns of a
+    NARROW_CHUNK = 1 << 15  # products in one chunk of them
     VECTOR_CHUNK = 1 << 16
 
 ctypedef struct Outer:
     const MatmulArgs* args
     outer_product run
     Py_ssize_t itemsize
+
+ctypedef struct Narrow:
+    const MatmulArgs* args
+    narrow_products run
+    Py_ssize_t[3] a_steps    # in elements
+    Py_ssize_t[3] b_steps
 
 ctypedef struct Blocks:
     const MatmulArgs* args
@@ -93,6 +102,7 @@ ctypedef struct Blocks:
 cdef ufunc_loop loops[DTYPES]
 cdef void* loop_data[DTYPES]
 cdef outer_product outers[DTYPES]      # of one column and one contiguous row; NULL where none is
+cdef narrow_products narrows[DTYPES][NARROW + 1]
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
@@ -106,9 +116,12 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
     if loops[dtype] == NULL:
         return -1
-    if in_region(args.y):
+    if in_region(args.y) or args.batch == 0 or args.m == 0 or args.n == 0:
         return 0
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
+        return 0
+    if args.batch > 1 and args.n <= NARROW and args.m <= NARROW_SIDE and (
+            args.k <= NARROW_SIDE and run_narrow(narrows[dtype][args.n], args)):
         return 0
     if fits_panels(dtype, args):
         run_by_panels(dtype, args)
@@ -134,6 +147,31 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
 cdef void set_outer(int dtype, outer_product run) noexcept:
     """Takes the loop that makes outer products of a dtype."""
     outers[dtype] = run
+
+
+cdef void set_narrow(int dtype, int columns, narrow_products run) noexcept:
+    """Takes the loop that makes batches of products of a dtype with so many columns."""
+    narrows[dtype][columns] = run
+
+
+cdef bint run_narrow(narrow_products run, const MatmulArgs* args) noexcept nogil:
+    """y := a @ b for small matrices of few columns; False where no loop does it."""
+    cdef Narrow narrow
+    cdef Py_ssize_t size = args.y_col, each = args.m * args.n * args.k
+    if run == NULL or args.y_row != args.n * size or args.y_batch != args.m * args.y_row:
+        return False
+    narrow.args, narrow.run = args, run
+    narrow.a_steps[:] = [args.a_batch // size, args.a_row // size, args.a_col // size]
+    narrow.b_steps[:] = [args.b_batch // size, args.b_row // size, args.b_col // size]
+    parallel_for(run_narrow_part, &narrow, args.batch, 1 + NARROW_CHUNK // (1 + each))
+    return True
+
+
+cdef void run_narrow_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Narrow* narrow = <Narrow*>context
+    cdef const MatmulArgs* args = narrow.args
+    narrow.run(args.a + begin * args.a_batch, narrow.a_steps, args.b + begin * args.b_batch,
+               narrow.b_steps, args.y + begin * args.y_batch, end - begin, args.m, args.k)
 
 
 cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:

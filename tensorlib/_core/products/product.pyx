@@ -19,7 +19,9 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.recording cimport record
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run, outer_product, set_outer
+from tensorlib._core.products.blas cimport (
+    MatmulArgs, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
+)
 from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
@@ -44,6 +46,9 @@ cdef int fill_kernels() except -1:
     for name, _, dtype, address in load("product").table():
         if name == "outer":
             set_outer(dtype_id(BY_NAME[dtype]), <outer_product>address)
+            continue
+        if name.startswith("narrow"):
+            set_narrow(dtype_id(BY_NAME[dtype]), int(name.split("_")[1]), <narrow_products>address)
             continue
         small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
     return 0
@@ -357,13 +362,28 @@ def grad_of_right(object g, Tensor input, int other_ndim):
     if input.ndim_ == 1:
         return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
     if input.ndim_ > 2 and other_ndim <= 2:     # one product, where a batch of them would be summed
-        input = input.flatten(0, -2)
-        g = g.flatten() if other_ndim == 1 else g.flatten(0, -2)
+        input = rows_of(input)
+        g = g.flatten() if other_ndim == 1 else rows_of(g)
     return transposed(input) @ g
 
 
 cdef inline int dims_of(object g) except -1:
     return (<Tensor>g).ndim_ if isinstance(g, Tensor) else g.ndim
+
+
+cdef object rows_of(object given):
+    """given.flatten(0, -2); outside the graph where nothing is recorded."""
+    cdef Py_ssize_t[2] dims
+    cdef Py_ssize_t[2] steps
+    cdef Tensor x
+    if not isinstance(given, Tensor):
+        return given.flatten(0, -2)
+    x = <Tensor>given
+    if not x.packed or x.numel_ == 0 or mode().grad and requires_grad(x):
+        return x.flatten(0, -2)
+    dims[1] = steps[0] = x.dims[x.ndim_ - 1]
+    dims[0], steps[1] = x.numel_ // dims[1], 1
+    return new_view(x, 2, dims, steps, x.data_pointer)
 
 
 cdef Tensor transposed(Tensor x):
