@@ -18,7 +18,7 @@ from tqdm import tqdm
 import tensorlib as tl
 from tensorlib import Tensor, nn, optim
 from tensorlib.distributions import Normal, kl_divergence
-from tensorlib.nn.functional import binary_cross_entropy_with_logits
+from tensorlib.nn.functional import binary_cross_entropy_with_logits, pad
 from tensorlib.utils.data import DataLoader, TensorDataset
 
 
@@ -67,20 +67,20 @@ def train(model: Autoencoder, images: Tensor, epochs: int) -> list[float]:
 
 def draw(path: Path, model: Autoencoder, images: Tensor, digits: Tensor, history: list[float]
          ) -> None:
-    figure: Any = Figure(figsize=(11, 3.8), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=[2, 3, 3.2])
+    figure: Any = Figure(figsize=(12, 4.2), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=[2, 3.2, 3.4])
     left.plot(history, color=GREY)
     plain(left, "Negative evidence bound", xlabel="epoch")
     with tl.no_grad():
         where = model.places(images).mean.numpy()
-        across = Normal(0.0, 1.0).icdf(tl.linspace(0.04, 0.96, 11))
+        across = Normal(0.0, 1.0).icdf(tl.linspace(0.04, 0.96, 9))
         grid = tl.cartesian_prod(-across, across).flip(1)
-        drawn = model.decoder(grid).sigmoid().reshape(11, 11, 8, 8)
+        drawn = pad(model.decoder(grid).sigmoid().reshape(9, 9, 8, 8), (1, 1, 1, 1))
     points = middle.scatter(where[:, 0], where[:, 1], c=digits.numpy(), cmap="tab10", s=6)
     middle.legend(*points.legend_elements(), frameon=False, fontsize=7, handletextpad=0,
                   loc="center left", bbox_to_anchor=(1, 0.5))
     plain(middle, "Where the scans lie")
-    right.imshow(drawn.permute(0, 2, 1, 3).reshape(88, 88).numpy(), cmap="Greys")
+    right.imshow(drawn.permute(0, 2, 1, 3).reshape(90, 90).numpy(), cmap="Greys")
     right.set_title("What it draws at places of a grid", loc="left")
     right.set_axis_off()
     figure.savefig(path, dpi=90)

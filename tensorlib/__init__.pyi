@@ -23,6 +23,7 @@ from tensorlib import autograd as autograd
 from tensorlib import backends as backends
 from tensorlib import cuda as cuda
 from tensorlib import data as data
+from tensorlib import distributed as distributed
 from tensorlib import distributions as distributions
 from tensorlib import func as func
 from tensorlib import graph as graph
@@ -35,6 +36,7 @@ from tensorlib import ops as ops
 from tensorlib import optim as optim
 from tensorlib import profiler as profiler
 from tensorlib import program as program
+from tensorlib import random as random
 from tensorlib import serialization as serialization
 from tensorlib import special as special
 from tensorlib import testing as testing

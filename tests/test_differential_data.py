@@ -231,3 +231,67 @@ def test_models_move_between_the_libraries(tmp_path):
     mine.load_state_dict(tl.load(tmp_path / "x.pt", weights_only=True))
     wanted = other(torch.from_numpy(x)).detach().numpy()
     assert np.allclose(mine(tl.from_numpy(x)).detach().numpy(), wanted, atol=1e-6)
+
+
+MODULES = {
+    "Linear": ((3, 4), {}), "Bilinear": ((3, 2, 4), {}), "Embedding": ((5, 3), {"padding_idx": 1}),
+    "EmbeddingBag": ((5, 3), {}), "Conv1d": ((2, 4, 3), {"groups": 2}), "Conv2d": ((2, 3, 3), {}),
+    "Conv3d": ((1, 2, 2), {"bias": False}), "ConvTranspose2d": ((2, 3, 3), {}),
+    "BatchNorm2d": ((3,), {}), "InstanceNorm1d": (
+        (3,), {"affine": True, "track_running_stats": True}),
+    "LayerNorm": (((2, 3),), {}), "GroupNorm": ((2, 4), {}), "RMSNorm": ((3,), {}),
+    "PReLU": ((3,), {}), "RNN": ((3, 4), {"bidirectional": True}),
+    "GRU": ((3, 4), {"num_layers": 2}), "LSTM": ((3, 4), {"proj_size": 2}),
+    "LSTMCell": ((3, 4), {}), "MultiheadAttention": ((4, 2), {"add_bias_kv": True}),
+    "TransformerEncoderLayer": ((4, 2, 8), {}), "TransformerDecoderLayer": ((4, 2, 8), {}),
+    "AdaptiveLogSoftmaxWithLoss": ((4, 9, [2, 5]), {}),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_states_of_modules_move_both_ways(name, tmp_path):
+    args, options = MODULES[name]
+    mine, other = (getattr(lib.nn, name)(*args, **options) for lib in (tl, torch))
+    state = other.state_dict()
+    torch.save(state, tmp_path / "x.pt")
+    mine.load_state_dict(tl.load(tmp_path / "x.pt"))
+    assert described(dict(mine.state_dict())) == described(dict(state))
+    mine = getattr(tl.nn, name)(*args, **options)
+    tl.save({key: value.contiguous() for key, value in mine.state_dict().items()},
+            tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz") as arrays:
+        other.load_state_dict({key: torch.from_numpy(arrays[key]) for key in arrays})
+    assert described(dict(other.state_dict())) == described(dict(mine.state_dict()))
+
+
+@pytest.mark.parametrize("name", [
+    "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "LBFGS", "NAdam",
+    "RAdam", "RMSprop", "Rprop", "SGD"])
+def test_optimizers_go_on_from_files_of_torch_save(name, tmp_path):
+    values = np.random.default_rng(0).normal(size=(3, 4))
+
+    def make(library):
+        p = library.tensor(values.tolist(), dtype=library.float64, requires_grad=True)
+        options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+        return p, getattr(library.optim, name)([p], lr=0.05, **options)
+
+    def steps(p, optimizer, count):
+        def closure():
+            optimizer.zero_grad()
+            loss = (p * p * p.exp()).sum()
+            loss.backward()
+            return loss
+        for _ in range(count):
+            optimizer.step(closure)
+
+    other = make(torch)
+    steps(*other, 3)
+    torch.save({"p": other[0].detach(), "optimizer": other[1].state_dict()}, tmp_path / "x.pt")
+    mine = make(tl)
+    checkpoint = tl.load(tmp_path / "x.pt")
+    with tl.no_grad():
+        mine[0].copy_(checkpoint["p"])
+    mine[1].load_state_dict(checkpoint["optimizer"])
+    for each in (mine, other):
+        steps(*each, 3)
+    assert np.allclose(mine[0].detach().numpy(), other[0].detach().numpy(), rtol=1e-9, atol=1e-12)

@@ -1,7 +1,7 @@
 """Adam: steps by running means of the gradient and of its square."""
 
 from tensorlib import Tensor
-from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.formula import FormulaOptimizer, decayed, moments
 from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
@@ -57,13 +57,8 @@ class Adam(FormulaOptimizer):
                 "kept": 1 - lr * decay, "weight_decay": decay}
 
     def formula(self, group, n, p, g, exp_avg, exp_avg_sq, max_exp_avg_sq=None):
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                p = p * n.kept
-            else:
-                g = g + p * n.weight_decay
-        exp_avg = exp_avg + (g - exp_avg) * n.new1
-        exp_avg_sq = exp_avg_sq * n.beta2 + g * g * n.new2
+        p, g = decayed(group, n, p, g)
+        exp_avg, exp_avg_sq = moments(n, g, exp_avg, exp_avg_sq)
         largest = max_exp_avg_sq.maximum(exp_avg_sq) if group["amsgrad"] else exp_avg_sq
         p = p - exp_avg / (largest.sqrt() * n.scale + n.eps) * n.size
         return (p, exp_avg, exp_avg_sq, largest) if group["amsgrad"] else (p, exp_avg, exp_avg_sq)

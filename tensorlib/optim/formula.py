@@ -134,3 +134,19 @@ def noting(numbers, noted):
         return found
 
     return call
+
+
+# ---- what the formulas of Adam's kin have in common ----------------------------------------------
+
+def decayed(group, n, p, g):
+    """A parameter and its gradient after weight decay, which falls on one of them."""
+    if not group["weight_decay"]:
+        return p, g
+    if group["decoupled_weight_decay"]:
+        return p * n.kept, g
+    return p, g + p * n.weight_decay
+
+
+def moments(n, g, exp_avg, exp_avg_sq):
+    """The moving averages of a gradient and of its square, after this gradient."""
+    return exp_avg + (g - exp_avg) * n.new1, exp_avg_sq * n.beta2 + g * g * n.new2

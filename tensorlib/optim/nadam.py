@@ -1,7 +1,7 @@
 """NAdam: Adam that looks one step further along its momentum."""
 
 from tensorlib import Tensor
-from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.formula import FormulaOptimizer, decayed, moments
 from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
@@ -61,12 +61,7 @@ class NAdam(FormulaOptimizer):
                 "kept": 1 - lr * decay, "weight_decay": decay}
 
     def formula(self, group, n, p, g, exp_avg, exp_avg_sq):
-        if group["weight_decay"]:
-            if group["decoupled_weight_decay"]:
-                p = p * n.kept
-            else:
-                g = g + p * n.weight_decay
-        exp_avg = exp_avg + (g - exp_avg) * n.new1
-        exp_avg_sq = exp_avg_sq * n.beta2 + g * g * n.new2
+        p, g = decayed(group, n, p, g)
+        exp_avg, exp_avg_sq = moments(n, g, exp_avg, exp_avg_sq)
         ahead = g * n.of_g + exp_avg * n.of_m
         return p - ahead / (exp_avg_sq.sqrt() * n.scale + n.eps), exp_avg, exp_avg_sq

@@ -36,6 +36,7 @@ from tensorlib.nn.modules.batchnorm import BatchNorm3d as BatchNorm3d
 from tensorlib.nn.modules.batchnorm import LazyBatchNorm1d as LazyBatchNorm1d
 from tensorlib.nn.modules.batchnorm import LazyBatchNorm2d as LazyBatchNorm2d
 from tensorlib.nn.modules.batchnorm import LazyBatchNorm3d as LazyBatchNorm3d
+from tensorlib.nn.modules.batchnorm import SyncBatchNorm as SyncBatchNorm
 from tensorlib.nn.modules.channelshuffle import ChannelShuffle as ChannelShuffle
 from tensorlib.nn.modules.container import Container as Container
 from tensorlib.nn.modules.container import ModuleDict as ModuleDict
@@ -188,7 +189,7 @@ __all__ = [
     "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
     "ReplicationPad2d", "ReplicationPad3d", "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
     "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
-    "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
+    "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"
