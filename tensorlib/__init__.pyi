@@ -123,6 +123,9 @@ long: _dtype
 nan: _float
 pi: _float
 short: _dtype
+uint16: _dtype
+uint32: _dtype
+uint64: _dtype
 uint8: _dtype
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:

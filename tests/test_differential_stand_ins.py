@@ -185,8 +185,8 @@ def test_scaled_losses_step_alike():
 
 # ---- DLPack --------------------------------------------------------------------------------------
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-          "float64"]
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
+          "uint64", "float16", "bfloat16", "float32", "float64"]
 VIEWS = [lambda x: x, lambda x: x.t(), lambda x: x[:, ::2], lambda x: x[1], lambda x: x[1, 1],
          lambda x: x[:0], lambda x: x[None], lambda x: x[0].expand(3, 4)]
 

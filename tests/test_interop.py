@@ -11,7 +11,8 @@ from process import resident_bytes
 import tensorlib as tl
 from tensorlib.testing import assert_close
 
-SHARED = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
+SHARED = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+          "float16", "float32", "float64"]
 
 
 class TestNumPy:

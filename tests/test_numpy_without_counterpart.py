@@ -271,8 +271,8 @@ def test_a_ufunc_of_another_library_is_named_with_its_module():
 
 
 def test_numpys_dtypes_are_made_of_ours():
-    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32",
-                 "float64"):
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+                 "float16", "float32", "float64"):
         ours = getattr(tl, name)
         assert np.dtype(ours) == np.dtype(name) == ours and np.zeros(2, ours).dtype == name
     with pytest.raises(TypeError, match="bfloat16"):

@@ -3,7 +3,9 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating, infinity, sqrt
@@ -16,6 +18,9 @@ ctypedef fused number:
     int16_t
     int32_t
     int64_t
+    uint16_t
+    uint32_t
+    uint64_t
     float
     double
 
@@ -347,4 +352,6 @@ def table():
         ("bool", <size_t>&heaviside_run[uint8_t]), ("uint8", <size_t>&heaviside_run[uint8_t]),
         ("int8", <size_t>&heaviside_run[int8_t]), ("int16", <size_t>&heaviside_run[int16_t]),
         ("int32", <size_t>&heaviside_run[int32_t]), ("int64", <size_t>&heaviside_run[int64_t]),
+        ("uint16", <size_t>&heaviside_run[uint16_t]), ("uint32", <size_t>&heaviside_run[uint32_t]),
+        ("uint64", <size_t>&heaviside_run[uint64_t]),
     )]

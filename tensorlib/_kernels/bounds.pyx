@@ -3,7 +3,9 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 from tensorlib._kernels.vecmath cimport floating, magnitude
 
@@ -13,6 +15,9 @@ ctypedef fused real:
     int16_t
     int32_t
     int64_t
+    uint16_t
+    uint32_t
+    uint64_t
     float
     double
 
@@ -52,14 +57,17 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    dtypes = ("uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+    dtypes = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+              "float32", "float64")
     clamps = (
         <size_t>&clamp_run[uint8_t], <size_t>&clamp_run[int8_t], <size_t>&clamp_run[int16_t],
-        <size_t>&clamp_run[int32_t], <size_t>&clamp_run[int64_t], <size_t>&clamp_run[float],
+        <size_t>&clamp_run[int32_t], <size_t>&clamp_run[int64_t], <size_t>&clamp_run[uint16_t],
+        <size_t>&clamp_run[uint32_t], <size_t>&clamp_run[uint64_t], <size_t>&clamp_run[float],
         <size_t>&clamp_run[double])
     relus = (
         <size_t>&relu_run[uint8_t], <size_t>&relu_run[int8_t], <size_t>&relu_run[int16_t],
-        <size_t>&relu_run[int32_t], <size_t>&relu_run[int64_t], <size_t>&relu_run[float],
+        <size_t>&relu_run[int32_t], <size_t>&relu_run[int64_t], <size_t>&relu_run[uint16_t],
+        <size_t>&relu_run[uint32_t], <size_t>&relu_run[uint64_t], <size_t>&relu_run[float],
         <size_t>&relu_run[double])
     return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
         ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)] + [

@@ -3,10 +3,13 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). The half types
 round to nearest even, once, from whatever type. Floating point to integer truncates; what does not
 fit, and NaN, becomes the smallest int32 or int64, as on x86, of which shorter integers keep the
-low bits. Anything to bool is `x != 0`, so NaN is True.
+low bits. So does uint32 of an int64; a uint64 is the uint64 or the int64 that the number fits in,
+2**63 for NaN and 0 beyond. Anything to bool is `x != 0`, so NaN is True.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, magnitude
 
@@ -26,6 +29,9 @@ ctypedef fused number:
     int16_t
     int32_t
     int64_t
+    uint16_t
+    uint32_t
+    uint64_t
     float
     double
 
@@ -35,6 +41,9 @@ ctypedef fused source:
     int16_t
     int32_t
     int64_t
+    uint16_t
+    uint32_t
+    uint64_t
     half
     brain
     float
@@ -46,6 +55,8 @@ ctypedef fused target:
     int16_t
     int32_t
     int64_t
+    uint32_t
+    uint64_t
     half
     brain
     float
@@ -107,6 +118,20 @@ cdef inline int64_t truncate_64(floating x) noexcept nogil:
     return <int64_t>(x if (x > least) & (x < most) else least)
 
 
+cdef inline double uint64_to_odd(uint64_t x) noexcept nogil:
+    """the same of an unsigned one"""
+    cdef uint64_t sticky = (x & ~<uint64_t>2047) | <uint64_t>((x & 2047) != 0) << 11
+    return <double>(x if x < <uint64_t>1 << 53 else sticky)
+
+
+cdef inline uint64_t truncate_unsigned(floating x) noexcept nogil:
+    """x as a uint64, or as the int64 that has its bits, as x86 does it"""
+    cdef floating middle = 9223372036854775808.0, most = 18446744073709551616.0
+    if (x >= middle) & (x < most):
+        return <uint64_t>x
+    return 0 if x >= most else <uint64_t>truncate_64(x)
+
+
 cdef inline void put(number x, target* y) noexcept nogil:
     """y[0] := x"""
     cdef float single
@@ -115,7 +140,9 @@ cdef inline void put(number x, target* y) noexcept nogil:
             single = round_to_odd(x)
         elif number is int64_t:
             single = round_to_odd(int64_to_odd(x))
-        elif number is int32_t:
+        elif number is uint64_t:
+            single = round_to_odd(uint64_to_odd(x))
+        elif number is int32_t or number is uint32_t:
             single = round_to_odd(<double>x)
         else:
             single = <float>x
@@ -128,6 +155,10 @@ cdef inline void put(number x, target* y) noexcept nogil:
     elif number is float or number is double:
         if target is int64_t:
             y[0] = truncate_64(x)
+        elif target is uint64_t:
+            y[0] = truncate_unsigned(x)
+        elif target is uint32_t:
+            y[0] = <uint32_t>truncate_64(x)
         else:
             y[0] = <target>truncate_32(x)
     else:
@@ -158,6 +189,9 @@ cdef void cast_bool_run(const source* x, uint8_t* y, Py_ssize_t n) noexcept nogi
             y[i] = (x[i].bits & 0x7FFF) != 0
         else:
             y[i] = x[i] != 0
+
+
+SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
 def table():
@@ -221,6 +255,54 @@ def table():
             <size_t>&cast_run[double, double], <size_t>&cast_bool_run[double]),
     }
     casts["bool"] = casts["uint8"]
+    found = {(source_dtype, target_dtype): address
+             for source_dtype, addresses in casts.items()
+             for target_dtype, address in zip(dtypes, addresses)}
+    found.update(unsigned_casts(found))
     return [("cast", (source_dtype,), target_dtype, address)
-            for source_dtype, addresses in casts.items()
-            for target_dtype, address in zip(dtypes, addresses)]
+            for (source_dtype, target_dtype), address in found.items()]
+
+
+def unsigned_casts(found):
+    """The casts from and to uint16, uint32 and uint64: the signed ones where the bits agree.
+
+    Integers become shorter ones, and ones of their own width, by their low bits; only what makes
+    an unsigned integer wider or a floating number is a loop of its own.
+    """
+    casts = {
+        ("uint16", "int32"): <size_t>&cast_run[uint16_t, int32_t],
+        ("uint16", "int64"): <size_t>&cast_run[uint16_t, int64_t],
+        ("uint16", "float16"): <size_t>&cast_run[uint16_t, half],
+        ("uint16", "bfloat16"): <size_t>&cast_run[uint16_t, brain],
+        ("uint16", "float32"): <size_t>&cast_run[uint16_t, float],
+        ("uint16", "float64"): <size_t>&cast_run[uint16_t, double],
+        ("uint32", "int64"): <size_t>&cast_run[uint32_t, int64_t],
+        ("uint32", "float16"): <size_t>&cast_run[uint32_t, half],
+        ("uint32", "bfloat16"): <size_t>&cast_run[uint32_t, brain],
+        ("uint32", "float32"): <size_t>&cast_run[uint32_t, float],
+        ("uint32", "float64"): <size_t>&cast_run[uint32_t, double],
+        ("uint64", "float16"): <size_t>&cast_run[uint64_t, half],
+        ("uint64", "bfloat16"): <size_t>&cast_run[uint64_t, brain],
+        ("uint64", "float32"): <size_t>&cast_run[uint64_t, float],
+        ("uint64", "float64"): <size_t>&cast_run[uint64_t, double],
+        ("float16", "uint32"): <size_t>&cast_run[half, uint32_t],
+        ("bfloat16", "uint32"): <size_t>&cast_run[brain, uint32_t],
+        ("float32", "uint32"): <size_t>&cast_run[float, uint32_t],
+        ("float64", "uint32"): <size_t>&cast_run[double, uint32_t],
+        ("float16", "uint64"): <size_t>&cast_run[half, uint64_t],
+        ("bfloat16", "uint64"): <size_t>&cast_run[brain, uint64_t],
+        ("float32", "uint64"): <size_t>&cast_run[float, uint64_t],
+        ("float64", "uint64"): <size_t>&cast_run[double, uint64_t],
+    }
+    dtypes = dict.fromkeys(target for _, target in found)
+    for source_dtype in (*dtypes, *SIGNED):
+        for target_dtype in (*dtypes, *SIGNED):
+            pair = source_dtype, target_dtype
+            if pair in found or pair in casts:
+                continue
+            if target_dtype in SIGNED and (source_dtype, SIGNED[target_dtype]) in casts:
+                casts[pair] = casts[source_dtype, SIGNED[target_dtype]]
+            else:
+                casts[pair] = found[SIGNED.get(source_dtype, source_dtype),
+                                    SIGNED.get(target_dtype, target_dtype)]
+    return casts

@@ -99,6 +99,7 @@ def table():
     sizes = {
         "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "float16": 2, "bfloat16": 2,
         "int32": 4, "float32": 4, "int64": 8, "float64": 8, "complex64": 8, "complex128": 16,
+        "uint16": 2, "uint32": 4, "uint64": 8,
     }
     gathers = {
         1: <size_t>&gather_run[uint8_t], 2: <size_t>&gather_run[uint16_t],

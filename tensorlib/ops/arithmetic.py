@@ -130,7 +130,8 @@ def floor_divide(input, other):
 
 
 @elementwise(reference=lambda a, b: np.trunc(a / b).astype(a.dtype), samples=pairs(other_low=0.5),
-             edges=EDGES, refuses="zero", takes="integer floating", public=False, method=False)
+             edges=EDGES, refuses="zero", takes="integer floating", public=False, method=False,
+             ufuncs=(np.floor_divide,))      # for unsigned integers, where it is the same
 def div_trunc(input, other):
     """Quotient of the elements of both, rounded towards zero: see `div`."""
 

@@ -364,7 +364,8 @@ def block_diag(*tensors: Tensors):
 
 
 @composite(tensors=("x",), method=False, takes="integer floating", tolerance="reduction",
-           reference=lambda x, N=None, increasing=False: np.vander(x, N, increasing),
+           reference=lambda x, N=None, increasing=False: np.vander(
+               x if x.dtype.kind == "f" else x.astype(np.int64), N, increasing),
            samples=given(((3,),), ((3,), 2, True), ((2,), 0), ((2,), 4)),
            errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1)))
 def vander(x: Tensor, N=None, increasing=False):
@@ -387,7 +388,8 @@ def vander(x: Tensor, N=None, increasing=False):
         return x[:0].cumprod(0).new_zeros((x.shape[0], 0))
     check_room("vander", count, 8 * x.shape[0])
     factors = x.unsqueeze(1).expand((x.shape[0], count - 1))
-    powers = cat([x.new_ones((x.shape[0], 1)), factors.cumprod(1)], 1)
+    products = factors.cumprod(1)                        # of integers in int64
+    powers = cat([products.new_ones((x.shape[0], 1)), products], 1)
     return powers if increasing else powers.flip(1)
 
 

@@ -154,8 +154,8 @@ where_method.checks = True
 publish("where", where_method, where.__doc__, public=False)
 
 
-LIMITS = {BY_NAME[name]: (np.iinfo(name).min, np.iinfo(name).max)
-          for name in ("uint8", "int8", "int16", "int32", "int64")}
+LIMITS = {dtype: (np.iinfo(name).min, np.iinfo(name).max) for name, dtype in BY_NAME.items()
+          if name != "bool" and not dtype.is_floating_point}
 
 
 def check_bounds(name, input, *bounds):

@@ -177,7 +177,7 @@ def take(input, index: Tensor):
     Shapes: (*), (*index) -> (*index). Raises: RuntimeError for an index that is not of integers,
     IndexError.
     """
-    if index.is_floating_point() or index.dtype.name in ("bool", "uint8"):
+    if index.is_floating_point() or not index.dtype.is_signed:
         raise RuntimeError(f"take: index must be int64, or of a smaller signed integer dtype, got "
                            f"{index.dtype}")
     try:

@@ -36,7 +36,7 @@ def is_same_size(input, other: Tensor) -> bool:
 @composite(differentiable=False, reference=lambda x: x.dtype.kind in "if", samples=reals(-2, 2))
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype of `input` has negative numbers."""
-    return input.dtype.name not in ("bool", "uint8")
+    return input.dtype.is_signed
 
 
 @composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2))

@@ -13,7 +13,7 @@ from tensorlib.ops.samples import given, refusals
 from_numpy = FUNCTIONS["from_numpy"]
 TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
          "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-         "bool": "Bool"}
+         "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
 BY_TYPE = {f"{kind}Tensor": name for name, kind in TYPES.items()}
 
 

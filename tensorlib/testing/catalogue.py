@@ -11,7 +11,7 @@ from tensorlib.ops.declare import FUNCTIONS
 
 KINDS = {
     "bool": ("bool",),
-    "integer": ("uint8", "int8", "int16", "int32", "int64"),
+    "integer": ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
     "floating": ("float16", "bfloat16", "float32", "float64"),
 }
 DTYPES = tuple(name for names in KINDS.values() for name in names)
@@ -158,7 +158,7 @@ def representable(op, array, dtype):
     if dtype == "bool":
         return array > 0
     whole = np.sign(array) * np.ceil(np.abs(array))
-    positive = dtype == "uint8" or op.testing.get("refuses") == "negative"
+    positive = dtype.startswith("uint") or op.testing.get("refuses") == "negative"
     return np.abs(whole) if positive else whole
 
 
@@ -217,11 +217,13 @@ def referred(op, sample):
     with np.errstate(all="ignore"):
         result = op.testing["reference"](*args, **sample.kwargs)
     results = result if isinstance(result, (tuple, list)) else [result]
+    if any(x.dtype == np.uint64 for x in sample.arrays):
+        return [np.asarray(x) for x in results]
     return [signed(np.asarray(x)) for x in results]
 
 
 def signed(x):
-    """NumPy sums uint8 in uint64, which no Tensor has."""
+    """NumPy sums shorter unsigned integers in uint64, Tensors sum in int64."""
     return x.astype(np.int64) if x.dtype == np.uint64 else x
 
 

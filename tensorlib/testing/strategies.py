@@ -14,6 +14,7 @@ import tensorlib as tl
 KINDS = {
     "bool": ("bool",),
     "integer": ("int64", "int32", "int16", "int8", "uint8"),
+    "unsigned": ("uint16", "uint32", "uint64"),     # apart: they promote with no other integers
     "floating": ("float32", "float64", "float16", "bfloat16"),
     "complex": ("complex64", "complex128"),
 }
@@ -28,7 +29,8 @@ Shape = tuple[int, ...]
 def dtypes(
     kinds: str | Sequence[str] = ("floating", "integer", "bool"),
 ) -> st.SearchStrategy[tl.dtype]:
-    """A strategy for dtypes of the given kinds: "bool", "integer", "floating", "complex".
+    """A strategy for dtypes of the given kinds: "bool", "integer", "unsigned", "floating",
+    "complex". Of unsigned integers uint8 is among "integer", which all promote with each other.
 
     Raises: ValueError for no kind and for an unknown one.
 
@@ -146,7 +148,7 @@ def _elements(dtype):
     if dtype.is_floating_point:
         width = {tl.float64: 64, tl.float32: 32}.get(dtype, 16)
         return st.floats(-100, 100, width=width, allow_subnormal=False)
-    return st.integers(0 if dtype == tl.uint8 else -100, 100)
+    return st.integers(-100 if dtype.is_signed else 0, 100)
 
 
 def _wide_dtype(dtype):

@@ -9,8 +9,8 @@ from capi import c_function
 from tensorlib._core.base import pool
 from tensorlib._core.products import blas, panel_products
 
-DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-          "float64")
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
+          "uint64", "float16", "bfloat16", "float32", "float64")
 
 
 class MatmulArgs(ctypes.Structure):
@@ -50,12 +50,12 @@ def product(a, b):
 
 def operand(rng, dtype, batch, rows, cols, transposed):
     shape = (batch, cols, rows) if transposed else (batch, rows, cols)
-    x = rng.integers(-5, 5, shape) if np.dtype(dtype).kind == "i" else rng.standard_normal(shape)
+    x = rng.integers(-5, 5, shape) if np.dtype(dtype).kind in "iu" else rng.standard_normal(shape)
     x = x.astype(dtype)
     return x.transpose(0, 2, 1) if transposed else x
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "uint16"])
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
                                    (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
                                    (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530),

@@ -9,8 +9,9 @@ from capi import c_function
 from tensorlib._core.base import pool
 from tensorlib._core.reduce import schedule
 
-DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-          "float64")
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
+          "uint64", "float16", "bfloat16", "float32", "float64")
+WITHOUT_LOOPS = ("uint16", "uint32", "uint64", "float16", "bfloat16")
 KINDS = ("sum", "prod", "squares", "any", "all", "max", "min", "argmax", "argmin")
 SIZE = ctypes.c_ssize_t
 POINTER = ctypes.c_void_p
@@ -95,7 +96,7 @@ def test_prod(shape, dtype):
 
 
 @pytest.mark.parametrize("shape", SHAPES + LARGE[:4])
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d not in ("float16", "bfloat16")])
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d not in WITHOUT_LOOPS])
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_extremes_and_their_first_index(shape, dtype, kind):
     x = sample(shape, dtype)
@@ -161,7 +162,8 @@ def test_a_dtype_without_a_loop_is_refused():
     assert reduce_run(KINDS.index("sum"), DTYPES.index("int8"), None, None, 1, 1, 1) == -1
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "uint64", "float16", "float32",
+                                   "float64"])
 def test_counts_at_the_ends_of_blocks_and_words(dtype):
     rng = np.random.default_rng(0)
     for n in (0, 1, 7, 8, 9, 2039, 2040, 2041, 4095, 4096, 4097, 70_001):

@@ -8,7 +8,7 @@ from tensorlib._core.base import pool
 from tensorlib._core.reduce import schedule
 
 KINDS = ("softmax", "log_softmax", "logsumexp", "softmax_backward", "log_softmax_backward")
-DTYPES = {"float32": 8, "float64": 9}
+DTYPES = {"float32": 11, "float64": 12}
 SIZE = ctypes.c_ssize_t
 rows_run = c_function(schedule, "rows_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
                       ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, SIZE, SIZE)

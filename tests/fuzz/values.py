@@ -35,8 +35,8 @@ NUMBERS = SMALL + ["True", "False", "0.0", "-0.0", "0.5", "1e30", "1e300", "-1e-
                    "-inf", "1j", "np.float32(2)", "np.int64(-1)", "np.bool_(True)",
                    "np.uint64(2**64 - 1)", "np.float64('nan')"]
 
-DTYPES = ["tl.bool", "tl.uint8", "tl.int8", "tl.int16", "tl.int32", "tl.int64", "tl.float16",
-          "tl.bfloat16", "tl.float32", "tl.float64"]
+DTYPES = ["tl.bool", "tl.uint8", "tl.int8", "tl.int16", "tl.int32", "tl.int64", "tl.uint16",
+          "tl.uint32", "tl.uint64", "tl.float16", "tl.bfloat16", "tl.float32", "tl.float64"]
 NOT_DTYPES = ["np.float32", "np.dtype('>f4')", "'float32'", "np.complex64", "int", "object"]
 
 SHAPES = ["", "0", "1", "3", "4", "2, 3", "3, 4", "2, 2", "3, 1", "0, 3", "2, 3, 4", "1, 1, 1, 1",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from loops import any_bits, edges, numpy_dtype, rows
 
-INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
 REALS = (*INTEGERS, "float16", "float32", "float64")
 ALL = ("bool", *REALS, "bfloat16")
 
@@ -84,6 +84,20 @@ def test_float_to_integer_beyond_the_range_is_the_smallest(table, source):
         assert (table["cast", source, target](x) == 0).all()
     assert table["cast", source, "uint8"](np.array([-1, 300, -3.7], source)).tolist() == [
         255, 44, 253]
+    assert table["cast", source, "uint16"](x).tolist() == [0] * 5
+    assert table["cast", source, "uint32"](x).tolist() == [0] * 5
+    assert table["cast", source, "uint64"](x).tolist() == [2**63, 0, 2**63, 0, 2**63]
+
+
+@pytest.mark.parametrize("source", ("float32", "float64"))
+def test_float_to_unsigned_is_that_of_c(table, source):
+    """Negative numbers wrap, numbers from 2**63 on are there; x86 does so for int64's range."""
+    x = np.array([-1, -3.7, 0.9, 2.0**31, 3e9, 2.0**63, 1.5 * 2.0**63, 2.0**62], source)
+    exact = [math.trunc(value) for value in x.tolist()]
+    assert table["cast", source, "uint32"](x)[:5].tolist() == [v % 2**32 for v in exact[:5]]
+    assert table["cast", source, "uint64"](x).tolist() == [v % 2**64 for v in exact]
+    below = np.nextafter(np.array([2.0**64], source), np.array(0, source))
+    assert table["cast", source, "uint64"](below).tolist() == [int(below[0])]
 
 
 @pytest.mark.parametrize("source", REALS)
@@ -98,11 +112,15 @@ def test_from_bool(table, target):
     np.testing.assert_array_equal(table["cast", "bool", target](x), x.astype(target))
 
 
-@pytest.mark.parametrize("source", ("int64", "int32", "float32", "float64", "float16"))
+@pytest.mark.parametrize("source", ("int64", "int32", "uint16", "uint32", "uint64", "float32",
+                                    "float64", "float16"))
 def test_to_bfloat16_rounds_once(table, source):
     x = any_bits(source, 3000, 3)
     if source == "int64":
         x = np.concatenate([x, [2**62 + 2**54 + 1, 2**62 + 2**54, -(2**62) - 2**54 - 1, 2**54 + 1]])
+    if source == "uint64":
+        ties = [2**63 + 2**55 + 1, 2**63 + 2**55, 2**63 + 3 * 2**55, 2**64 - 1, 2**54 + 1]
+        x = np.concatenate([x, np.array(ties, np.uint64)])
     got = table["cast", source, "bfloat16"](x)
     if source.startswith("float"):
         x, got = x[~np.isnan(x)], got[~np.isnan(x)]

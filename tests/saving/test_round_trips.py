@@ -15,8 +15,8 @@ import tensorlib as tl
 from tensorlib import nn
 from tensorlib.testing import assert_close
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-          "float64"]
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
+          "uint64", "float16", "bfloat16", "float32", "float64"]
 SHAPES = [(), (0,), (3,), (2, 0, 3), (2, 3, 1, 2)]
 
 

@@ -8,7 +8,8 @@ from libc.string cimport memchr
 from tensorlib._core.arrays.operands cimport number, operand, stand_in
 from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object, promote,
+    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
+    is_unsigned, promote,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.region cimport computes_nothing, without_memory
@@ -116,16 +117,18 @@ cdef int result_dtype(Op op, PyObject** args) except -1:
             continue
         x = <Tensor>args[i]
         rank = 0 if x.ndim_ else 2 if x.is_scalar else 1
-        decided[rank] = x.type if decided[rank] < 0 else promote(decided[rank], x.type)
-    return combine(decided[0], combine(decided[1], decided[2]))
+        decided[rank] = x.type if decided[rank] < 0 else promote(
+            op.name, decided[rank], x.type)
+    return combine(op.name, decided[0], combine(op.name, decided[1], decided[2]))
 
 
-cdef int combine(int higher, int lower) noexcept:
+cdef int combine(str name, int higher, int lower) except -2:
+    """The dtype of a category above another one; -1 stands for a category without operands."""
     if higher < 0 or lower < 0:
         return max(higher, lower)
     if KIND[higher] >= KIND[lower]:
         return higher
-    return promote(higher, lower)
+    return promote(name, higher, lower)
 
 
 cdef Tensor apply_mixed(Op op, PyObject** args):
@@ -216,6 +219,8 @@ cdef bint fits(Tensor x, int dtype) except -1:
 
 cdef bint has_negative(Tensor x) except -1:
     """Whether an element is negative."""
+    if is_unsigned(x.type):
+        return False                  # uint64 would wrap below
     cdef Tensor whole = cast(x, INT64)
     cdef Tensor flat = whole if whole.packed else packed_copy(whole, INT64)
     cdef const int64_t* items = <const int64_t*>flat.data_pointer

@@ -124,8 +124,8 @@ cdef int first_shape(object data, Survey* survey) except -1:
     return 0
 
 
-cdef int meet(Survey* survey, int dtype) noexcept:
-    survey.dtype = dtype if survey.dtype < 0 else promote(survey.dtype, dtype)
+cdef int meet(Survey* survey, int dtype) except -1:
+    survey.dtype = dtype if survey.dtype < 0 else promote("tensor", survey.dtype, dtype)
     return 0
 
 

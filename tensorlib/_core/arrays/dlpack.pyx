@@ -17,7 +17,7 @@ from libc.string cimport strcmp
 
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, UINT8,
+    BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, is_unsigned,
 )
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, reach, row_major, widen
 from tensorlib._core.base.storage cimport borrow
@@ -83,7 +83,7 @@ cdef Code code_of(int id) noexcept:
         return BRAIN
     if KIND[id] == FLOAT_KIND:
         return FLOATING
-    return UNSIGNED if id == UINT8 else SIGNED
+    return UNSIGNED if is_unsigned(id) else SIGNED
 
 
 cdef void describe(Tensor x, DLTensor* lent, int64_t* layout) noexcept:

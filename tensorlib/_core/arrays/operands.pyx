@@ -7,7 +7,7 @@ a loop over few elements reads as it is.
 """
 
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_Check
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
@@ -17,7 +17,8 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64, compute_dtype, default_float,
+    dtype_object,
 )
 from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport LARGEST, items
@@ -68,7 +69,11 @@ cdef Tensor scalar_tensor(object value, int dtype):
         return x
     whole = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow:
-        raise OutOfRangeError(f"an int of {value.bit_length()} bits does not fit in int64")
+        if dtype != UINT64 or overflow < 0 or value.bit_length() > 64:
+            raise OutOfRangeError(
+                f"an int of {value.bit_length()} bits does not fit in "
+                + ("uint64" if dtype == UINT64 else "int64"))
+        whole = <int64_t>PyLong_AsUnsignedLongLong(value)
     if dtype == INT64:
         (<int64_t*>x.data_pointer)[0] = whole
     else:

@@ -5,11 +5,14 @@ cdef enum:
     INT16 = 3
     INT32 = 4
     INT64 = 5
-    FLOAT16 = 6
-    BFLOAT16 = 7
-    FLOAT32 = 8
-    FLOAT64 = 9
-    N_DTYPES = 10
+    UINT16 = 6
+    UINT32 = 7
+    UINT64 = 8
+    FLOAT16 = 9
+    BFLOAT16 = 10
+    FLOAT32 = 11
+    FLOAT64 = 12
+    N_DTYPES = 13
 
 cdef enum:
     BOOLEAN_KIND = 0
@@ -25,7 +28,9 @@ cdef int* KIND                     # boolean, integer or floating, by dtype id
 
 cdef object dtype_object(int id)
 cdef int dtype_id(object value) except -1
-cdef int promote(int a, int b) noexcept nogil
+cdef int promote(str name, int a, int b) except -1
+cdef bint is_unsigned(int id) noexcept nogil
+cdef int signed_twin(int id) noexcept nogil
 cdef int compute_dtype(int id) noexcept nogil
 cdef int default_float() noexcept nogil
 cdef int from_numpy_dtype(object value, str name=*) except -1

@@ -1,7 +1,8 @@
 """Element types and PyTorch's promotion rules.
 
 Inside the core a dtype is its small integer id; the `dtype` objects are the public face. Half types
-(float16, bfloat16) store 16 bits and compute in float32.
+(float16, bfloat16) store 16 bits and compute in float32. uint16, uint32 and uint64 promote with
+floating types and numbers alone, as in PyTorch.
 """
 
 cimport cython
@@ -10,13 +11,13 @@ import numpy as np
 
 from tensorlib._core.base.closed cimport close_type
 
-cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8]
-cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 2, 2, 2, 2]
+cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8]
+cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2]
 ITEMSIZE = itemsizes
 KIND = kinds
 
 cdef list NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64",
-                   "float16", "bfloat16", "float32", "float64"]
+                   "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64"]
 
 
 @cython.binding(False)            # methods check their `self`
@@ -40,7 +41,7 @@ cdef class dtype:
 
     @property
     def is_signed(self):
-        return self.id != BOOL and self.id != UINT8
+        return self.id != BOOL and not is_unsigned(self.id)
 
     @property
     def dtype(self):
@@ -101,16 +102,20 @@ cdef int dtype_id(object value) except -1:
 
 
 # Rows and columns in the order of the ids; uint8 with a signed type takes the next wider signed
-# type, the two half types meet in float32.
+# type, the two half types meet in float32. -1 where PyTorch has no answer: wider unsigned types
+# beside other integers or bools.
 cdef int[N_DTYPES][N_DTYPES] PROMOTE
 cdef int _a, _b
 
 
 cdef int _promote_pair(int a, int b):
-    if KIND[a] != KIND[b]:
-        return a if KIND[a] > KIND[b] else b
     if a == b:
         return a
+    if signed_twin(a) != a and KIND[b] != FLOAT_KIND or (
+            signed_twin(b) != b and KIND[a] != FLOAT_KIND):
+        return -1
+    if KIND[a] != KIND[b]:
+        return a if KIND[a] > KIND[b] else b
     if KIND[a] == INTEGER_KIND and (a == UINT8 or b == UINT8):
         return max(a, b, INT16)
     if max(a, b) == BFLOAT16:
@@ -118,12 +123,34 @@ cdef int _promote_pair(int a, int b):
     return max(a, b)
 
 
+cdef bint is_unsigned(int id) noexcept nogil:
+    """Whether a dtype is one of unsigned integers."""
+    return id == UINT8 or signed_twin(id) != id
+
+
+cdef int signed_twin(int id) noexcept nogil:
+    """For uint16, uint32 and uint64 the signed integers of that width, for others themselves.
+
+    Sums, differences and products of both have the same bits, so one loop does for two dtypes.
+    """
+    if id == UINT16:
+        return INT16
+    if id == UINT32:
+        return INT32
+    return INT64 if id == UINT64 else id
+
+
 for _a in range(N_DTYPES):
     for _b in range(N_DTYPES):
         PROMOTE[_a][_b] = _promote_pair(_a, _b)
 
 
-cdef int promote(int a, int b) noexcept nogil:
+cdef int promote(str name, int a, int b) except -1:
+    """The dtype in which both meet. Raises RuntimeError, for the operation `name`."""
+    if PROMOTE[a][b] < 0:
+        raise RuntimeError(
+            f"{name}: promotion of {OBJECTS[a]} and {OBJECTS[b]} is not supported, uint16, uint32 "
+            "and uint64 meet floating types only; convert one of the two, with .to()")
     return PROMOTE[a][b]
 
 
@@ -159,10 +186,12 @@ def set_default_dtype(d):
 def promote_types(type1, type2):
     """The smallest dtype that both dtypes convert to under PyTorch's promotion rules.
 
+    Raises: RuntimeError for uint16, uint32 or uint64 and another dtype of integers or bools.
+
     >>> promote_types(tensorlib.uint8, tensorlib.int8)
     tensorlib.int16
     """
-    return OBJECTS[PROMOTE[dtype_id(type1)][dtype_id(type2)]]
+    return OBJECTS[promote("promote_types", dtype_id(type1), dtype_id(type2))]
 
 
 def can_cast(from_, to):

@@ -6,7 +6,8 @@ from libc.stdint cimport int64_t, uint64_t
 from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, UINT8, dtype_object,
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, UINT64, dtype_object,
+    is_unsigned,
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.create.creation cimport (
@@ -66,7 +67,7 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
         return 0
     draw.seed, draw.offset = source.key, source.offset
     source.offset += 1
-    draw.low, draw.span = low, (high - low) % 2**64
+    draw.low, draw.span = <int64_t><uint64_t>(low % 2**64), (high - low) % 2**64
     draw.y = <int64_t*>y.data_pointer
     run_over(draw_integers, &draw, y.numel_, DRAW_GRAIN)
     return 0 if y is x else copy_into(x, y)
@@ -74,7 +75,8 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
 
 cdef int check_bound(str name, object bound, int dtype) except -1:
     cdef uint64_t bits
-    number_bits(name, bound, INT64, &bits)
+    if dtype != UINT64:
+        number_bits(name, bound, INT64, &bits)
     if dtype == BOOL and not 0 <= bound <= 1:
         raise OutOfRangeError(f"{name}: {bound} does not fit in tensorlib.bool")
     return number_bits(name, bound, dtype, &bits)
@@ -164,4 +166,4 @@ cdef object largest(int dtype):
         return 1
     if KIND[dtype] == FLOAT_KIND:
         return {FLOAT16: 2**11, BFLOAT16: 2**8, FLOAT32: 2**24}.get(dtype, 2**53)
-    return 2**8 - 1 if dtype == UINT8 else 2**(8 * dtype_object(dtype).itemsize - 1) - 1
+    return 2**(8 * dtype_object(dtype).itemsize - (not is_unsigned(dtype))) - 1

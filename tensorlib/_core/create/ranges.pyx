@@ -6,7 +6,8 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, default_float,
+    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT64,
+    default_float,
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.create.creation cimport (
@@ -128,11 +129,12 @@ cdef Py_ssize_t checked_count(object n) except -1:
 
 
 cdef Tensor integer_range(object start, object end, object step, int id):
-    """Integers of any width. As in PyTorch, only int64 cuts the bounds before it counts."""
+    """Integers of any width. As in PyTorch, int64 cuts the bounds before it counts, others do not;
+    uint64 does, whose bounds a double may not hold either."""
     cdef Ramp ramp
     cdef Py_ssize_t n
     cdef Tensor x
-    if id == INT64:
+    if id == INT64 or id == UINT64:
         start, end, step = int(start), int(end), int(step)
         check_direction(start, end, step)
         n = checked_count(-((start - end) // step))
@@ -143,7 +145,8 @@ cdef Tensor integer_range(object start, object end, object step, int id):
     if n:
         check_fits(start, id)
         check_fits(start + (n - 1) * step, id)
-    ramp.first, ramp.stride = start if n else 0, step if n > 1 else 0
+    ramp.first = <int64_t><uint64_t>(start % 2**64) if n else 0        # uint64 wraps in between
+    ramp.stride = <int64_t><uint64_t>(step % 2**64) if n > 1 else 0
     return cast(run_ramp("arange", &ramp, n, INT64), id)
 
 

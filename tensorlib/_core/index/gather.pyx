@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, INTEGER_KIND, ITEMSIZE, KIND,
-    UINT8, dtype_id, dtype_object,
+    UINT8, dtype_id, dtype_object, is_unsigned, signed_twin,
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.pool cimport parallel_for
@@ -125,6 +125,7 @@ cdef line picking(int dtype) noexcept:
 
 cdef line adding(int dtype) noexcept:
     """Half types are added by the caller in float32: they have none here."""
+    dtype = signed_twin(dtype)
     if dtype == BOOL: return <line>add_bools
     if dtype == UINT8: return <line>add[uint8_t]
     if dtype == INT8: return <line>add[int8_t]
@@ -299,7 +300,7 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
 cpdef int check_positions(str name, index) except -1:
     """Raises RuntimeError unless `index`, or what it stands for, has a dtype for positions."""
     cdef int dtype = (<Tensor>index).type if isinstance(index, Tensor) else dtype_id(index.dtype)
-    if KIND[dtype] != INTEGER_KIND or dtype == UINT8:
+    if KIND[dtype] != INTEGER_KIND or is_unsigned(dtype):
         raise RuntimeError(f"{name}: index must be int64, or of a smaller signed integer dtype, "
                            f"got {dtype_object(dtype)}")
     return 0

@@ -24,6 +24,7 @@ from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
+    is_unsigned,
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
@@ -150,7 +151,7 @@ cdef Tensor as_index(object part):
         return from_data(bool(part), BOOL)
     elif isinstance(part, cnp.ndarray):
         if part.dtype.kind == "u" and part.itemsize > 1:
-            part = part.astype(np.int64)
+            part = positions_of(part)
         found = existing(part)
     elif stands_in(part):
         raise SharedIndex("index: vmap: a tensor that all examples of a batch share can't be "
@@ -171,10 +172,17 @@ cdef Tensor as_index(object part):
     if found.type == UINT8:
         raise IndexError(
             "index: a uint8 tensor is ambiguous: use .bool() for a mask or .long() for positions")
-    if KIND[found.type] == FLOAT_KIND:
+    if KIND[found.type] == FLOAT_KIND or is_unsigned(found.type):
         raise IndexError(
-            f"index: tensors used as indices must be integer or bool, got {found.dtype}")
+            f"index: tensors used as indices must be signed integers or bool, got {found.dtype}")
     return found
+
+
+cdef object positions_of(object array):
+    """An array of unsigned integers as int64. Raises: IndexError for those beyond."""
+    if array.dtype.itemsize == 8 and array.size and array.max() > 2**63 - 1:
+        raise IndexError(f"index: {array.max()} is out of bounds for any dimension")
+    return array.astype(np.int64)
 
 
 cdef int require_mask_shape(Tensor mask, Tensor x, Py_ssize_t dim) except -1:

@@ -8,7 +8,9 @@ is told has been checked before, and lies where nobody else can write to it.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8
+from tensorlib._core.base.dtypes cimport (
+    BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, signed_twin,
+)
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
@@ -93,6 +95,7 @@ cdef mover pick(Move kind, Py_ssize_t run, int dtype) noexcept:
         if run == 4: return <mover>put_items[uint32_t]
         if run == 8: return <mover>put_items[uint64_t]
         return put_runs
+    dtype = signed_twin(dtype)
     if dtype == BOOL: return <mover>or_runs
     if dtype == UINT8: return <mover>add_runs[uint8_t]
     if dtype == INT8: return <mover>add_runs[int8_t]

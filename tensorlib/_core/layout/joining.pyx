@@ -33,7 +33,7 @@ def cat(tuple tensors, dim=0):
     dtype = (<Tensor>tensors[0]).type
     for x in tensors:
         if x.type != dtype:
-            dtype = promote(dtype, x.type)
+            dtype = promote("cat", dtype, x.type)
         if x.ndim_ == 0:
             raise RuntimeError("cat: zero-dimensional tensors cannot be concatenated; use stack")
         if is_nothing(x):
@@ -80,7 +80,7 @@ def stack(tuple tensors, dim=0):
             raise RuntimeError(
                 f"stack: expects each tensor to be equal size, but got {list(first.shape)} at "
                 f"entry 0 and {list(x.shape)} at entry {i}")
-        dtype = promote(dtype, x.type)
+        dtype = promote("stack", dtype, x.type)
     if first.ndim_ == MAX_NDIM:
         raise RuntimeError(f"stack: at most {MAX_NDIM} dims are supported")
     for d in range(first.ndim_):

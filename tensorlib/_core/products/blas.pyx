@@ -17,6 +17,7 @@ import re
 
 import numpy
 
+from tensorlib._core.base.dtypes cimport N_DTYPES, dtype_id, signed_twin
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
@@ -27,6 +28,7 @@ from tensorlib._core.products.panel_products cimport (
 
 from tensorlib import _kernels
 from tensorlib._core.base import pool
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.products.panel_products import use_wide
 
 cdef extern from "<dlfcn.h>" nogil:
@@ -55,7 +57,6 @@ ctypedef void (*set_threads_fn)(int) noexcept nogil
 ctypedef const char* (*describe_fn)() noexcept nogil
 
 cdef enum:
-    DTYPES = 10
     # Below this many products no BLAS we know uses threads: OpenBLAS starts at 9,216 for gemv and
     # at 262,144 for gemm.
     SERIAL_BELOW = 8192
@@ -99,10 +100,10 @@ ctypedef struct Blocks:
     Py_ssize_t rows, cols    # sides of a block
     Py_ssize_t down, across  # blocks below and beside each other
 
-cdef ufunc_loop loops[DTYPES]
-cdef void* loop_data[DTYPES]
-cdef outer_product outers[DTYPES]      # of one column and one contiguous row; NULL where none is
-cdef narrow_products narrows[DTYPES][NARROW + 1]
+cdef ufunc_loop loops[N_DTYPES]
+cdef void* loop_data[N_DTYPES]
+cdef outer_product outers[N_DTYPES]      # of one column and one contiguous row; NULL where none is
+cdef narrow_products narrows[N_DTYPES][NARROW + 1]
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
@@ -426,10 +427,12 @@ def _find_loops():
     cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
     cdef int i, dtype
     cdef size_t address
-    names = ("bool", "uint8", "int8", "int16", "int32", "int64", None, None, "float32", "float64")
-    numbers = {numpy.dtype(name).num: dtype for dtype, name in enumerate(names) if name}
+    numbers = {numpy.dtype(name).num: dtype_id(BY_NAME[name]) for name in BY_NAME
+               if name not in ("float16", "bfloat16")}
     for _, _, name, address in _kernels.load("integer_product").table():
-        loops[names.index(name)] = <ufunc_loop>address
+        loops[dtype_id(BY_NAME[name])] = <ufunc_loop>address
+    for dtype in range(N_DTYPES):
+        loops[dtype] = loops[signed_twin(dtype)]
     for i in range(matmul.ntypes):
         dtype = numbers.get(matmul.types[3 * i], -1)
         if dtype >= 0 and loops[dtype] == NULL:

@@ -11,6 +11,7 @@ its bits follow from k alone, not from the rows and columns beside it, their lay
 
 from libc.stdlib cimport free
 
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 
@@ -49,7 +50,6 @@ cdef extern from * nogil:
     bint panel_room_give(char* room)
 
 cdef enum:
-    DTYPES = 10
     # Below this many products nothing is shared.
     SERIAL_BELOW = 8192
     CHUNK = 1 << 18         # products in one chunk of a batch: some 2 to 5 us
@@ -81,9 +81,9 @@ ctypedef struct Panels:
     int dtype
     Py_ssize_t chunks       # of the rows of each matrix
 
-cdef pack_fn packs[DTYPES]             # NULL where the BLAS does all
-cdef panel_fn panels[DTYPES]
-cdef turn_fn turns[DTYPES]
+cdef pack_fn packs[N_DTYPES]           # NULL where the BLAS does all
+cdef panel_fn panels[N_DTYPES]
+cdef turn_fn turns[N_DTYPES]
 cdef bint wide = False                 # than what the BLAS has
 
 
@@ -208,7 +208,7 @@ def use_wide(on):
 
 
 def _fill():
-    names = {"float32": DTYPES - 2, "float64": DTYPES - 1}
+    names = {"float32": FLOAT32, "float64": FLOAT64}
     for what, _, name, address in _kernels.load("panels").table():
         if what == "pack":
             packs[names[name]] = <pack_fn><size_t>address

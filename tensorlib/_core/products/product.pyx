@@ -330,7 +330,7 @@ cdef Tensor observed_product(Op op, PyObject** args):
 
 cdef tuple promoted(Tensor a, Tensor b):
     """Both in the dtype of their product, cast in the graph: promotion as of all operators."""
-    cdef int dtype = promote(a.type, b.type)
+    cdef int dtype = promote("matmul", a.type, b.type)
     return (a if a.type == dtype else a.to(dtype_object(dtype)),
             b if b.type == dtype else b.to(dtype_object(dtype)))
 

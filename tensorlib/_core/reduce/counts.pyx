@@ -1,8 +1,8 @@
 """How often integers occur, and how many numbers fall into bins of equal widths."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, is_unsigned
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -80,6 +80,8 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     n = x.numel_
     places = <const int64_t*>x.data_pointer
     bounds(places, x.numel_, &low, &high)
+    if low < 0 and is_unsigned(input.type):
+        raise RuntimeError(f"bincount: {<uint64_t>low} is too large")
     if low < 0:
         raise RuntimeError(f"bincount: takes non-negative integers, got {low}")
     if high >= (<int64_t>1 << 59):

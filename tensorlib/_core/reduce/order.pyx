@@ -17,6 +17,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
@@ -119,12 +120,13 @@ def order_keys(Tensor input, bint descending):
     do not fit.
     """
     cdef int dtype = FLOAT32 if input.type in (FLOAT16, BFLOAT16) else input.type, era, bits
-    cdef Tensor x = packed(cast(input, dtype))
+    cdef Tensor x = packed(signed_order(cast(input, dtype)))
     cdef Tensor out = new_tensor(INT64, x.ndim_, x.dims)
     cdef Py_ssize_t n = x.dims[x.ndim_ - 1], total = x.numel_, rows
     cdef int64_t* y = <int64_t*>out.data_pointer
     cdef char* data = x.data_pointer
     cdef int64_t low, high
+    dtype = x.type
     if x.numel_ == 0:
         return out, HALF
     if in_region(y):

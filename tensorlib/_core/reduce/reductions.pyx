@@ -26,6 +26,7 @@ from tensorlib._core.reduce.schedule cimport (
     RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_run, scan_run,
     squares_run,
 )
+from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_like, new_tensor, requires_grad, same_shape,
@@ -233,9 +234,9 @@ def std(Tensor input, dim, correction, bint keepdim):
 cdef Tensor extreme(str name, int kind, Tensor input, object dim, bint keepdim):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims(name, dim, input, dims)
-    cdef Tensor x = cast(input, compute_dtype(input.type))
+    cdef Tensor x = signed_order(cast(input, compute_dtype(input.type)))
     refuse_empty(name, input, dim, n, dims, RuntimeError)
-    return cast(fold(kind, x, n, dims, keepdim, x.type), input.type)
+    return cast(restored(fold(kind, x, n, dims, keepdim, x.type), input.type), input.type)
 
 
 def amax(Tensor input, dim=None, bint keepdim=False):
@@ -250,12 +251,12 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     """The extreme values and the first place of each, along one dim or among all elements."""
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
-    cdef int n = single_dim(name, dim, input, dims), dtype = compute_dtype(input.type), status = 0
-    cdef Tensor x = cast(input, dtype), values, places
+    cdef int n = single_dim(name, dim, input, dims), status = 0
+    cdef Tensor x = signed_order(cast(input, compute_dtype(input.type))), values, places
     cdef const char* data
     cdef char* to
     cdef int64_t* at
-    cdef int era
+    cdef int era, dtype = x.type
     refuse_empty(name, input, dim, n, dims, IndexError)
     if dim is None:                        # places count in row-major order
         x = packed(x)
@@ -274,7 +275,7 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
                 status = index_run(kind, dtype, data, to, at, sizes[0], sizes[1], sizes[2])
             work_ends(era)
         check_status(status, x)
-    return cast(values, input.type), places
+    return cast(restored(values, input.type), input.type), places
 
 
 def extreme_along(str name, Tensor input, dim, bint keepdim):

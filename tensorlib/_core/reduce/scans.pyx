@@ -8,11 +8,12 @@ from libc.math cimport INFINITY, exp, log1p
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, compute_dtype,
+    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64, INT8, KIND, UINT8, compute_dtype,
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 
@@ -213,7 +214,8 @@ cdef int place_of(str name, object dim, Tensor x) except -1:
 def cumprod(Tensor input, dim):
     """The products of each element and those before it along `dim`; the dtype is int64 or float."""
     cdef int along = place_of("cumprod", dim, input), era
-    cdef int dtype = INT64 if input.type <= INT64 else compute_dtype(input.type)
+    cdef int dtype = (
+        compute_dtype(input.type) if KIND[input.type] == FLOAT_KIND else INT64)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
     cdef char* data = x.data_pointer
@@ -283,12 +285,12 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
 def extreme_so_far(Tensor input, dim, bint largest):
     """The last places of the extremes of each element and those before it along `dim`, as int64."""
     cdef str name = "cummax" if largest else "cummin"
-    cdef int along = place_of(name, dim, input), dtype = input.type, era
+    cdef int along = place_of(name, dim, input), dtype, era
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, out = new_tensor(INT64, input.ndim_, input.dims)
     cdef int64_t* to = <int64_t*>out.data_pointer
-    dtype = compute_dtype(dtype) if dtype > INT64 else dtype
-    x = packed(cast(input, dtype))
+    x = packed(signed_order(cast(input, compute_dtype(input.type))))
+    dtype = x.type
     cdef char* data = x.data_pointer
     if out.numel_ == 0 or in_region(to):
         return out

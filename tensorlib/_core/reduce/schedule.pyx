@@ -9,10 +9,12 @@ their turn, in order.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from tensorlib._core.base.dtypes cimport ITEMSIZE, N_DTYPES, dtype_id
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
 
 from tensorlib import _kernels
+from tensorlib._core.base.dtypes import BY_NAME
 
 ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
@@ -29,7 +31,6 @@ ctypedef void (*row_backward_fn)(const char* g, const char* out, char* y, Py_ssi
 cdef enum:
     KINDS = 9
     ROW_KINDS = 5
-    DTYPES = 10
     # Elements in a piece of work. A sum of so many takes 4 us and more: enough to be worth a
     # worker's while, which needs up to 5 us to wake.
     PIECE = 1 << 17
@@ -42,10 +43,9 @@ cdef enum:
     SCAN_TILE = 2048 # the same for running sums, as in their loop
     LEAF = 32        # pieces of n are a multiple of this number of rows
 
-cdef void* loops[KINDS][DTYPES]
-cdef void* row_loops[ROW_KINDS][DTYPES]
-cdef void* scan_loops[DTYPES]
-cdef Py_ssize_t[DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8]
+cdef void* loops[KINDS][N_DTYPES]
+cdef void* row_loops[ROW_KINDS][N_DTYPES]
+cdef void* scan_loops[N_DTYPES]
 
 ctypedef struct Work:
     void* loop
@@ -98,7 +98,7 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.c = c
     work.y = y
     work.at = at
-    work.itemsize = itemsizes[dtype]
+    work.itemsize = ITEMSIZE[dtype]
     work.outer = outer
     work.n = n
     work.inner = inner
@@ -195,12 +195,12 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 cdef void fill_identity(int kind, int dtype, char* y, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     if kind == SUM or kind == SQUARES or kind == ANY:
-        memset(y, 0, n * itemsizes[dtype])
+        memset(y, 0, n * ITEMSIZE[dtype])
     elif kind == ALL:
         memset(y, 1, n)
     elif kind == PROD:
         for i in range(n):
-            if itemsizes[dtype] == 4:
+            if ITEMSIZE[dtype] == 4:
                 (<float*>y)[i] = 1
             elif loops[SQUARES][dtype] != NULL:
                 (<double*>y)[i] = 1
@@ -228,7 +228,7 @@ cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py
     work.x = x
     work.y = y
     work.n = n
-    work.itemsize = itemsizes[dtype]
+    work.itemsize = ITEMSIZE[dtype]
     work.y_row = work.itemsize * (1 if kind == LOGSUMEXP else n)
     parallel_for(run_rows, &work, rows, 1 + ROW_PIECE // max(1, n))
     return 0
@@ -262,7 +262,7 @@ cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_
         return 0
     work.x = x
     work.y = y
-    work.itemsize = itemsizes[dtype]
+    work.itemsize = ITEMSIZE[dtype]
     work.n = n
     work.inner = inner
     work.tiles = (inner + SCAN_TILE - 1) // SCAN_TILE
@@ -289,19 +289,17 @@ cdef void run_scans(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 def _fill_tables():
     cdef size_t address
-    dtypes = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
-              "float32", "float64")
     kinds = {"sum": SUM, "prod": PROD, "squares": SQUARES, "any": ANY, "all": ALL, "max": MAX,
              "min": MIN, "argmax": ARGMAX, "argmin": ARGMIN}
     row_kinds = {"softmax": SOFTMAX, "log_softmax": LOG_SOFTMAX, "logsumexp": LOGSUMEXP,
                  "softmax_backward": SOFTMAX_BACKWARD,
                  "log_softmax_backward": LOG_SOFTMAX_BACKWARD}
     for name, inputs, _, address in _kernels.load("reduce").table():
-        loops[<int>kinds[name]][<int>dtypes.index(inputs[0])] = <void*>address
+        loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for _, inputs, _, address in _kernels.load("scan").table():
-        scan_loops[<int>dtypes.index(inputs[0])] = <void*>address
+        scan_loops[dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for name, inputs, _, address in _kernels.load("softmax").table():
-        row_loops[<int>row_kinds[name]][<int>dtypes.index(inputs[0])] = <void*>address
+        row_loops[<int>row_kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
 
 
 _fill_tables()

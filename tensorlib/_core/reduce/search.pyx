@@ -2,9 +2,12 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, FLOAT_KIND, INT32, INT64, KIND, promote
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT64, FLOAT_KIND, INT32, INT64, KIND, promote, signed_twin,
+)
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
@@ -58,13 +61,16 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
 
     Raises: RuntimeError for other numbers of rows.
     """
-    cdef int dtype = promote(sequence.type, values.type), d, era
+    cdef int dtype = promote("searchsorted", sequence.type, values.type), d, era
     cdef Py_ssize_t rows = 1, count = values.numel_, n
     cdef bint fits = sequence.ndim_ == 1 or sequence.ndim_ == values.ndim_ > 0
     cdef Tensor x, at, out
     if KIND[dtype] == FLOAT_KIND:
         dtype = FLOAT64 if dtype == FLOAT64 else FLOAT32
-    else:
+    elif signed_twin(dtype) != dtype:
+        sequence, values = signed_order(sequence), signed_order(values)
+        dtype = sequence.type
+    if KIND[dtype] != FLOAT_KIND:
         dtype = INT64 if dtype == INT64 else INT32
     if fits and sequence.ndim_ > 1:
         count = values.dims[values.ndim_ - 1]

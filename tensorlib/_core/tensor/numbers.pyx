@@ -5,7 +5,9 @@ from cpython.float cimport (
     PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact,
 )
 from cpython.list cimport PyList_New, PyList_SET_ITEM
-from cpython.long cimport PyLong_AsDouble, PyLong_Check, PyLong_CheckExact
+from cpython.long cimport (
+    PyLong_AsDouble, PyLong_AsUnsignedLongLong, PyLong_Check, PyLong_CheckExact,
+)
 from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -16,8 +18,8 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.capture cimport attached, leaving
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, default_float,
-    dtype_object, from_numpy_dtype,
+    BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT16,
+    UINT32, UINT64, UINT8, default_float, dtype_object, from_numpy_dtype, is_unsigned,
 )
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias
@@ -52,6 +54,9 @@ ctypedef fused integer:
     int16_t
     int32_t
     int64_t
+    uint16_t
+    uint32_t
+    uint64_t
 
 
 # ---- from Python -------------------------------------------------------------------------------
@@ -153,6 +158,23 @@ cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -
     return found
 
 
+cdef uint64_t as_uint64(object value) except? 1:
+    """A number cut to an integer from 0 to 2**64 - 1. Raises OutOfRangeError."""
+    cdef double real
+    if PyFloat_Check(value):
+        real = PyFloat_AS_DOUBLE(value)
+        if 9223372036854775808.0 <= real < 18446744073709551616.0:
+            return <uint64_t>real
+    elif not PyLong_Check(value):
+        return as_uint64(as_number(value))
+    elif value.bit_length() == 64 and value > 0:
+        return PyLong_AsUnsignedLongLong(value)
+    try:
+        return <uint64_t>as_int64(value, UINT64, 0, <int64_t>(<uint64_t>-1 >> 1))
+    except OutOfRangeError as error:
+        raise OutOfRangeError(str(error).replace(str(2**63 - 1), str(2**64 - 1))) from None
+
+
 # ---- rows of leaves ----------------------------------------------------------------------------
 # Of a row that is not held (a list, which code that a leaf runs could shrink) only Python's own
 # numbers are read: False at the first other leaf.
@@ -177,12 +199,15 @@ cdef bint write_integers(integer* out, PyObject** values, Py_ssize_t n, int id,
                          bint held) except -1:
     cdef int64_t high = (<uint64_t>-1 >> (65 - 8 * sizeof(integer))), low = -high - 1
     cdef Py_ssize_t i
-    if id == UINT8:
-        low, high = 0, 255
+    if is_unsigned(id):
+        low, high = 0, 2 * high + 1                  # not of uint64, which is read apart
     for i in range(n):
         if not (held or is_plain(<object>values[i])):
             return False
-        out[i] = <integer>as_int64(<object>values[i], id, low, high)
+        if integer is uint64_t:
+            out[i] = as_uint64(<object>values[i])
+        else:
+            out[i] = <integer>as_int64(<object>values[i], id, low, high)
     return True
 
 
@@ -214,6 +239,12 @@ cdef bint write_row(char* out, int id, PyObject** values, Py_ssize_t n, bint hel
         return write_integers(<int16_t*>out, values, n, id, held)
     if id == INT8:
         return write_integers(<int8_t*>out, values, n, id, held)
+    if id == UINT16:
+        return write_integers(<uint16_t*>out, values, n, id, held)
+    if id == UINT32:
+        return write_integers(<uint32_t*>out, values, n, id, held)
+    if id == UINT64:
+        return write_integers(<uint64_t*>out, values, n, id, held)
     return write_integers(<uint8_t*>out, values, n, id, held)
 
 
@@ -246,6 +277,12 @@ cdef object read(int id, const char* data):
         return (<const int16_t*>data)[0]
     if id == FLOAT16:
         return PyFloat_Unpack2(data, True)
+    if id == UINT16:
+        return (<const uint16_t*>data)[0]
+    if id == UINT32:
+        return (<const uint32_t*>data)[0]
+    if id == UINT64:
+        return (<const uint64_t*>data)[0]
     return read_bfloat16(data)
 
 

@@ -31,7 +31,7 @@ cdef dict IDS = {}
 cdef int IDS_OF_NUMPY[128]
 for _number in range(128):
     IDS_OF_NUMPY[_number] = -1
-for _code in "?Bbhilqfd":
+for _code in "?BbhilqHILQfd":
     IDS_OF_NUMPY[<int>np.dtype(_code).num] = from_numpy_dtype(_code)
 
 
