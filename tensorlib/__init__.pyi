@@ -1642,7 +1642,7 @@ def randperm(
     """The integers from 0 to n - 1 in a random order, as int64."""
 
 def ravel(input: Tensor) -> Tensor:
-    """`input` as a vector: a view if possible, else a copy."""
+    """`input` as a vector: a view of what is contiguous, else a copy."""
 
 def real(input: Tensor) -> Tensor:
     """The real part, which is `input` itself."""

@@ -106,6 +106,6 @@ def ormqr(input, input2: Tensor, input3: Tensor, left=True, transpose=False):
     m, n = input.shape[-2:]
     if m > n:
         input = cat([input, input.new_zeros(tuple(input.shape[:-1]) + (m - n,))], -1)
-    q = linalg_householder_product(input, input2)
+    q = linalg_householder_product(input[..., :m], input2)
     q = q.mT if transpose else q
     return q @ input3 if left else input3 @ q

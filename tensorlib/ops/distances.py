@@ -75,7 +75,8 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode=None):
     many = x1.shape[-2] > FEW or x2.shape[-2] > FEW
     if p == 2 and (compute_mode == MODES[2] or many and compute_mode != MODES[3]):
         return euclidean(x1, x2)
-    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
 
 
 def euclidean(x, y):

@@ -93,7 +93,11 @@ def sizes_of(operands, shapes):
     """The size of each letter. Raises: RuntimeError where two do not broadcast."""
     sizes = {}
     for i, (names, shape) in enumerate(zip(operands, shapes)):
+        own = dict(zip(names, shape))
         for name, size in zip(names, shape):
+            if size != own[name]:
+                raise RuntimeError(f"einsum: subscript {letter(name)} is repeated for operand {i}, "
+                                   f"but the sizes don't match, {size} and {own[name]}")
             before = sizes.get(name, 1)
             if size != before and 1 not in (size, before):
                 what = f"subscript {letter(name)}" if name >= 0 else "the ellipsis"
@@ -316,7 +320,7 @@ def refused_equations(*cases):
                              ("aij,ijb->ba", (2, 2, 3), (2, 3, 2))),
            errors=refused_equations(("ij,jk", (2, 3), (2, 3)), ("ij", (2,)), ("ij,jk", (2, 3)),
                                     ("i1", (2, 2)), ("i->j", (2,)), ("i.j", (2, 2)),
-                                    ("i->ii", (2,)), ("i...j...", (2, 2))))
+                                    ("i->ii", (2,)), ("i...j...", (2, 2)), ("ii->i", (3, 1))))
 def einsum(equation, *operands: Tensors):
     """The sum of products of operands over letters of their dims: Einstein's convention.
 

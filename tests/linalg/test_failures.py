@@ -117,3 +117,12 @@ def test_results_have_the_same_bits_for_any_number_of_threads():
         assert all((one == two).all() for one, two in zip(*found))
     finally:
         tl.set_num_threads(before)
+
+
+def test_rows_without_coordinates_and_wide_reflections():
+    for p in (0, 1, 2, float("inf")):
+        assert tl.cdist(tl.ones(2, 0), tl.ones(3, 0), p=p).tolist() == [[0.0] * 3] * 2
+    wide = tl.rand(3, 5, dtype=tl.float64)
+    q = tl.ormqr(*tl.geqrf(wide), tl.eye(3, dtype=tl.float64))
+    assert tl.allclose(q.mT @ q, tl.eye(3, dtype=tl.float64))
+    assert tl.allclose((q.mT @ wide).tril(-1), tl.zeros(3, 5, dtype=tl.float64), atol=1e-12)

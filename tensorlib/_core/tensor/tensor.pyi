@@ -1156,7 +1156,7 @@ class Tensor:
     ) -> Tensor:
         """This tensor, after its elements became integers in [from, to)."""
     def ravel(self) -> Tensor:
-        """`input` as a vector: a view if possible, else a copy."""
+        """`input` as a vector: a view of what is contiguous, else a copy."""
     @property
     def real(self) -> Tensor: ...
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:

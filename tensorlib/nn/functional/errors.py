@@ -444,7 +444,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full=False, ep
         elif var.ndim != input.ndim or (*input.shape[:-1], 1) != tuple(var.shape):
             raise ValueError(f"gaussian_nll_loss: var is of incorrect size {tuple(var.shape)} for "
                              f"an input of {tuple(input.shape)}")
-    var = var + (eps - var.detach()).clamp(min=0)
+    raised = var.detach().clamp(min=eps) - var.detach()
+    var = var + raised.nan_to_num(0.0)              # NaN where a variance is infinite
     losses = 0.5 * (var.log() + squared_error(input, target) / var)
     return reduced("gaussian_nll_loss", losses + 0.5 * math.log(2 * math.pi) if full else losses,
                    reduction)

@@ -266,7 +266,7 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
         products = products * weight.reshape((-1, *(1,) * (input.ndim - 1 - dim)))
     losses = -products.sum(dim)
     if reduction == "mean":
-        return losses.sum() / max(1, losses.numel())
+        return losses.mean()
     return over_rows("cross_entropy", losses, None, losses.shape, reduction)
 
 
