@@ -3,9 +3,13 @@
 `python -m benchmarks.programs [CASE ...]` prints for each case the least time of a call, in
 microseconds of the thread, and the first, capturing call as a multiple of an eager one. With
 `--peer torch`, run by an interpreter that has PyTorch, it prints PyTorch's eager times.
+
+The cases of `MEMORY` are training steps of which the most memory in use is printed, what lasts
+(parameters, their gradients of the step before, the state of the optimiser) included.
 """
 
 import argparse
+import gc
 import time
 import timeit
 
@@ -95,6 +99,74 @@ CASES = {
 }
 
 
+def trained(lib, model, x, y):
+    updates = lib.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        updates.zero_grad()
+        loss = lib.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        updates.step()
+        return loss.detach()
+
+    return step, (x, y)
+
+
+def deep(lib, activation, width, batch):
+    lib.manual_seed(0)
+    parts = [part for _ in range(5)
+             for part in (lib.nn.Linear(width, width), getattr(lib.nn, activation)())]
+    model = lib.nn.Sequential(*parts, lib.nn.Linear(width, 10))
+    return trained(lib, model, lib.randn(batch, width), lib.randint(0, 10, (batch,)))
+
+
+def images(lib):
+    lib.manual_seed(0)
+    nn = lib.nn
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(2048, 10))
+    return trained(lib, model, lib.randn(32, 3, 32, 32), lib.randint(0, 10, (32,)))
+
+
+MEMORY = {
+    "6 layers of 512, ReLU": lambda lib: deep(lib, "ReLU", 512, 512),
+    "6 layers of 512, GELU": lambda lib: deep(lib, "GELU", 512, 512),
+    "6 layers of 128, batch 2048": lambda lib: deep(lib, "Sigmoid", 128, 2048),
+    "two convolutions": images,
+}
+
+
+def peak(lib, call):
+    """The most bytes in use during a call, and after two others."""
+    call()
+    call()
+    gc.collect()
+    lib.memory.reset_peak()
+    call()
+    return lib.memory.stats()["peak"]
+
+
+def print_memory(name, lib):
+    """Prints the peaks of a step that runs eagerly, replayed, and with values computed again."""
+    from tensorlib.program.passes import enabled
+    step, args = MEMORY[name](lib)
+    before = peak(lib, lambda: step(*args))
+    del step, args
+    line = f"{name:26} eager {before / 1e6:8.2f} MB"
+    for again in (False, True):
+        enabled["recompute"] = again
+        step, args = MEMORY[name](lib)
+        step = lib.compile(step)
+        after = peak(lib, lambda step=step, args=args: step(*args))
+        del step, args
+        kind = "recompute" if again else "replay"
+        line += f"   {kind} {after / 1e6:8.2f} MB {after / before:6.2f}"
+    enabled["recompute"] = False
+    print(line, flush=True)
+
+
 def least(call, repeats):
     """The least time of a call, in microseconds of this thread."""
     number = max(1, int(2e-3 / min(timeit.repeat(call, number=1, repeat=3))))
@@ -125,7 +197,10 @@ def main(arguments=None):
     parser.add_argument("--repeats", type=int, default=20)
     chosen = parser.parse_args(arguments)
     lib = library(chosen.peer)
-    for name in chosen.cases or CASES:
+    for name in chosen.cases or [*CASES, *(MEMORY if chosen.peer == "tensorlib" else ())]:
+        if name in MEMORY:
+            print_memory(name, lib)
+            continue
         eager, replay, first = measure(name, lib, chosen.repeats)
         line = f"{name:26} eager {eager:8.1f} us"
         if replay is not None:

@@ -88,10 +88,22 @@ def form_of(type: str) -> Form:
     return Form(op.arguments, op.attributes, op.variadic, op, runner(op))
 
 
+@cache
+def registered(type: str) -> Op | None:
+    """The operation of the registry of this name; None for a backward operation, and for what only
+    programs have. The registry loads all there is before it says that it has no such name.
+    """
+    base = type.removesuffix("_gradient")
+    if type in OWN or base != type and registered(base) is not None or type not in registry:
+        return None
+    return registry[type]
+
+
 def operation(type: str) -> Op | None:
     """The operation, or backward operation, of this name; None where there is none."""
-    if type in registry:
-        return registry[type]
+    found = registered(type)
+    if found is not None:
+        return found
     base = operation(type.removesuffix("_gradient")) if type.endswith("_gradient") else None
     return None if base is None else base.gradient
 
@@ -99,19 +111,19 @@ def operation(type: str) -> Op | None:
 def runner(op: Op) -> Callable[..., Any]:
     """The function that runs an operation on its tensors, with its attributes by keyword."""
     base = op.name
-    while base.endswith("_gradient") and base not in registry:
+    while base.endswith("_gradient") and registered(base) is None:
         base = base.removesuffix("_gradient")
     if base in INDEXED:
         return lambda *tensors, index, **given: op.function(
             *as_written(tensors), index=parsed(base, index, tensors, given), **given)
     if op.name == "copy":
         return lambda *tensors: op.function(*as_written(tensors))
-    if op.linearity == "composite" and op.name in registry:
+    if op.linearity == "composite" and registered(op.name) is not None:
         return lambda *tensors, **given: run_resolved(op, tensors, given)
     function = getattr(op.function, "canonical", op.function)
-    if op.name not in registry and op.linearity == "composite":
+    if registered(op.name) is None and op.linearity == "composite":
         return lambda *tensors, **given: function(*as_operands(tensors), **given)
-    if op.name not in registry or not op.attributes:
+    if registered(op.name) is None or not op.attributes:
         return function
     defaults = dict(zip(op.attributes, op.defaults))
     return lambda *tensors, **given: function(*tensors, **{**defaults, **given})

@@ -64,15 +64,22 @@ def chain(x, y):
     return (a * a - y).exp() / 3
 
 
-def test_a_chain_is_one_step():
-    x, y = tl.linspace(-1, 1, 1000), tl.linspace(0, 2, 1000)
+@pytest.mark.parametrize("size", [1, 500, 300_000])
+def test_a_chain_is_one_step(size):
+    x, y = tl.linspace(-1, 1, size), tl.linspace(0, 2, size)
     found, (out,) = steps(chain, x, y)
     assert found == ["tiles"] and tl.equal(out, chain(x, y))
 
 
+def test_a_chain_that_stays_in_the_cache_is_written_over_its_operand():
+    x, y = tl.linspace(-1, 1, 10_000), tl.linspace(0, 2, 10_000)
+    found, (out,) = steps(chain, x, y)
+    assert found == ["loop"] * 7 and tl.equal(out, chain(x, y))
+
+
 @pytest.mark.parametrize("without", ["fusion"], indirect=True)
 def test_a_chain_is_as_many_steps_as_calls_where_the_pass_is_off(without):
-    x, y = tl.linspace(-1, 1, 1000), tl.linspace(0, 2, 1000)
+    x, y = tl.linspace(-1, 1, 500), tl.linspace(0, 2, 500)
     found, (out,) = steps(chain, x, y)
     assert found == ["loop"] * 7 and tl.equal(out, chain(x, y))
 

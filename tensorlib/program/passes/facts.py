@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
-from tensorlib._core.graph.op import registry
-from tensorlib.program.forms import DRAWS, INDEXED, WRITERS, form_of_call
+from tensorlib.program.forms import DRAWS, INDEXED, WRITERS, form_of_call, registered
 from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
 
 EFFECTS = ("set_grad", "optimizer_step")
@@ -49,15 +48,14 @@ def is_pure(call: OpCall) -> bool:
     op = form_of_call(call).op
     if op is None:
         return call.type in OWN_PURE
-    base = call.type
-    while base not in registry and base.endswith("_gradient"):
-        base = base.removesuffix("_gradient")
-    return not (op.random or base in registry and registry[base].random)
+    base = registered(call.type.replace("_gradient", ""))
+    return not (op.random or base is not None and base.random)
 
 
 def is_elementwise(call: OpCall) -> bool:
     """Whether a call is of an element-wise operation of the registry: its result is new."""
-    return call.type in registry and registry[call.type].elementwise
+    op = registered(call.type)
+    return op is not None and op.elementwise
 
 
 def writes_its_own(calls: Iterable[OpCall], given: Iterable[Variable]) -> bool:

@@ -28,11 +28,12 @@ def recomputed(calls: Iterable[OpCall], wanted: Iterable[Variable],
         for x in dict.fromkeys(values_read(call)):
             readers.setdefault(x, []).append(i)
     again: dict[int, list[OpCall]] = {}
-    replaced: dict[Variable, tuple[int, Variable]] = {}
+    later: dict[int, dict[Variable, Variable]] = {}
+    replaced: set[Variable] = set()
     for i, call in enumerate(found):
-        if not is_elementwise(call) or not is_pure(call) or call.outputs[0] in stay:
+        y = call.outputs[0] if call.outputs else None
+        if y is None or y in stay or not is_elementwise(call) or not is_pure(call):
             continue
-        y = call.outputs[0]
         far = far_reader(y, i, readers)
         if far is None or not is_large(y):
             continue
@@ -43,15 +44,15 @@ def recomputed(calls: Iterable[OpCall], wanted: Iterable[Variable],
             assert y.block is not None
             copy = y.block.new_variable(f"{y.name}@AGAIN", y.shape, y.dtype,
                                         stop_gradient=y.stop_gradient)
-            replaced[y] = far, copy
+            later.setdefault(far, {})[y] = copy
+            replaced.add(y)
             again.setdefault(far, []).append(
                 OpCall(call.type, call.inputs, (copy,), call.attributes, call.line))
     result = []
     present: dict[Variable, Variable] = {}
     for i, call in enumerate(found):
-        for copy in again.get(i, []):
-            result.append(copy)
-            present.update((x, y) for x, (_, y) in replaced.items() if y is copy.outputs[0])
+        result += again.get(i, [])
+        present.update(later.get(i, {}))
         result.append(with_inputs(call, present))
     return result
 

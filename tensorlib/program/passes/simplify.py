@@ -36,7 +36,7 @@ def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
         y = call.outputs[0] if len(call.outputs) == 1 else None
         if y is not None:
             call = work.shorter(call)
-            x = work.operand(call)
+            x = work.operand(call, y)
             if x is not None and y not in stay and alike(x, y) and not (writes and x in last) and (
                     call.type in VIEWS or x in work.dense):
                 replaced[y] = x
@@ -54,8 +54,8 @@ class Simplifier:
         self.packed: set[Variable] = set()           # that lie row by row, without gaps
         self.dense: set[Variable] = set()            # laid out as an element-wise result of them
 
-    def operand(self, call: OpCall) -> Variable | None:
-        """The variable whose value a call gives again; None where it gives another one."""
+    def operand(self, call: OpCall, y: Variable) -> Variable | None:
+        """The variable whose value a call gives again, as `y`; None where it gives another one."""
         x = call.inputs.get("input")
         if type(x) is not Variable:
             x = next(iter(call.inputs.values()), None)
@@ -70,7 +70,7 @@ class Simplifier:
         if call.type == "clone":
             return x if x in self.packed and not call.attributes else None
         if call.type == "reshape":
-            return x if x in self.packed and call.outputs[0].shape == x.shape else None
+            return x if x in self.packed and y.shape == x.shape else None
         if before is None or before.type != call.type:
             return None
         if call.type in ONCE and not call.attributes and not before.attributes:
