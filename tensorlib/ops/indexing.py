@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.capture import current
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.creation import filling
@@ -285,7 +286,11 @@ def vector(name, index):
 def parsed(name, input, key):
     """A parsed index expression, whose errors name the operation."""
     try:
-        return parse(input, key)
+        index = parse(input, key)
+        told = getattr(current(), "parsed", None)
+        if told is not None:
+            told(index, key)
+        return index
     except IndexError as error:
         raise IndexError(f"{name}: {error}") from None
 
