@@ -359,7 +359,19 @@ def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
         return [picked_along, input, dim, index]
     if stands_in(input):
         return input, dim, index
-    return input, dim, positions("gather", input, dim, index, input.requires_grad)
+    return input, dim, own_positions("gather", input, dim, index)
+
+
+def own_positions(name, input, dim, index):
+    """An index for `take_along`, which nobody else can write to where a gradient needs it.
+
+    Raises: RuntimeError, IndexError.
+    """
+    found = positions(name, input, dim, index, input.requires_grad)
+    if found is index or current() is None:
+        return found
+    index = index.long()                       # a capture is to see how it was made
+    return where(index < 0, index + (input.shape[dim] if input.ndim else 1), index)
 
 
 def picked_along(input, dim, index):
@@ -447,7 +459,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
 def checked_gather(name, input, dim, index):
     """`gather`, whose errors name another function."""
     if not (stands_in(input) or stands_in(index)):
-        index = positions(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
+        index = own_positions(name, input, wrap(name, dim, input.ndim), index)
     try:
         return gather(input, dim, index)
     except IndexError as error:

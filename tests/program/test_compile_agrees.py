@@ -27,13 +27,11 @@ WARNED = {
     "options of an optimiser": "lr_set_inside",
     "kept outside": "module_attr_state nonlocal_state state_rebound arg_attr",
     "a Function or a kernel":
-        "ce_loss while_in_scan param_data_assign func_jvp func_hessian topk_sort "
-        "numpy_scalar deepcopy pickled losses ",
+        "while_in_scan param_data_assign func_jvp func_hessian numpy_scalar deepcopy pickled",
     "writes over a value": "param_data_write arg_leaf_write_nograd",
     "requires a gradient in another": "param_data_write2 requires_grad_inside",
     "float":
-        "batchnorm_cumulative tensor_of_floats cond_mismatch put_masked_scatter float "
-        "max_len ",
+        "batchnorm_cumulative tensor_of_floats cond_mismatch put_masked_scatter float max_len",
     "changes its arguments": "container_mutated arg_list_appended",
     "hook on a gradient": "tensor_hook_step post_accumulate_hook param_hook_late",
     "retain_grad": "retain_grad",
@@ -52,7 +50,7 @@ WARNED = {
     "meta tensors": "setitem_mask nonzero where1",
     "Generator": "own_generator_inside",
     "manual_seed": "manual_seed_inside",
-    "tolist": "tolist",
+    "tolist": "tolist losses",
 }
 EAGER = {name: word for word, names in WARNED.items() for name in names.split()}
 # Derivatives that were recorded have another order of rounding than the formulas of programs.
