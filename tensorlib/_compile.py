@@ -22,7 +22,8 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     the first call of each kind alone.
 
     What can't be captured (`x.item()`, `if x > 0`) runs eagerly, with one warning that says where;
-    with `fullgraph=True` it is an error. Without a function, this is a decorator with options.
+    with `fullgraph=True` it is an error. Use `cond`, `while_loop` and `scan` for what depends on
+    elements. Without a function, this is a decorator with options.
     dynamic, backend, mode, options and name are taken for PyTorch's sake and change nothing: every
     kind of shapes is captured for itself, and there is one way to run it.
     Raises: TypeError for what can't be called, program.CaptureError.

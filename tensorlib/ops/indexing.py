@@ -286,7 +286,11 @@ def vector(name, index):
 def parsed(name, input, key):
     """A parsed index expression, whose errors name the operation."""
     try:
-        return parse(input, key)
+        index = parse(input, key)
+        told = getattr(current(), "parsed", None)
+        if told is not None:
+            told(index, key)
+        return index
     except IndexError as error:
         raise IndexError(f"{name}: {error}") from None
 

@@ -1,9 +1,11 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
 import gc
+import re
 import warnings
 from collections.abc import Callable
 from functools import partial, update_wrapper
+from pathlib import Path
 from typing import Any
 
 from tensorlib._core.arrays.as_numbers import differentiating
@@ -70,7 +72,7 @@ class Compiled:
             return self._f(*args, **kwargs)
         result = [capture(self._f, args, kwargs, tensors, recorder)]
         collects = gc.isenabled()
-        gc.disable()                 # what is made now stays: to look for garbage takes half the time
+        gc.disable()                    # what is made now stays: looking for garbage is in vain
         try:
             if recorder.why:
                 raise Unplanned(recorder.why)
@@ -80,7 +82,7 @@ class Compiled:
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
-            warn(f"compile: {name_of(self._f)} runs eagerly: {error}")
+            warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
             entry = Refusal(kind)
         finally:
             if collects:
@@ -173,6 +175,14 @@ def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],
 def name_of(f: Any) -> str:
     """What a function is called in messages."""
     return getattr(f, "__qualname__", type(f).__name__)
+
+
+def line_of(f: Any, why: str) -> str:
+    """Where a function begins, for a message that has no line yet."""
+    code = getattr(f, "__code__", None) or getattr(getattr(f, "forward", None), "__code__", None)
+    if code is None or re.search(r"\.py:\d", why):
+        return ""
+    return f"; {Path(code.co_filename).name}:{code.co_firstlineno}"
 
 
 def warn(message: str) -> None:

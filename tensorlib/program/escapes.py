@@ -21,7 +21,8 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
     grads = [x.value for x in recorder.grads]
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
             if x.value is None and was_made_since(tensor, recorder.epoch)]
-    for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants):
+    for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants,
+                  recorder.keys):
         known.clear()
     tensors, variables = [], []
     for ref, x in held:
@@ -71,8 +72,8 @@ def is_graph(holder: Any, allowed: set[int]) -> bool:
         return True
     if type(holder) not in (tuple, dict):
         return False
-    around = gc.get_referrers(holder)          # of what a node keeps by name
-    return all(isinstance(x, (Node, FrameType)) for x in around if id(x) not in allowed)
+    around = gc.get_referrers(holder)          # of what a node keeps by name, or in a key
+    return all(is_graph(x, {*allowed, id(around)}) for x in around if id(x) not in allowed)
 
 
 def containers_in(value: Any) -> list[int]:

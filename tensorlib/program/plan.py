@@ -118,7 +118,7 @@ class Rehearsal:
                     for x, value in zip(self.call.outputs, found) if x is not None):
                 return found
             self.machine.back_to(mark)
-        raise Unplanned(f"{self.call!r}: {why}")
+        raise Unplanned(f"{self.call!r}, {self.call.line}: {why}")
 
     def by_steps(self, form: Form, inputs: tuple[Any, ...],
                  given: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -45,6 +45,7 @@ class Recorder:
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
+        self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
         self.stale: set[int] = set()                     # what was written by way of another tensor
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
@@ -105,12 +106,18 @@ class Recorder:
         x.fixed = inside and x.stop_gradient
         return x
 
+    def parsed(self, index: Any, key: Any) -> None:
+        """Is told of an index expression that was parsed, and what it was parsed from."""
+        self.keys[id(index)] = index, key
+
     def value(self, x: Any) -> Any:
         """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
         if isinstance(x, Tensor):
             return self.variable_of(x)
         if type(x) in (tuple, list):             # a list of positions is none of dims
             return type(x)(map(self.value, x))
+        if id(x) in self.keys:
+            return self.value(self.keys[id(x)][1])
         if type(x) is slice:
             return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
         return tuple(x) if isinstance(x, tuple) else x

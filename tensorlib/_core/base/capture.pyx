@@ -7,7 +7,7 @@ an `autograd.Function`. `leaving(name, x)` is told that elements of a tensor bec
 Python's or memory of another library, by the function of this name; it may raise. One that has a
 method `made(x)` is told of a tensor that was made of numbers: a constant. One that has
 `beside(name, x)` is told of what changes tensors, generators or graphs and is no operation. A
-thread has at most one capture.
+thread has at most one capture. One that has `parsed(index, key)` is told of the keys of indices.
 """
 
 from cpython.object cimport PyObject

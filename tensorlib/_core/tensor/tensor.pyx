@@ -345,8 +345,8 @@ cdef class Tensor:
 
 cdef int warn_of_none() except -1:
     return PyErr_WarnEx(
-        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: "
-        b"without .retain_grad(), backward() fills that of leaves only.", 1)
+        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed:"
+        b" without .retain_grad(), backward() fills that of leaves only.", 1)
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:
