@@ -10,7 +10,11 @@ from tensorlib.func.mapping import vmap
 
 if TYPE_CHECKING:
     from tensorlib.func.forward import hessian, hvp, jacfwd, jvp, linearize, vhp
-    from tensorlib.func.modules import functional_call, stack_module_state
+    from tensorlib.func.modules import (
+        functional_call,
+        replace_all_batch_norm_modules_,
+        stack_module_state,
+    )
     from tensorlib.func.reverse import (
         elementwise_grad,
         grad,
@@ -22,11 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "elementwise_grad", "functional_call", "grad", "grad_and_value", "hessian", "hvp", "jacfwd",
-    "jacrev", "jvp", "linearize", "stack_module_state", "value_and_grad", "vhp", "vjp", "vmap",
+    "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",
+    "value_and_grad", "vhp", "vjp", "vmap",
 ]
 
 __getattr__, __dir__ = on_first_use(__name__, {
     **dict.fromkeys(("hessian", "hvp", "jacfwd", "jvp", "linearize", "vhp"), "forward"),
-    **dict.fromkeys(("functional_call", "stack_module_state"), "modules"),
+    **dict.fromkeys(("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"),
+                    "modules"),
     **dict.fromkeys(("elementwise_grad", "grad", "grad_and_value", "jacrev", "value_and_grad",
                      "vjp"), "reverse")})

@@ -8,6 +8,7 @@ from tensorlib.func.forward import linearize as linearize
 from tensorlib.func.forward import vhp as vhp
 from tensorlib.func.mapping import vmap as vmap
 from tensorlib.func.modules import functional_call as functional_call
+from tensorlib.func.modules import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from tensorlib.func.modules import stack_module_state as stack_module_state
 from tensorlib.func.reverse import elementwise_grad as elementwise_grad
 from tensorlib.func.reverse import grad as grad
@@ -18,5 +19,6 @@ from tensorlib.func.reverse import vjp as vjp
 
 __all__ = [
     "elementwise_grad", "functional_call", "grad", "grad_and_value", "hessian", "hvp", "jacfwd",
-    "jacrev", "jvp", "linearize", "stack_module_state", "value_and_grad", "vhp", "vjp", "vmap"
+    "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",
+    "value_and_grad", "vhp", "vjp", "vmap"
 ]

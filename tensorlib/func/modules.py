@@ -8,6 +8,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.joining import stack
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Any)
 KINDS = ("_parameters", "_buffers")
 
 
@@ -147,3 +148,23 @@ def stacked(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
                                "and not in others")
         found[name] = stack([part.detach() for part in parts]).requires_grad_(learn.pop())
     return found
+
+
+def replace_all_batch_norm_modules_(root: M) -> M:
+    """The module itself, after all parts that track statistics of batches have left off.
+
+    In training these write into their buffers, which derivatives and batches of functions refuse:
+    a function that is transformed writes into nothing from outside. Afterwards each batch is
+    normalised by its own mean and deviation, in use as well.
+
+    >>> model = replace_all_batch_norm_modules_(tensorlib.nn.BatchNorm1d(2))
+    >>> params, x = dict(model.named_parameters()), tensorlib.ones(4, 2)
+    >>> found = tensorlib.func.grad(lambda p: functional_call(model, p, x).sum())(params)
+    >>> found["bias"]
+    tensor([4., 4.])
+    """
+    for module in root.modules():
+        if getattr(module, "track_running_stats", False):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -173,6 +173,27 @@ def test_synchronized_batch_norm_is_that_of_this_process():
         nn.SyncBatchNorm(3)(tl.randn(3))
 
 
+@pytest.mark.parametrize("x", [(2, 4, 3), (2, 4, 3, 5)], ids=str)
+def test_batch_norm_without_statistics_is_differentiated_by_example(x):
+    x = tl.randn(*x)
+    model = nn.Sequential(nn.BatchNorm1d(x.shape[2]), nn.Sequential(nn.InstanceNorm1d(
+        x.shape[2], affine=True, track_running_stats=True))[:x.ndim - 3])
+    params = dict(model.named_parameters())
+
+    def loss(params, x):
+        return tl.func.functional_call(model, params, (x,)).square().mean()
+
+    with pytest.raises(RuntimeError, match="made outside of the function being transformed"):
+        tl.func.grad(loss)(params, x[0])
+    assert tl.func.replace_all_batch_norm_modules_(model) is model
+    assert not list(model.buffers())
+    found = tl.func.vmap(tl.func.grad(loss), (None, 0))(params, x)
+    for i in range(2):
+        for p, each in zip(params.values(), tl.autograd.grad(loss(params, x[i]), params.values())):
+            name = next(name for name, q in params.items() if q is p)
+            assert_close(found[name][i], each, rtol=1e-4, atol=1e-6)
+
+
 # ---- what modules written for PyTorch import -----------------------------------------------------
 
 def test_tuples_for_each_dim():
