@@ -120,18 +120,22 @@ enum { PANEL_ROWS = 6 };
         }                                                                                        \
         _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                                 \
             T* to = y + i * y_row;                                                               \
-            if (count == vectors * NAME(LANES)) {                                                \
+            NAME(vector) last = vectors == 2 ? right[i] : left[i];                               \
+            Py_ssize_t rest = count;                                                             \
+            if (vectors == 2) {                                                                  \
                 if (added) left[i] += *(NAME(vector)*)to;                                        \
                 *(NAME(vector)*)to = left[i];                                                    \
-                if (vectors < 2) continue;                                                       \
-                if (added) right[i] += *(NAME(vector)*)(to + NAME(LANES));                       \
-                *(NAME(vector)*)(to + NAME(LANES)) = right[i];                                   \
+                to += NAME(LANES);                                                               \
+                rest -= NAME(LANES);                                                             \
+            }                                                                                    \
+            if (rest == NAME(LANES)) {                                                           \
+                if (added) last += *(NAME(vector)*)to;                                           \
+                *(NAME(vector)*)to = last;                                                       \
             } else {                                                                             \
-                T part[NAME(WIDTH)];                                                             \
-                *(NAME(vector)*)part = left[i];                                                  \
-                *(NAME(vector)*)(part + NAME(LANES)) = right[i];                                 \
-                if (added) for (Py_ssize_t j = 0; j < count; j++) part[j] += to[j];              \
-                for (Py_ssize_t j = 0; j < count; j++) to[j] = part[j];                          \
+                T part[NAME(LANES)];                                                             \
+                *(NAME(vector)*)part = last;                                                     \
+                for (Py_ssize_t j = 0; j < rest; j++)                                            \
+                    to[j] = added ? to[j] + part[j] : part[j];                                   \
             }                                                                                    \
         }                                                                                        \
     }                                                                                            \

@@ -101,6 +101,9 @@ def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
 
 # ---- products ------------------------------------------------------------------------------------
 
+SHORT_ROW = 64      # of `kron`'s second matrix: each is a call of its own where it stays a row
+
+
 @composite(reference=np.kron, out=True,
            samples=products(((2, 3), (4, 5)), ((3,), (2,)), ((2,), (3, 2)), ((), (3,)),
                             ((0, 2), (2, 2))))
@@ -116,8 +119,12 @@ def kron(input, other: Tensor):
     rows, columns = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (input, other))
     spread = [size for n in rows for size in (n, 1)]
     within = [size for n in columns for size in (1, n)]
-    return (input.reshape(spread) * other.reshape(within)).reshape(
-        [m * n for m, n in zip(rows, columns)])
+    sizes = [m * n for m, n in zip(rows, columns)]
+    if ndim and columns[-1] < SHORT_ROW:       # all products in any order, then in theirs
+        order = [d for k in range(ndim) for d in (k, ndim + k)]
+        products = input.reshape(-1, 1) * other.reshape(1, -1)
+        return products.reshape(rows + columns).permute(order).reshape(sizes)
+    return (input.reshape(spread) * other.reshape(within)).reshape(sizes)
 
 
 def summed_over(a, b, dims=2):

@@ -190,7 +190,10 @@ def one_hot(tensor: Tensor, num_classes=-1):
         raise RuntimeError("one_hot: class values must be smaller than num_classes, got "
                            f"{high} and {count}")
     count = high + 1 if count == -1 else count
-    return tensor.new_zeros((*tensor.shape, count)).scatter_(-1, tensor.unsqueeze(-1), 1)
+    found = tensor.new_zeros((*tensor.shape, count))
+    if found.numel():
+        found.view(-1)[FUNCTIONS["arange"](tensor.numel()) * count + tensor.reshape(-1)] = 1
+    return found
 
 
 declared(__name__)
