@@ -28,6 +28,7 @@ DRAWS = {
     "randint": ("low", "high", "size"), "randperm": ("n",), "rand_like": (), "randn_like": (),
     "randint_like": ("low", "high"), "bernoulli": ("p",),
 }
+HIGHEST = 6                  # orders of backward operations, whose rules grow with each
 # The operations that have an index expression among their attributes.
 INDEXED = ("getitem", "spread_index", "put_index")
 
@@ -92,6 +93,8 @@ def operation(type: str) -> Op | None:
     """The operation, or backward operation, of this name; None where there is none."""
     if type in registry:
         return registry[type]
+    if type.count("_gradient") > HIGHEST:
+        return None
     base = operation(type.removesuffix("_gradient")) if type.endswith("_gradient") else None
     return None if base is None else base.gradient
 
