@@ -99,7 +99,7 @@ def test_random_loops_and_branches_are_as_eager(seed, hand, tmp_path):
     fetch = [made.outputs.name, *(None if g is None else g.name for g in (*slopes, *curvatures))]
     again = program.parse(str(made), made.values())
     assert str(again) == str(made)
-    for _ in range(3):                  # other values take other branches, and other counts of steps
+    for _ in range(3):                  # other values take other branches, and other counts
         given = inputs(rng)
         out = function(*given)
         first = tl.autograd.grad(out.sum(), given, create_graph=True, materialize_grads=True)
