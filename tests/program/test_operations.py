@@ -20,7 +20,7 @@ OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and ".
 # What does other things for other elements, in Python.
 NOT_CAPTURED = {"allclose", "equal", "is_nonzero", "repeat_interleave", "linalg_lstsq",
                 "linalg_matrix_exp", "matrix_exp", "masked_scatter", "quantile", "nanquantile"}
-SEVERAL = 1                  # samples of each operation that are looked at
+SEVERAL = 3                  # samples of each operation that are looked at
 
 
 def same(x, y):

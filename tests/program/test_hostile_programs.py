@@ -1,0 +1,156 @@
+"""Programs that someone has spoilt: each is refused with a clear error, or is a program. Reading
+and verifying them computes nothing, so a size as large as the memory takes no memory."""
+
+import random
+import re
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn, program
+
+TYPES = ["add", "matmul", "fill_", "copy_", "rand", "optimizer_step", "function", "set_grad",
+         "placeholder", "cond", "scan", "while_loop", "eye", "arange", "linspace", "full", "sum",
+         "stack", "put_index", "view", "unfold", "strided_part", "getitem", "empty", "repeat",
+         "convolve", "max_pool", "recurrent", "mul_gradient", "tanh_gradient_gradient", "nothing"]
+VALUES = ["4611686018427387904", "9223372036854775807", "-9223372036854775809", "9" * 30, "-1",
+          "0", "nan", "inf", "None", "True", "'x'", "(1, 2)", "()", "[0]", "slice(None)",
+          "float32", "...", "1.5", "{}", "(4611686018427387904, 4)", "slice(0, 9, 0)",
+          "[True, False]", "x", "[[1], 2]", "''"]
+SHAPES = ["", "2", "None, None", "4611686018427387903, 4611686018427387903", "0", "3, 3",
+          "1000000000000"]
+DTYPES = ["float32", "float64", "int64", "bool", "uint8", "bfloat16", "float16"]
+
+
+def loop(x):
+    def body(n, a):
+        return n + 1, tl.cond(a.sum() > 0, lambda: (a * x).sin(), lambda: a[:1] + a)
+    return tl.while_loop(lambda n, a: n < 3, body, (tl.tensor(0), x))[1]
+
+
+def programs():
+    images = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                           nn.Linear(18, 3)).eval()
+    made = [program.trace(loop, tl.ones(3)), program.trace(images, tl.randn(1, 1, 8, 8)),
+            program.trace(lambda x: tl.scan(lambda c, t: (c * t, c + t), x[0], x)[1],
+                          tl.ones(3, 2)),
+            program.trace(lambda x: x.topk(2)[0].expand(4, 2).cumsum(0).repeat(2, 1), tl.ones(5))]
+    for p in made:
+        program.gradients(p.outputs, p.inputs)
+    return [(str(p), p.values()) for p in made]
+
+
+def spoilt(text, rng):
+    """The text with one thing changed that a text editor would not notice."""
+    lines = text.split("\n")
+    i, j, kind = rng.randrange(len(lines)), rng.randrange(len(lines)), rng.randrange(9)
+    if kind == 0:
+        lines[i], lines[j] = lines[j], lines[i]
+    elif kind == 1:
+        del lines[i]
+    elif kind == 2:
+        lines.insert(j, lines[i])
+    elif kind == 3:
+        lines[i] = re.sub(r"(?<== )\w+(?=\()", lambda _: rng.choice(TYPES), lines[i], count=1)
+    elif kind in (4, 5):
+        lines[i] = replaced(lines[i], r"(?<![\w.@])-?\d+(\.\d+)?(?![\w.@])|\([^()]*\)|None|True",
+                            VALUES, rng)
+    elif kind == 6:
+        lines[i] = replaced(lines[i], r"[a-z_]\w*", re.findall(r"[a-z_]\w*(?=:)", text), rng)
+    elif kind == 7:
+        lines[i] = replaced(lines[i], r"(?<=\[)[^\[\]]*(?=\])", SHAPES, rng)
+    else:
+        lines[i] = replaced(lines[i], "|".join(DTYPES), DTYPES, rng)
+    return "\n".join(lines)
+
+
+def replaced(line, pattern, pieces, rng):
+    """A line with another piece in the place of one that fits a pattern."""
+    found = list(re.finditer(pattern, line))
+    if not found or not pieces:
+        return line
+    match = rng.choice(found)
+    return line[:match.start()] + rng.choice(pieces) + line[match.end():]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spoilt_texts_are_refused_or_are_programs(seed):
+    rng, texts = random.Random(seed), programs()
+    tl.memory.reset_peak()
+    before, refused = tl.memory.stats()["in_use"], 0
+    for _ in range(250):
+        text, values = rng.choice(texts)
+        for _ in range(rng.randint(1, 3)):
+            text = spoilt(text, rng)
+        try:
+            program.verify(program.parse(text, values))
+        except program.ProgramError as error:
+            assert str(error).startswith(("parse: line", "verify: "))
+            refused += 1
+    assert 150 < refused < 250
+    assert tl.memory.stats()["peak"] - before < 2**20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spoilt_files_are_refused_or_are_programs(seed, tmp_path):
+    rng, refused = random.Random(seed), 0
+    path = tmp_path / "p"
+    program.trace(loop, tl.ones(3)).save(path)
+    whole = path.read_bytes()
+    for _ in range(200):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            place = rng.randrange(len(data))
+            kind = rng.randrange(4)
+            if kind == 0:
+                data[place] = rng.randrange(256)
+            elif kind == 1:
+                del data[place:place + rng.randint(1, 9)]
+            elif kind == 2:
+                data[place:place] = rng.choice([b"\xff\xfe", b"\0", b'"', b"9" * 20, b"}", b"\\u"])
+            else:
+                data[rng.randrange(8)] = rng.randrange(256)
+        path.write_bytes(data)
+        try:
+            program.verify(program.load(path))
+        except program.ProgramError as error:
+            assert str(error).startswith(("parse: line", "verify: ", "load: "))
+            refused += 1
+    assert refused > 50
+
+
+HEAD = "program(x) -> y:\n    input x: float32[2]\n\n    y: "
+
+
+@pytest.mark.parametrize("line, message", [
+    ("float32[4000000000] = zeros(size=(4000000000, 2))", "gives y"),
+    ("float32[2] = eye(n=100000)", "gives y as"),
+    ("float32[2] = arange(start=0, end=4000000000)", "gives y as"),
+    ("float32[4611686018427387904] = relu(x)", "sizes"),
+    ("float32[2] = mul(x, y)", "y is not defined"),
+    ("float32[2] = mul_gradient(x, x)", "mul_gradient"),
+    (f"float32[2] = mul{'_gradient' * 60}(x, x)", "mul_gradient"),
+    ("float32[2] = softmax(x, dim=4611686018427387904)", "softmax"),
+    ("float32[2] = view(x, shape=(4611686018427387904, 4))", "view"),
+    ("float32[2] = max_pool(x, kernel=(0,), stride=(0,), padding=(9,), dilation=(0,), "
+     "planes=(2,))", "max_pool"),
+    ("float32[2] = function(args=(x,), function='os.system')", "function"),
+    ("float32[2] = cond(pred=x)", "cond"),
+    ("float32[2] = frombuffer(buffer='abc')", "frombuffer"),
+])
+def test_hostile_calls(line, message):
+    tl.memory.reset_peak()
+    before = tl.memory.stats()["in_use"]
+    with pytest.raises(program.ProgramError, match=message):
+        program.verify(program.parse(f"{HEAD}{line}\n"))
+    assert tl.memory.stats()["peak"] - before < 2**20
+
+
+@pytest.mark.parametrize("call", [
+    "placeholder(shape=(4000000000,), dtype=float32)", "hann_window(window_length=4000000000)"])
+def test_what_is_made_of_numbers_is_not_made_by_the_verifier(call):
+    tl.memory.reset_peak()
+    before = tl.memory.stats()["in_use"]
+    program.verify(program.parse(
+        f"{HEAD}float32[4000000000] = {call}\n"))
+    assert tl.memory.stats()["peak"] - before < 2**20
