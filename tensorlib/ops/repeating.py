@@ -165,10 +165,10 @@ def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     if dim is None:
         return repeat_interleave(input.reshape(-1), repeats, 0, output_size=output_size)
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
-    try:              # in our own way, as NumPy may crash where a list changes while it is read
-        counts = (repeats if isinstance(repeats, Tensor) else FUNCTIONS["tensor"](repeats)).numpy()
-    except (TypeError, ValueError, RuntimeError):
-        counts = np.zeros(1)
+    if isinstance(repeats, (list, tuple)):       # NumPy may crash where a list changes meanwhile
+        repeats = [as_int(n) if hasattr(n, "__index__") and not isinstance(n, bool) else n
+                   for n in tuple(repeats)]
+    counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu" and counts.size:
         raise TypeError(f"repeat_interleave: repeats must be ints, got {repeats!r}")
     if counts.ndim > 1 or counts.size not in (1, size) or (counts < 0).any():
