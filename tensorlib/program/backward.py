@@ -64,8 +64,9 @@ class Backward:
                 x = views[x]
             return x
 
-        whole = base(written)
-        changes = any(x in self.depends for x in (whole, *sources) if type(x) is Variable)
+        whole = base(written)               # a parameter is written by no_grad alone, as in eager
+        changes = any(x in self.depends and not (x is whole and x.persistable)
+                      for x in (whole, *sources) if type(x) is Variable)
         if changes and whole in {base(x) for x in self.asked}:
             raise written_over(call)
 

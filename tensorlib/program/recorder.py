@@ -146,8 +146,6 @@ class Recorder:
         function, tensors, given = canonical(op, args, kwargs)
         inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
         result = function(*args, **kwargs)
-        if op.name == "detach":
-            self.writes.detached(tensors[0], result)
         return self.noted(op.name, inputs, result, plain(op, given, self.value))
 
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],

@@ -23,37 +23,6 @@ class Writes:
     def __init__(self, recorder: Any):
         self.recorder = recorder
         self.based: dict[int, Variable] = {}     # of a view: its base's value when it was taken
-        self.shared: dict[int, list[Tensor]] = {}      # what `detach` made of one tensor, with it
-        self.stale: set[int] = set()             # tensors that were written through one of these
-
-    # ---- what shares memory, and is no view
-
-    def detached(self, tensor: Tensor, result: Tensor) -> None:
-        """Notes that `detach` gave a tensor that has the memory of another one."""
-        group = self.shared.setdefault(id(tensor), [tensor])
-        group.append(result)
-        self.shared[id(result)] = group
-
-    def check_fresh(self, tensor: Tensor) -> None:
-        """Raises: CaptureError for a tensor whose elements were written through a detached one."""
-        if id(tensor) in self.stale:
-            raise CaptureError(f"detach: a tensor of shape {tuple(tensor.shape)} was written "
-                               f"through one that detach() gave, {self.recorder.line()}; write "
-                               "into a clone")
-
-    def spoil(self, x: Tensor) -> None:
-        """Notes that a write changed what shares the memory of `x`. Raises: CaptureError where
-        that is there after the function."""
-        whole = x if x._base is None else x._base
-        for tensor in (*self.shared.get(id(x), ()), *self.shared.get(id(whole), ())):
-            base = tensor if tensor._base is None else tensor._base
-            for other in (tensor, base):
-                if other is x or other is whole or id(other) in self.stale:
-                    continue
-                if self.is_lasting(other, self.recorder.variable_of(other)):
-                    raise CaptureError(f"detach: a write through detach() into what outlasts the "
-                                       f"function can't be captured, {self.recorder.line()}")
-                self.stale.add(id(other))
 
     # ---- views
 
@@ -66,12 +35,8 @@ class Writes:
     def present(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor now; a view whose base was written is taken from that anew."""
         base = tensor._base
-        if self.stale:
-            self.check_fresh(tensor)
         if base is None or id(tensor) not in self.based:
             return x
-        if self.stale:
-            self.check_fresh(base)
         whole = self.recorder.known[id(base)][1]
         return x if self.based[id(tensor)] is whole else self.retaken(tensor, base, whole)
 
@@ -101,8 +66,6 @@ class Writes:
         if x.requires_grad and not x.is_leaf and not is_grad_enabled():
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
-        if self.shared:
-            self.spoil(x)
         if x._base is None and before.persistable:
             before.value = x.clone()             # a constant, which is written from now on
         run(op, name, args, kwargs)

@@ -23,20 +23,24 @@ WORKS_HERE = [
      r"|with (two|a) bool tensors?|be a boolean tensor|[Ii]ntegral inputs|could not infer output",
      "every dtype that the operation has a meaning for"),
     (r"same (d|scalar )?type|expected scalar type|Found dtype|to have one of the following"
-     r"|mixed dtype|Input dtypes must be the same|result type .* can't be cast|dtype of .* should|have dtypes? .* but",
+     r"|mixed dtype|Input dtypes must be the same|result type .* can't be cast"
+     r"|dtype of .* should|have dtypes? .* but",
      "arguments of several dtypes promote"),
     (r"index -\d+ is out of bounds|index out of range|out of bounds for dimension .* with size",
      "positions may count from the end"),
     (r"alpha only supported|For integral input tensors|Boolean (alpha|beta)",
      "a factor may have any type that the result can hold"),
     (r"Expected dtype int32 or int64 for index|Expected dtype int32/int64 for index|"
-     r"scalar types? .*Long|expected (int64|Long|Int)|[Ee]xpected a long tensor|Expected dtype int64"
+     r"scalar types? .*Long|expected (int64|Long|Int)|[Ee]xpected a long tensor"
+     r"|Expected dtype int64"
      r"|tensors used as indices must be long",
      "positions may have any signed integer dtype"),
     (r"shape must match self|pivots|must be greater or equal to other|of length 1 or 2"
-     r"|tau\.shape\[-1\]|non-zero size|0 dim batch|positive length|N must be greater|can require gradients|index 0 out of range for tensor",
+     r"|tau\.shape\[-1\]|non-zero size|0 dim batch|positive length|N must be greater"
+     r"|can require gradients|index 0 out of range for tensor",
      "forms of arguments, and empty ones, that have a meaning"),
-    (r"slice shapes|broadcast shape|same number of dimensions|invalid slice|dimension specified as 0",
+    (r"slice shapes|broadcast shape|same number of dimensions|invalid slice"
+     r"|dimension specified as 0",
      "shapes that broadcast"),
     (r"all elements of target|elements of std|margin must be|eps must be|more than 1 value",
      "values are not looked at where the formula has a meaning, or NaN"),
@@ -48,13 +52,16 @@ WORKS_HERE = [
 REFUSED_HERE = [
     (r"takes matrices of floating|must have floating dtypes|must be a floating one|"
      r"not implemented for (tensorlib\.(bool|u?int\d+)|bools)|to negative integer powers|"
-     r"must be of numbers|must not be a floating point number|takes floating-point|expected a floating point|takes float32 and float64|"
+     r"must be of numbers|must not be a floating point number|takes floating-point"
+     r"|expected a floating point|takes float32 and float64|"
      r"expects floating-point|floating-point tensors",
      "functions of reals refuse integers that PyTorch lets through for some options, or where there "
+     r""
      "are no elements"),
     (r"failed to converge", "what is not finite has no decomposition"),
     (r"one dtype$", "a bias has the dtype of the weight"),
-    (r"out of bounds|out of range|does not fit|do not fit|must have the shape|don't fit|takes matrices"
+    (r"out of bounds|out of range|does not fit|do not fit|must have the shape|don't fit"
+     r"|takes matrices"
      r"|differ in size|expected a bias|should contain|at least one dim|exceeds|not aligned"
      r"|ambiguous|batches of square|must be a Tensor, not (int|float|bool)|must be between",
      "arguments that PyTorch does not look at"),
@@ -63,9 +70,11 @@ REFUSED_HERE = [
 
 # (names of operations, beginning of what differs, reason)
 BY_NAME = [
-    (r"(nan)?median|unique_consecutive", "^values", "PyTorch sorts a copy that overlaps itself as the "
+    (r"(nan)?median"
+     r"|unique_consecutive", "^values", "PyTorch sorts a copy that overlaps itself as the "
      "argument does, and gives places where counts were asked for"),
-    (r"kthvalue|topk|argsort|mode|sort", "^values", "which one of equal elements, and where NaN is"),
+    (r"kthvalue|topk|argsort|mode"
+     r"|sort", "^values", "which one of equal elements, and where NaN is"),
     (r"linalg\.lstsq", "^derivative", "PyTorch's singular values of lstsq have no gradient"),
     (r"(index_put|put|scatter|max_unpool\dd|nn\.functional\.max_unpool\dd)", "^derivative",
      "of values that are written to one place only the one that stays has a gradient"),

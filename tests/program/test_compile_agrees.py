@@ -27,7 +27,7 @@ WARNED = {
     "options of an optimiser": "lr_set_inside",
     "kept outside": "module_attr_state nonlocal_state state_rebound arg_attr",
     "a Function or a kernel":
-        "while_in_scan param_data_assign func_jvp func_hessian numpy_scalar deepcopy pickled",
+        "param_data_assign func_jvp func_hessian numpy_scalar deepcopy pickled",
     "writes over a value": "param_data_write arg_leaf_write_nograd",
     "requires a gradient in another": "param_data_write2 requires_grad_inside",
     "float":
