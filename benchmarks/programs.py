@@ -12,6 +12,7 @@ import argparse
 import gc
 import time
 import timeit
+from functools import partial
 
 
 def library(name):
@@ -152,7 +153,7 @@ def print_memory(name, lib):
     """Prints the peaks of a step that runs eagerly, replayed, and with values computed again."""
     from tensorlib.program.passes import enabled
     step, args = MEMORY[name](lib)
-    before = peak(lib, lambda: step(*args))
+    before = peak(lib, partial(step, *args))
     del step, args
     line = f"{name:26} eager {before / 1e6:8.2f} MB"
     for again in (False, True):

@@ -55,14 +55,13 @@ REFUSED_HERE = [
      r"must be of numbers|must not be a floating point number|takes floating-point"
      r"|expected a floating point|takes float32 and float64|"
      r"expects floating-point|floating-point tensors",
-     "functions of reals refuse integers that PyTorch lets through for some options, or where there "
-     r""
-     "are no elements"),
+     "functions of reals refuse integers that PyTorch lets through for some options, or where "
+     "there are no elements"),
     (r"failed to converge", "what is not finite has no decomposition"),
     (r"one dtype$", "a bias has the dtype of the weight"),
     (r"out of bounds|out of range|does not fit|do not fit|must have the shape|don't fit"
-     r"|takes matrices"
-     r"|differ in size|expected a bias|should contain|at least one dim|exceeds|not aligned"
+     r"|takes matrices|differ in size|expected a bias|should contain|at least one dim|exceeds"
+     r"|not aligned"
      r"|ambiguous|batches of square|must be a Tensor, not (int|float|bool)|must be between",
      "arguments that PyTorch does not look at"),
 ]
@@ -70,11 +69,11 @@ REFUSED_HERE = [
 
 # (names of operations, beginning of what differs, reason)
 BY_NAME = [
-    (r"(nan)?median"
-     r"|unique_consecutive", "^values", "PyTorch sorts a copy that overlaps itself as the "
-     "argument does, and gives places where counts were asked for"),
-    (r"kthvalue|topk|argsort|mode"
-     r"|sort", "^values", "which one of equal elements, and where NaN is"),
+    (r"(nan)?median|unique_consecutive", "^values",
+     "PyTorch sorts a copy that overlaps itself as the argument does, and gives places where "
+     "counts were asked for"),
+    (r"kthvalue|topk|argsort|mode|sort", "^values",
+     "which one of equal elements, and where NaN is"),
     (r"linalg\.lstsq", "^derivative", "PyTorch's singular values of lstsq have no gradient"),
     (r"(index_put|put|scatter|max_unpool\dd|nn\.functional\.max_unpool\dd)", "^derivative",
      "of values that are written to one place only the one that stays has a gradient"),

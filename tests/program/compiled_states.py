@@ -192,31 +192,31 @@ def kwargs_case():
 
 @case
 def containers_in():
-    def f(d, l):
-        return d["a"] * l[0] + l[1][0]
+    def f(d, items):
+        return d["a"] * items[0] + items[1][0]
 
     return f, lambda i: ({"a": R(4, 3, seed=i)}, [R(3, seed=i + 50), (R(3, seed=i + 60),)]), []
 
 
 @case
 def container_mutated():
-    def f(d, l):
-        l.append(d["a"] * 2)
+    def f(d, items):
+        items.append(d["a"] * 2)
         d["b"] = d["a"] * 3
         return d["a"] * 4
 
     def go(d):
-        l = []
-        out = f(d, l)
-        return out, l, d
+        items = []
+        out = f(d, items)
+        return out, items, d
 
     return go, lambda i: ({"a": R(4, 3, seed=i)},), []
 
 
 @case
 def arg_list_appended():
-    def f(d, l):
-        l.append(d * 2)
+    def f(d, items):
+        items.append(d * 2)
         return d * 4
 
     return f, lambda i: (R(4, 3, seed=i), []), []
