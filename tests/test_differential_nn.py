@@ -89,7 +89,8 @@ ACTIVATIONS = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(name):
     finite = KINKS[np.isfinite(KINKS)]
-    special = KINKS if name not in ("glu", "tanhshrink", "softsign", "mish") else finite
+    # where PyTorch's loops give NaN for infinities, on some processors (gelu) or on all
+    special = KINKS if name not in ("gelu", "glu", "tanhshrink", "softsign", "mish") else finite
     check(ACTIVATIONS[name], special, dtypes=("float32", "float64", "bfloat16"),
           differentiable=False)
     check(ACTIVATIONS[name], finite[:14])
