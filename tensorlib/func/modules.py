@@ -82,10 +82,15 @@ def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
             table[own] = value
 
 
+def require_module(name: str, module: Any) -> None:
+    """Raises: TypeError for what is no Module (which lies above these functions)."""
+    if not callable(getattr(module, "named_modules", None)):
+        raise TypeError(f"{name}: module must be a Module, got {type(module).__name__}")
+
+
 def members(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
     """Where each parameter and buffer of a module is: in which dict, under which name."""
-    if not callable(getattr(module, "named_modules", None)):
-        raise TypeError(f"functional_call: module must be a Module, got {type(module).__name__}")
+    require_module("functional_call", module)
     return {
         f"{start}.{own}" if start else own: (getattr(each, kind), own)
         for start, each in module.named_modules(remove_duplicate=False)
@@ -163,6 +168,7 @@ def replace_all_batch_norm_modules_(root: M) -> M:
     >>> found["bias"]
     tensor([4., 4.])
     """
+    require_module("replace_all_batch_norm_modules_", root)
     for module in root.modules():
         if getattr(module, "track_running_stats", False):
             module.running_mean = module.running_var = module.num_batches_tracked = None

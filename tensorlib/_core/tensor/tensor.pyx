@@ -58,7 +58,8 @@ cdef class Tensor:
         for name in others:
             raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))
         replace(self, <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype)))
-        set_requires_grad(self, requires_grad)
+        if requires_grad:
+            set_requires_grad(self, True)
 
     def __dealloc__(self):
         if self.view_link != NULL:
