@@ -1,8 +1,7 @@
 """Tensor: a typed, strided view of a storage, with its place in the graph.
 
-The type's body holds what must be fast or must be a slot: layout, properties and operators. The
-operators call through the table of upcalls (`_core/base/upcalls.pxd`); the other methods are put
-on the type by `attach`.
+The type's body holds what must be fast or a slot: layout, properties and operators, which call
+through the table of upcalls (`_core/base/upcalls.pxd`). `attach` puts other methods on the type.
 """
 
 cimport cython
