@@ -2,7 +2,7 @@
 
 from cpython.float cimport PyFloat_Check
 from libc.math cimport ceil, isfinite, pow
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport (
@@ -34,16 +34,16 @@ ctypedef fused real:
 cdef struct Ramp:
     char* y
     double start, step, stop
-    int64_t first, stride        # of integers, which need no second half
+    uint64_t first, stride       # of integers, which wrap as int64 and uint64 do
     Py_ssize_t half, last
 
 
 cdef void ramp_integers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Ramp* ramp = <Ramp*>context
-    cdef int64_t* y = <int64_t*>ramp.y
+    cdef uint64_t* y = <uint64_t*>ramp.y
     cdef Py_ssize_t i
     for i in range(begin, end):
-        y[i] = ramp.first + i * ramp.stride
+        y[i] = ramp.first + <uint64_t>i * ramp.stride
 
 
 cdef inline void ramp_reals(real* y, Ramp* ramp, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -145,8 +145,8 @@ cdef Tensor integer_range(object start, object end, object step, int id):
     if n:
         check_fits(start, id)
         check_fits(start + (n - 1) * step, id)
-    ramp.first = <int64_t><uint64_t>(start % 2**64) if n else 0        # uint64 wraps in between
-    ramp.stride = <int64_t><uint64_t>(step % 2**64) if n > 1 else 0
+    ramp.first = <uint64_t>(start % 2**64) if n else 0        # uint64 wraps in between
+    ramp.stride = <uint64_t>(step % 2**64) if n > 1 else 0
     return cast(run_ramp("arange", &ramp, n, INT64), id)
 
 
