@@ -40,7 +40,6 @@ class ReplayRecorder(Recorder):
         self.opening: Op | None = None
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
-        self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
         self.modes: dict[int, tuple[Any, bool, int]] = {}    # of a module that ran, `mode_of` it
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
@@ -48,9 +47,6 @@ class ReplayRecorder(Recorder):
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
         self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
-
-    def made(self, tensor: Tensor) -> None:
-        self.constants[id(tensor)] = tensor
 
     def fail(self, why: str) -> None:
         """Ends the capture. Raises: CaptureError if it must not end."""
