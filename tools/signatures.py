@@ -73,6 +73,7 @@ EXCEPTIONS = {
     ("uniform_", "from_"): "_float", ("uniform_", "to"): "_float",
     ("flatten", "start_dim"): "_int", ("manual_seed", "seed"): "_int",
     ("where", "input"): "Tensor | _Number", ("norm", "p"): "_Number | _str",
+    ("view", "shape"): "_Sizes | _dtype",
 }
 
 # Functions and methods that do not return one tensor.

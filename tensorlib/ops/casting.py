@@ -1,14 +1,15 @@
 """Conversions between dtypes and the methods named after them."""
 
+from tensorlib._core.arrays.operands import refuse_batch
 from tensorlib._core.base.device import device as device_type
 from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.formats import contiguous_format, preserve_format
-from tensorlib._core.layout import views
+from tensorlib._core.layout import reinterpret, views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS, op, publish
-from tensorlib.ops.samples import given
+from tensorlib.ops.declare import FUNCTIONS, composite, op, publish
+from tensorlib.ops.samples import given, refusals
 
 
 def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_blocking=False,
@@ -102,6 +103,38 @@ for _name, _target in {
     "bool": "bool",
 }.items():
     type_method(_name, BY_NAME[_target], f"The elements as {_target}.")
+
+
+def bytes_under(x, dtype):
+    """The reference of `view_dtype`."""
+    return x.view(str(dtype).removeprefix("tensorlib."))
+
+
+def viewed_samples(rng):
+    """Arrays and dtypes of smaller, equal and larger elements, to which their sizes fit."""
+    for dtype in ("int32", "int16", "uint8", "float64", "int64"):
+        yield (rng.uniform(-3, 3, (2, 4)),), {"dtype": BY_NAME[dtype]}
+    yield (rng.uniform(-3, 3, (0, 2)),), {"dtype": BY_NAME["float64"]}
+
+
+@composite(differentiable=False, public=False, method=False, reference=bytes_under,
+           dtypes=("float32",), samples=viewed_samples,
+           waive={"layouts": "other strides lie in memory in another way"},
+           errors=refusals((RuntimeError, (2, 3), BY_NAME["float64"]), (TypeError, (2, 3), "int8"),
+                           (RuntimeError, (), BY_NAME["int8"])))
+def view_dtype(input: Tensor, dtype):
+    """The memory of `input` as elements of another dtype, as `x.view(dtype)`, without a gradient.
+
+    Writes into either are seen in the other. The last dim becomes longer for smaller elements and
+    shorter for larger ones; its elements must lie side by side.
+    Shapes: (*, N) -> (*, N old / new bytes).
+    Raises: RuntimeError where the memory can't be cut so, TypeError for what is no dtype.
+
+    >>> tensorlib.tensor([1.0, -2.0]).view(tensorlib.int32)
+    tensor([ 1065353216, -1073741824], dtype=tensorlib.int32)
+    """
+    refuse_batch("view", input)
+    return reinterpret.view_dtype(input, dtype)
 
 
 def type_as(self, other: Tensor):

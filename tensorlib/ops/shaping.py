@@ -27,6 +27,7 @@ RESHAPED = given(((2, 3), (3, 2)), ((4,), (2, 2)), ((2, 3), (-1,)), ((), (1, 1))
 def view(input: Tensor, shape):
     """`input` under other sizes with the same elements, as a view. One size may be -1.
 
+    A dtype in the place of sizes gives the same bytes as elements of that, without a gradient.
     Shapes: (N, M) under (K, -1) -> (K, N M / K).
     Raises: RuntimeError if the number of elements differs, or if it can't be done without a copy.
     """

@@ -29,7 +29,9 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 from functools import partial
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
+from tensorlib._core.base.dtypes import dtype as dtype_type
 from tensorlib._core.base.error_names import name_errors, shown
+from tensorlib._core.graph.op import registry
 
 
 # ---- operator slots ------------------------------------------------------------------------------
@@ -326,10 +328,14 @@ def make_sized(Op op):
         cdef PyObject* args[1]
         cdef Tensor x
         if keyword:
+            if op.name == "view" and not sizes and list(keyword) == ["dtype"]:
+                return registry["view_dtype"].function(input, **keyword)
             if sizes or list(keyword) not in ([named], ["size"]):     # PyTorch's name for sizes
                 raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
             sizes = tuple(keyword.values())
         if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
+            if op.name == "view" and isinstance(sizes[0], dtype_type):
+                return registry["view_dtype"].function(input, sizes[0])
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):
             done = stand_in(op, (input, sizes), None)

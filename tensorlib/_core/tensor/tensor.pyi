@@ -1495,7 +1495,7 @@ class Tensor:
         """The pair of `var` and `mean`."""
     def vdot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """Inner product of two vectors."""
-    def view(self, *shape: _Sizes) -> Tensor:
+    def view(self, *shape: _Sizes | _dtype) -> Tensor:
         """`input` under other sizes with the same elements, as a view."""
     def view_as(self, other: Tensor) -> Tensor:
         """`self` under the sizes of `other`, as a view."""
