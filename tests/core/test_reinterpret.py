@@ -7,15 +7,15 @@ import pytest
 
 import tensorlib as tl
 
-DTYPES = ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16",
-          "float32", "float64"]
+DTYPES = ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+          "float16", "float32", "float64"]
 
 
 @pytest.mark.parametrize("old, new", itertools.product(DTYPES, repeat=2))
 def test_the_bytes_are_those_of_numpy(old, new):
     array = np.random.default_rng(0).integers(0, 2, (3, 5, 16)).astype(old)
-    for part in (array, array[1], array[::2, ::-1], array.transpose(1, 0, 2), array[:0], array[0, 0],
-                 array[:, 1:2]):
+    for part in (array, array[1], array[::2, ::-1], array.transpose(1, 0, 2), array[:0],
+                 array[0, 0], array[:, 1:2]):
         found = tl.from_numpy(part).view(getattr(tl, new)).numpy()
         assert found.dtype == new and found.tobytes() == part.view(new).tobytes()
         assert np.shares_memory(found, array) or not part.size
