@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from process import run_python
 from tensorlib import ops
 from tensorlib.func import grad, jvp, vmap
 from tensorlib.io.table import COUNTERPARTS
@@ -305,3 +306,18 @@ def test_an_error_that_numpy_goes_on_after_is_raised():
                  lambda: np.take(tl.zeros(1, dtype=tl.int64), (0,), 2, mode=65)):
         with pytest.raises(ValueError, match="axis 2|clipmode"):
             call()
+
+
+def test_an_operation_from_outside_does_not_stand_in_for_numpys():
+    """Declared before the table of counterparts is made, which happens when it is first needed."""
+    assert run_python("""
+import numpy as np, tensorlib as tl
+from tensorlib import ops
+def cube_root(input):
+    "Cube roots."
+def tanh_again(input):
+    "The hyperbolic tangent again."
+for function, reference in (cube_root, np.cbrt), (tanh_again, np.tanh):
+    ops.elementwise(kernel="tanh", reference=reference, to_float=True)(function)
+print(np.cbrt(tl.tensor([8.0])), np.tanh(tl.tensor([0.0])))
+""") == "[2.] tensor([0.])\n"

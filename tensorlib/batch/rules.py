@@ -173,6 +173,16 @@ def reshaped(op, level, tensors, attributes):
     return op.function(x.value, (level.size, *shape))
 
 
+@rule("view_dtype")
+def of_other_dtype(op, level, tensors, attributes):
+    """The bytes of each example, which for elements of another size must have dims."""
+    x, dtype = tensors[0], attributes["dtype"]
+    if x.ndim == 0 and x.dtype.itemsize != getattr(dtype, "itemsize", None):
+        raise RuntimeError(f"view: an example of {x.dtype} can't be viewed as {dtype}, whose "
+                           "elements have another size: it has no dims")
+    return op.function(x.value, dtype)
+
+
 @rule("expand")
 def expanded(op, level, tensors, attributes):
     """Each example repeated along its dims of size 1."""

@@ -29,10 +29,11 @@ def add_elementwise():
     """Makes element-wise operations the counterparts of the ufuncs that are their references.
 
     Of several, as `maximum` and `clamp_min`, it is the one declared first. The others have a
-    reference that differs in some dtype or for NaN.
+    reference that differs in some dtype or for NaN. Those declared outside the library are none.
     """
     for name, op in declared.items():
-        if op.elementwise and isinstance(op.testing["reference"], np.ufunc):
+        if (name in FUNCTIONS and op.elementwise
+                and isinstance(op.testing["reference"], np.ufunc)):
             COUNTERPARTS.setdefault(op.testing["reference"], FUNCTIONS[name])
 
 

@@ -9,6 +9,7 @@ from array import array
 
 import numpy as np
 import pytest
+from tensorlib import OutOfMemoryError, ones
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer, narrow, widen
 from tensorlib._core.arrays.convert import as_tensor, asarray, tensor
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype, set_default_dtype
@@ -411,6 +412,9 @@ def test_iteration_is_lazy_over_the_first_dim():
     x.numpy()[1] = 9
     assert first.tolist() == [0, 1]
     assert [row.tolist() for row in rows] == [[9, 9], [4, 5]]
+    with pytest.raises(OutOfMemoryError, match="2147483648 rows are too many"):
+        list(ones(1).expand(2**31, 1))
+    assert next(iter(ones(1).expand(2**31 - 1))) == 1
     with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
         iter(tensor(1))
 

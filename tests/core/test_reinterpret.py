@@ -11,7 +11,7 @@ DTYPES = ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64"
           "float16", "float32", "float64"]
 
 
-@pytest.mark.parametrize("old, new", itertools.product(DTYPES, repeat=2))
+@pytest.mark.parametrize("old, new", list(itertools.product(DTYPES, repeat=2)))
 def test_the_bytes_are_those_of_numpy(old, new):
     array = np.random.default_rng(0).integers(0, 2, (3, 5, 16)).astype(old)
     for part in (array, array[1], array[::2, ::-1], array.transpose(1, 0, 2), array[:0],
@@ -62,11 +62,22 @@ def test_memory_outlives_what_it_was_made_of():
     (lambda: tl.zeros(3).view("int8"), TypeError, "view"),
     (lambda: tl.zeros(3).view(tl.int8, 3), TypeError, "view"),
     (lambda: tl.zeros(3).view(3, dtype=tl.int8), TypeError, "view"),
-    (lambda: tl.vmap(lambda x: x.view(tl.int8))(tl.zeros(2, 3)), RuntimeError, "view"),
+    (lambda: tl.vmap(lambda x: x.view(tl.int8))(tl.zeros(4)), RuntimeError, "it has no dims"),
 ])
 def test_what_cannot_be_cut_so_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_of_each_example_of_a_batch():
+    x = tl.arange(12, dtype=tl.float32).reshape(2, 3, 2)
+    for dtype in (tl.int32, tl.int8, tl.float64):
+        assert tl.equal(tl.vmap(lambda part: part.view(dtype))(x), x.view(dtype))
+
+
+def test_steps_of_no_elements_do_not_matter():
+    assert tl.zeros(1).expand(0, 6).view(tl.float64).shape == (0, 3)
+    assert tl.zeros(0, 3, 5).transpose(0, 2).view(tl.int8).shape == (5, 3, 0)
 
 
 def test_without_memory():

@@ -36,6 +36,7 @@ cdef inline bint reach(Py_ssize_t* low, Py_ssize_t* high, Py_ssize_t size,
     return not (__builtin_add_overflow(low[0], way, low) if way < 0
                 else __builtin_add_overflow(high[0], way, high))
 
+cdef Py_ssize_t check_rows(Py_ssize_t rows) except -1
 cdef int refuse_size(str name, int ndim, const Py_ssize_t* dims) except -1
 cdef int refuse_place(int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
                       Py_ssize_t nbytes) except -1

@@ -107,6 +107,17 @@ cdef Py_ssize_t add_sizes(str name, Py_ssize_t a, Py_ssize_t b) except -1:
     return a + b
 
 
+cdef Py_ssize_t check_rows(Py_ssize_t rows) except -1:
+    """`rows`, which are to be iterated over. Raises where a list could not hold them as tensors.
+
+    `list` asks for its memory by the length, before the first row, and would raise a MemoryError
+    without a word.
+    """
+    if rows >> 31:
+        raise OutOfMemoryError(f"iteration: {rows} rows are too many tensors")
+    return rows
+
+
 cdef tuple items(object sequence, Py_ssize_t most):
     """The items of a sequence; one more than `most`, where there are more.
 

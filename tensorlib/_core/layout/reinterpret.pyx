@@ -22,7 +22,7 @@ def view_dtype(Tensor x, dtype):
     if old != new:
         if last < 0:
             refuse(x, id, "it has no dims")
-        if steps[last] != 1 and dims[last] > 1:
+        if steps[last] != 1 and dims[last] > 1 and x.numel_:
             refuse(x, id, f"the elements of its last dim lie {steps[last]} apart")
         steps[last] = 1
     if old > new:
@@ -35,7 +35,7 @@ def view_dtype(Tensor x, dtype):
                           f"{new // old}")
         dims[last] //= new // old
         for d in range(last):
-            if steps[d] % (new // old) and dims[d] > 1:
+            if steps[d] % (new // old) and dims[d] > 1 and x.numel_:
                 refuse(x, id, f"the step of dim {d}, {steps[d]}, is not divisible by {new // old}")
             steps[d] //= new // old
     if <uintptr_t>x.data_pointer % new:

@@ -18,7 +18,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
-    make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
+    check_rows, make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
 )
 from tensorlib._core.base.storage cimport Storage, allocate, first_version, holds, retire, untracked
 from tensorlib._core.base.upcalls cimport (
@@ -309,7 +309,7 @@ cdef class Tensor:
     def __iter__(self):
         if self.ndim_ == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return map(self.__getitem__, range(self.dims[0]))
+        return map(self.__getitem__, range(check_rows(self.dims[0])))
 
     # ---- as Python's own kinds ----------------------------------------------------------------
 
