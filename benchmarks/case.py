@@ -114,3 +114,11 @@ def uniform(lib, *shape, low=-1.0, high=1.0, seed=0):
     """The same random float32 tensor in either library."""
     values = np.random.default_rng(seed).random(shape, dtype=np.float32)
     return lib.from_numpy(values * np.float32(high - low) + np.float32(low))
+
+
+def prepared(lib, model):
+    """The model, with parameters that are the same in both libraries."""
+    with lib.no_grad():
+        for seed, parameter in enumerate(model.parameters()):
+            parameter.copy_(uniform(lib, *parameter.shape, low=-0.1, high=0.1, seed=seed))
+    return model

@@ -1,14 +1,6 @@
 """Training steps of models of sequences: recurrent layers, and small GPTs with AdamW."""
 
-from benchmarks.case import case, uniform
-
-
-def prepared(lib, model):
-    """The model, with parameters that are the same in both libraries."""
-    with lib.no_grad():
-        for seed, parameter in enumerate(model.parameters()):
-            parameter.copy_(uniform(lib, *parameter.shape, low=-0.1, high=0.1, seed=seed))
-    return model
+from benchmarks.case import case, prepared, uniform
 
 
 def recurrent_step(lib, kind, batch=16, steps=32, inputs=64, hidden=64):
