@@ -126,3 +126,14 @@ def test_rows_without_coordinates_and_wide_reflections():
     q = tl.ormqr(*tl.geqrf(wide), tl.eye(3, dtype=tl.float64))
     assert tl.allclose(q.mT @ q, tl.eye(3, dtype=tl.float64))
     assert tl.allclose((q.mT @ wide).tril(-1), tl.zeros(3, 5, dtype=tl.float64), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["solve_triangles", "solve_matrices", "ldl_systems_solved"])
+@pytest.mark.parametrize("shapes", [((2, 2), ()), ((2, 2), (2,)), ((), (2, 2)), ((2,), (2,)),
+                                    ((3, 2, 2), (2, 2, 2)), ((0, 2), (0, 2)), ((2**31, 0), ())])
+def test_systems_of_other_shapes_are_refused_by_operations_themselves(name, shapes):
+    """These are called with what was checked before; the registry hands them out without that."""
+    op = tl.ops.registry[name]
+    pivots = [tl.ones(2, dtype=tl.int32)] if name == "ldl_systems_solved" else []
+    with pytest.raises((RuntimeError, ValueError, TypeError, IndexError)):
+        op(tl.ones(shapes[0]), *pivots, tl.ones(shapes[1]), *([True] if "tri" in name else []))

@@ -1,6 +1,7 @@
 """What users hang on tensors and nodes: the handles of hooks, notes, and what these hold."""
 
 from functools import partial
+from itertools import islice
 from types import FunctionType, MethodType, ModuleType
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -20,7 +21,7 @@ def contents(cell):
 def parts_of(thing):
     """What an object holds, of the kinds that people make; nothing for others."""
     if isinstance(thing, (list, tuple, set, frozenset)):
-        return tuple(thing)
+        return tuple(islice(thing, LOOKED_INTO))     # whose length may lie
     if isinstance(thing, dict):
         return tuple(thing.values())
     if isinstance(thing, (type, ModuleType)):

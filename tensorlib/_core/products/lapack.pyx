@@ -88,6 +88,14 @@ cdef void* function(cnp.ndarray a, Function which) except NULL:
     return address
 
 
+cdef void* function_of_both(cnp.ndarray a, cnp.ndarray b, Function which) except NULL:
+    """The function for two batches of one dtype, each checked before a size of it is read."""
+    cdef void* run = function(a, which)
+    if run != function(b, which):
+        raise ValueError(f"lapack: expected one dtype, got {a.dtype} and {b.dtype}")
+    return run
+
+
 cdef inline char* matrix(cnp.ndarray a, Py_ssize_t i) noexcept:
     """Matrix i of a batch."""
     return <char*>cnp.PyArray_DATA(a) + i * cnp.PyArray_STRIDE(a, 0)
@@ -113,13 +121,13 @@ def getrf(cnp.ndarray a not None):
 
 def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit):
     """b := x of a @ x = b for triangles `a`, both stored by rows."""
-    cdef trsm_fn run = <trsm_fn>function(a, TRSM)
+    cdef trsm_fn run = <trsm_fn>function_of_both(a, b, TRSM)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t n = a.shape[1], k = b.shape[2]
     cdef float one = 1
     cdef double one_double = 1
     cdef const void* alpha
-    if <void*>run != function(b, TRSM) or a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
+    if a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
         raise ValueError("lapack: expected systems of one dtype and size")
     alpha = <void*>&one
     if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT64:
@@ -198,12 +206,11 @@ cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:
 
 def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not None):
     """b := x of a @ x = b, by columns, for what `sytrf` made of `a`."""
-    cdef sytrs_fn run = <sytrs_fn>function(a, SYTRS)
+    cdef sytrs_fn run = <sytrs_fn>function_of_both(a, b, SYTRS)
     cdef Py_ssize_t i, batch = a.shape[0], j
     cdef int64_t n = a.shape[1], k = b.shape[1], info = 0
-    if (<void*>run != function(b, SYTRS) or a.shape[2] != n or b.shape[2] != n
-            or b.shape[0] != batch or pivots.ndim != 2 or pivots.shape[0] != batch
-            or pivots.shape[1] != n or pivots.dtype != numpy.int64
+    if (a.shape[2] != n or b.shape[2] != n or b.shape[0] != batch or pivots.ndim != 2
+            or pivots.shape[0] != batch or pivots.shape[1] != n or pivots.dtype != numpy.int64
             or not pivots.flags.c_contiguous):
         raise ValueError("lapack: expected systems of one dtype and size")
     for i in range(batch):

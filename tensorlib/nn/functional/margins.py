@@ -288,6 +288,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
     """
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: only p == 1 and p == 2 supported, got {p}")
+    check_optional("multi_margin_loss", weight=weight)
     rows, places = with_batch("multi_margin_loss", input, target, 0)
     check_classes("multi_margin_loss", places, rows.shape[1], None)
     own = rows.gather(1, places.unsqueeze(1))
