@@ -457,3 +457,14 @@ def test_examples_have_their_own_maxima():
     x.requires_grad_()
     (tl.max_pool2d(x, 2) ** 2).sum().backward()
     assert_close(slopes, x.grad)
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu", "gelu", "silu", "mish", "softplus",
+                                  "logsigmoid", "hardswish", "softsign", "tanhshrink", "tanh"])
+def test_second_derivatives_where_functions_bend(name):
+    found = []
+    for lib in (tl, torch):
+        x = lib.tensor([0.0, -0.0, -3.0, 3.0, 0.5, -0.5], dtype=lib.float64, requires_grad=True)
+        g, = lib.autograd.grad(getattr(lib.nn.functional, name)(x).sum(), x, create_graph=True)
+        found.append(lib.autograd.grad((g * g).sum(), x)[0].tolist())
+    assert found[0] == pytest.approx(found[1])

@@ -153,7 +153,7 @@ def selu(input):
 
 @selu.deriv
 def selu_deriv(input, out):
-    return (out + SCALE * ALPHA).where(input <= 0, SCALE)
+    return (SCALE * ALPHA - (-out).relu()).where(input <= 0, SCALE)     # whose own is 0 at 0
 
 
 @activation(reference=lambda x: -np.logaddexp(0, -x), samples=reals(-4, 4), edges=ALL,

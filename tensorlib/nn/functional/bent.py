@@ -58,7 +58,7 @@ def elu(input, alpha):
 
 @elu.deriv("input")
 def elu_deriv_input(input, alpha):
-    return (input.exp() * alpha).where(input <= 0, 1)
+    return ((-(-input).relu()).exp() * alpha).where(input <= 0, 1)     # whose own is 0 at 0
 
 
 @elu.deriv("alpha")
@@ -80,7 +80,7 @@ def celu(input, alpha):
 
 @celu.deriv("input")
 def celu_deriv_input(input, alpha):
-    return (input / alpha).exp().where(input <= 0, 1)
+    return (-(-input).relu() / alpha).exp().where(input <= 0, 1)
 
 
 @celu.deriv("alpha")
