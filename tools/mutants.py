@@ -32,7 +32,7 @@ from tools.faults import faults
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 SECONDS = 3600                  # for a build, and for all tests of one call
 TEST_SECONDS = 150              # for one test; one that takes longer hangs. The longest takes 15
-ADDRESSES = 12 << 30            # bytes, so that a fault in a size cannot take all memory
+MEMORY = 12 << 30               # bytes, so that a fault in a size cannot take all of it
 # The folders of tests for each part; run after the tests that name what is changed.
 NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/sweep": "autograd",
            "_core": "core ops", "autograd": "autograd func", "batch": "func", "func": "func",
@@ -98,7 +98,8 @@ def run(folder, *command):
         done = subprocess.run(
             ["timeout", "--signal=KILL", str(SECONDS), sys.executable, *command], cwd=folder,
             env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES)))
+            # what can be written: meta tensors reserve more addresses than that
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)))
         output.seek(0)
         return done.returncode, output.read()
 
