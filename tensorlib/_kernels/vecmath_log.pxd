@@ -170,10 +170,20 @@ cdef inline floating atanh(floating x) noexcept nogil:
 # ---- logarithms of chances -----------------------------------------------------------------------
 
 cdef inline floating logit(floating x) noexcept nogil:
-    """log(x / (1 - x)), as the log1p of what the quotient, or its inverse, is beyond 1"""
-    cdef floating zero = 0, one = 1, half = 0.5
-    cdef floating less = x + zero if x < half else one - x       # 0 for -0
-    cdef floating y = log1p(magnitude(one - (x + x)) / less)
+    """log(x / (1 - x)), as the log1p of what the quotient, or its inverse, is beyond 1
+
+    A subnormal x is lifted, as its inverse overflows.
+    """
+    cdef floating zero = 0, one = 1, half = 0.5, tiny, lift, lift_log, less, y
+    cdef bint subnormal
+    if floating is float:  # a power of two and its logarithm
+        tiny, lift, lift_log = <float>1.17549435e-38, 8388608.0, <float>15.942385
+    else:
+        tiny, lift, lift_log = 2.2250738585072014e-308, 4503599627370496.0, 36.04365338911715
+    less = x + zero if x < half else one - x       # 0 for -0
+    subnormal = magnitude(x) < tiny
+    y = log1p(magnitude(one - (x + x)) / (less * lift if subnormal else less))
+    y = y + lift_log if subnormal else y
     return -y if x < half else y
 
 

@@ -121,3 +121,13 @@ def test_edges(table, name, points):
     for dtype in ("float32", "float64"):
         got = table[name, dtype, dtype](np.array([*points, np.nan], dtype))
         np.testing.assert_array_equal(got, [*points.values(), np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_logit_of_subnormal_numbers_is_their_logarithm(table, dtype):
+    info = np.finfo(dtype)
+    x = info.smallest_subnormal * 2.0 ** np.arange(info.nmant + 4)
+    x = np.concatenate([x, x * 1.6]).astype(dtype)
+    got = table["logit", dtype, dtype](x)
+    np.testing.assert_array_max_ulp(got, np.log(x.astype(np.longdouble)).astype(dtype), 1)
+    assert np.isnan(table["logit", dtype, dtype](np.append(-x, info.max))).all()
