@@ -54,6 +54,22 @@ EXACT = {
     "entr": {1e-09: 2.072326583694641e-08, 0.3: 0.3611918412977808, 0.9:
         0.09482446409204365, 5.0: -8.047189562170502},
 }
+# where these erred most before their rounding errors were taken along, or where they overflow
+HARD = {
+    "acosh": {1.0004766465053816: 0.03087421723310809, 1.0312049728047274: 0.24917471046933104},
+    "ndtr": {-4.767837941343712: 9.310673699946944e-07, -0.769466913845894: 0.2208080893471881,
+        -38.0: 2.88542835e-316},
+    "log_ndtr": {3.6714016451134395: -0.00012061922836898403, -0.0004363325374594125:
+        -0.6934953841597509},
+    "erfcx": {1.604200228368478e-05: 0.9999818987961673, -0.011641331537922052:
+        1.0132725526165356, -26.6: 3.894337719605585e+307},
+    "i0": {5.939728437370924: 63.638856638956014, -337.20994309315176: 6.102933472045608e+144,
+        713.9: 1.6481551866951379e+308},
+    "i0e": {5.817857530982639: 0.1693837876828987},
+    "i1": {-6.700745024915946: -117.90289943649059, 0.0004862594394445983:
+        0.00024312972690824857},
+    "i1e": {5.741710740077849: 0.15489777532476146, 1e+300: 3.9894228040143264e-151},
+}
 PAIRS = [
     ("polygamma", 2.0, 0.3, -75.27253658872604),
     ("polygamma", 2.0, 5.5, -0.03960894752130204),
@@ -131,3 +147,18 @@ def test_the_logit_of_subnormal_numbers_is_their_logarithm(table, dtype):
     got = table["logit", dtype, dtype](x)
     np.testing.assert_array_max_ulp(got, np.log(x.astype(np.longdouble)).astype(dtype), 1)
     assert np.isnan(table["logit", dtype, dtype](np.append(-x, info.max))).all()
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_functions_within_two_ulp(table, name):
+    for points in (HARD[name], EXACT[name]):
+        x, exact = (np.array(list(values)) for values in (points, points.values()))
+        np.testing.assert_array_max_ulp(table[name, "float64", "float64"](x), exact, 2)
+
+
+@pytest.mark.parametrize("name", ["i0", "i0e", "i1", "i1e"])
+def test_bessel_functions_of_blocks_without_large_numbers_are_those_of_mixed_ones(table, name):
+    x = np.linspace(-12, 12, 1201)[1:-1]
+    alone = table[name, "float64", "float64"](x)
+    mixed = table[name, "float64", "float64"](np.append(x, [20.0, -np.inf]))
+    np.testing.assert_array_equal(alone, mixed[:-2])
