@@ -86,6 +86,8 @@ PAIRS = [
     ("zeta", 33.0, 2.5, 7.378808767672583e-14),
     ("zeta", 100.0, 0.3, 1.94032521748264e+52),
     ("zeta", 60.0, 200.0, 3.395540105111861e-138),
+    ("zeta", 1.5, 1e300, 2e-150),
+    ("zeta", 2.0, 1e250, 1e-250),
     ("zeta", 1.000001, 30.0, 999996.615649861),
     ("polygamma", 8.0, 10.33863477691147, -5.568275775146485e-05),
     ("polygamma", 30.0, 4.5, -1496027027094.6128),
@@ -132,7 +134,8 @@ def test_functions_of_two_numbers(table, name, a, b, exact):
 
 
 @pytest.mark.parametrize("name, points", [
-    ("lgamma", {0.0: np.inf, -3.0: np.inf, np.inf: np.inf, -np.inf: np.inf, 1: 0, 2: 0}),
+    ("lgamma", {0.0: np.inf, -3.0: np.inf, np.inf: np.inf, -np.inf: np.inf, 1: 0, 2: 0,
+                -3e38: np.inf}),
     ("digamma", {0.0: -np.inf, -3.0: np.nan, np.inf: np.inf, -np.inf: np.nan}),
     ("trigamma", {0.0: np.inf, np.inf: 0}), ("i0", {0.0: 1, 1000.0: np.inf, -1000.0: np.inf}),
     ("erfinv", {0.0: 0, 1.0: np.inf, -1.0: -np.inf, 1.5: np.nan}),
@@ -171,3 +174,11 @@ def test_bessel_functions_of_blocks_without_large_numbers_are_those_of_mixed_one
     alone = table[name, "float64", "float64"](x)
     mixed = table[name, "float64", "float64"](np.append(x, [20.0, -np.inf]))
     np.testing.assert_array_equal(alone, mixed[:-2])
+
+
+def test_zeta_at_the_ends(table):
+    s = np.array([1.0, np.inf, np.inf, np.nan, 2.0, 2.0, 2.0, 0.5, 700.0, 1e6])
+    q = np.array([5.0, 5.0, np.inf, 1.0, np.inf, np.nan, 0.0, 5.0, 3.0, 1.0])
+    expected = [np.inf, 0, 0, np.nan, 0, np.nan, np.inf, np.nan, 0, 1]
+    np.testing.assert_array_max_ulp(table["zeta", "float64", "float64", "float64"](s, q),
+                                    np.array(expected), 0)
