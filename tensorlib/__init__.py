@@ -51,12 +51,14 @@ from tensorlib._settings import (
     get_default_device,
     get_deterministic_debug_mode,
     get_float32_matmul_precision,
+    get_num_interop_threads,
     is_deterministic_algorithms_warn_only_enabled,
     is_warn_always_enabled,
     set_default_device,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
+    set_num_interop_threads,
     set_warn_always,
     use_deterministic_algorithms,
 )
@@ -92,6 +94,7 @@ accelerator = _later("tensorlib.accelerator")
 amp = _later("tensorlib.amp")
 backends = _later("tensorlib.backends")
 cuda = _later("tensorlib.cuda")
+jit = _later("tensorlib.jit")
 linalg = _later("tensorlib.linalg")
 mps = _later("tensorlib.mps")
 nn = _later("tensorlib.nn")

@@ -27,6 +27,7 @@ from tensorlib import distributed as distributed
 from tensorlib import distributions as distributions
 from tensorlib import func as func
 from tensorlib import graph as graph
+from tensorlib import jit as jit
 from tensorlib import linalg as linalg
 from tensorlib import memory as memory
 from tensorlib import mps as mps
@@ -67,12 +68,14 @@ from tensorlib._settings import are_deterministic_algorithms_enabled as are_dete
 from tensorlib._settings import get_default_device as get_default_device
 from tensorlib._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from tensorlib._settings import get_float32_matmul_precision as get_float32_matmul_precision
+from tensorlib._settings import get_num_interop_threads as get_num_interop_threads
 from tensorlib._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from tensorlib._settings import is_warn_always_enabled as is_warn_always_enabled
 from tensorlib._settings import set_default_device as set_default_device
 from tensorlib._settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from tensorlib._settings import set_float32_matmul_precision as set_float32_matmul_precision
 from tensorlib._settings import set_flush_denormal as set_flush_denormal
+from tensorlib._settings import set_num_interop_threads as set_num_interop_threads
 from tensorlib._settings import set_warn_always as set_warn_always
 from tensorlib._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from tensorlib._summary import summary as summary
@@ -1530,6 +1533,9 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _Number | Tensor = 2.0, eps: _float = 1e-06, keepdim: _bool = False
 ) -> Tensor:
     """The norms |x1 - x2 + eps| of type `p` along the last dim."""
+
+def pdist(input: Tensor, p: _Number | Tensor = 2.0) -> Tensor:
+    """The p-norm of the difference of each two rows of a matrix."""
 
 def permute(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` with its dims in the order `dims`, as a view."""

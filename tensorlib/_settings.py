@@ -8,7 +8,7 @@ import warnings
 
 from tensorlib._core.base.device import CPU, device, require_device
 
-_kept = {"deterministic": 0, "precision": "highest", "always_warn": False}
+_kept = {"deterministic": 0, "precision": "highest", "always_warn": False, "interop": 1}
 PRECISIONS = ("highest", "high", "medium")
 MODES = ("default", "warn", "error")
 
@@ -73,6 +73,25 @@ def set_default_device(device: device | str | None) -> None:
 def get_default_device() -> device:
     """The CPU, where tensors are made."""
     return CPU
+
+
+def set_num_interop_threads(num_threads: int) -> None:
+    """Changes nothing: operations run one after the other, each with `get_num_threads()`.
+
+    Raises: TypeError for no int; RuntimeError for one that is not positive.
+    """
+    if isinstance(num_threads, bool) or not isinstance(num_threads, int):
+        raise TypeError("set_num_interop_threads: expects an int, but got "
+                        f"{type(num_threads).__name__}")
+    if num_threads <= 0:
+        raise RuntimeError("set_num_interop_threads: expects a positive number of threads, got "
+                           f"{num_threads}")
+    _kept["interop"] = num_threads
+
+
+def get_num_interop_threads() -> int:
+    """What `set_num_interop_threads` was told, at first 1."""
+    return int(_kept["interop"])
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -97,3 +97,13 @@ def test_gradients(name):
         gg, = lib.autograd.grad(g.sum(), x)
         gradients.append((g.detach().numpy(), gg.numpy()))
     np.testing.assert_allclose(*gradients, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_logit_of_the_smallest_numbers(dtype):
+    least = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 5e-324}
+    points = [least[dtype] * step for step in (0, 1, 3, 1000, 2**22)] + [-least[dtype], -0.0, 1.0]
+    for eps in (None, 0, least[dtype], 1e-3):
+        ours, theirs = (run(lambda lib, x, eps=eps: lib.logit(x, eps=eps), lib,
+                            tensor(lib, points, dtype)) for lib in (tl, torch))
+        assert (found := disagreement(ours, theirs, "product")) is None, (eps, found)

@@ -18,8 +18,8 @@ PACKAGE = ROOT / "tensorlib"
 FLOORS = [
     "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
     "autograd", "func", "utils", "io", "graph", "program", "onnx", "backends", "accelerator", "mps",
-    "xpu", "amp", "cuda", "profiler", "version", "distributed", "public", "random", "special",
-    "distributions", "nn", "optim", "data", "serialization", "testing",
+    "xpu", "amp", "cuda", "profiler", "version", "distributed", "jit", "public", "random",
+    "special", "distributions", "nn", "optim", "data", "serialization", "testing",
 ]
 # Modules that give another floor's names under the place that PyTorch gives them.
 ELSEWHERE = {"tensorlib.utils.data": "data"}

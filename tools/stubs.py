@@ -90,8 +90,8 @@ BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, Runtim
 # written in Python, with their types
 UNDECLARED = ("tensorlib.distributions", "tensorlib.program", "tensorlib.onnx", "tensorlib.optim",
               "tensorlib.data", "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends",
-              "tensorlib.amp", "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.mps",
-              "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
+              "tensorlib.amp", "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.jit",
+              "tensorlib.mps", "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
               "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]

@@ -3,11 +3,12 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
-from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_erf cimport erf, erfc
 from tensorlib._kernels.vecmath_exp cimport cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from tensorlib._kernels.vecmath_log cimport (
-    acosh, asinh, atanh, entr, log, log1p, log2, log10, logit, xlog1py, xlogy)
+    acosh, asinh, atanh, entr, least_normal, log, log1p, log2, log10, logit, xlog1py,
+    xlogy)
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := exp(x)"""
@@ -121,11 +122,27 @@ cdef void atanh_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         y[i] = atanh(x[i])
 
 
-cdef void logit_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
-    """y := logit(x)"""
+cdef inline bint any_subnormal(const floating* x, Py_ssize_t start,
+                               Py_ssize_t stop) noexcept nogil:
+    """whether any is subnormal or 0"""
     cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = logit(x[i])
+    cdef bint found = False
+    for i in range(start, stop):
+        found |= magnitude(x[i]) < least_normal(x[i])
+    return found
+
+
+cdef void logit_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := logit(x); blocks of 1024 elements have lifted ones only where one is subnormal"""
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 1024):
+        stop = min(start + 1024, n)
+        if any_subnormal(x, start, stop):
+            for i in range(start, stop):
+                y[i] = logit(x[i], True)
+        else:
+            for i in range(start, stop):
+                y[i] = logit(x[i], False)
 
 
 cdef void entr_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:

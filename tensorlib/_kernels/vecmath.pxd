@@ -19,6 +19,23 @@ ctypedef fused floating:
     float
     double
 
+# On a level without the instruction fma() would be a slow library function.
+cdef extern from *:
+    """
+    #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    #define TL_HAS_FMA 1
+    #define TL_FMA(a, b, c) __builtin_fma(a, b, c)
+    #define TL_FMAF(a, b, c) __builtin_fmaf(a, b, c)
+    #else
+    #define TL_HAS_FMA 0
+    #define TL_FMA(a, b, c) (c)
+    #define TL_FMAF(a, b, c) (c)
+    #endif
+    """
+    const bint TL_HAS_FMA
+    double TL_FMA(double a, double b, double c) noexcept nogil
+    float TL_FMAF(float a, float b, float c) noexcept nogil
+
 cdef union float_bits:
     float value
     uint32_t bits
@@ -152,10 +169,25 @@ cdef inline floating split_high(floating x) noexcept nogil:
 
 
 cdef inline floating product_error(floating a, floating b, floating p) noexcept nogil:
-    """a * b - p for p = a * b rounded (Dekker's product)"""
-    cdef floating ah = split_high(a), bh = split_high(b)
-    cdef floating al = a - ah, bl = b - bh
+    """a * b - p for p = a * b rounded: by one instruction, or Dekker's product"""
+    cdef floating ah, bh, al, bl
+    if TL_HAS_FMA:
+        if floating is float:
+            return TL_FMAF(a, b, -p)
+        else:
+            return TL_FMA(a, b, -p)
+    ah, bh = split_high(a), split_high(b)
+    al, bl = a - ah, b - bh
     return ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+cdef inline double quotient(double top, double top_low, double bottom, double bottom_low,
+                            double inverse, double* low) noexcept nogil:
+    """q, and q + low = (top + top_low) / (bottom + bottom_low), for inverse near 1 / bottom"""
+    cdef double q = top * inverse, product = q * bottom
+    low[0] = (((top - product) - product_error(q, bottom, product))
+              + (top_low - q * bottom_low)) * inverse
+    return q
 
 
 cdef inline floating poly3(floating x, floating c2, floating c1, floating c0) noexcept nogil:

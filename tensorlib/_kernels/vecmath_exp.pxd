@@ -2,7 +2,7 @@
 
 from tensorlib._kernels.vecmath cimport (
     floating, infinity, magnitude, poly4, poly5, poly6, poly7, poly10, poly11, power_of_two,
-    round_even, scale, with_sign)
+    product_error, round_even, scale, with_sign)
 
 
 cdef inline floating exp_series(floating r) noexcept nogil:
@@ -58,6 +58,25 @@ cdef inline floating exp_scaled(floating x, floating shift) noexcept nogil:
 cdef inline floating exp(floating x) noexcept nogil:
     cdef floating zero = 0
     return exp_scaled(x, zero)
+
+
+cdef inline double exp_parts(double x, double x_low, double* low, double* n) noexcept nogil:
+    """e, and (e + low) * 2**n = exp(x + x_low)"""
+    cdef double tail, r = exp_reduce(x, n, &tail), rest = r * r * exp_series(r), e
+    rest = r + (rest + (tail + x_low) * (1.0 + (r + rest)))
+    e = 1.0 + rest
+    low[0] = (1.0 - e) + rest
+    return e
+
+
+cdef inline double times_exp(double q, double q_low, double x, double x_low, double* low,
+                             double* n) noexcept nogil:
+    """y, and (y + low) * 2**n = (q + q_low) * exp(x + x_low)"""
+    cdef double e_low, e = exp_parts(x, x_low, &e_low, n), product = e * q, y
+    cdef double rest = product_error(e, q, product) + (e * q_low + q * e_low)
+    y = product + rest
+    low[0] = (product - y) + rest
+    return y
 
 
 cdef inline floating exp2(floating x) noexcept nogil:

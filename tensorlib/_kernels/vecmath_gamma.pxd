@@ -55,8 +55,10 @@ cdef inline double lgamma_positive(double x) noexcept nogil:
 cdef inline double lgamma(double x) noexcept nogil:
     """log(|gamma(x)|), infinite at 0 and the whole numbers below"""
     cdef double a = magnitude(x), y = lgamma_positive(a)
-    if x >= 0 or a < 1e-20 or a == infinity(a):
+    if x >= 0 or a < 1e-20:
         return y
+    if a > 1e17:                             # a whole number
+        return infinity(a)
     return (1.1447298858494002 - log(a * magnitude(sin_pi(a)))) - y       # log(pi)
 
 
@@ -140,18 +142,24 @@ cdef inline double zeta_tail(double s, double a) noexcept nogil:
 
 cdef inline double zeta(double s, double q) noexcept nogil:
     """the sum of (q + i)**-s over i >= 0; NaN for s < 1, infinite at 1 and where a term is"""
-    cdef double total = 0.0, a = q
-    cdef int i
+    cdef double total = 0.0, a = q, term
+    # from here on the twelve terms of the tail are enough
+    cdef double border = 10.0 if s < 1.5 else 0.75 * s + 9.0
     if s != s or q != q or s < 1.0 or (q <= 0 and q != floor(q) and s != floor(s)):
         return nan(s)
     if s == 1.0 or (q <= 0 and q == floor(q)):
         return infinity(s)
-    while a < 10.0:
+    while a < border:
         if a < -1e5:                         # a sum of too many terms
             return nan(s)
-        total += libm_pow(a, -s)
+        term = libm_pow(a, -s)
+        total += term
+        if a > 0 and term * (1.0 + a / (s - 1.0)) <= 1e-18 * magnitude(total):
+            return total                     # which the rest, of that size, leaves as it is
         a += 1.0
-    return total + zeta_tail(s, a) if a < infinity(a) else 0.0
+    if a > 1e17:                             # the integral, whose terms may be below all numbers
+        return libm_pow(a, 1.0 - s) / (s - 1.0)
+    return total + zeta_tail(s, a)
 
 
 cdef inline double polygamma(double n, double x) noexcept nogil:

@@ -9,16 +9,23 @@ from tensorlib._kernels.vecmath cimport (
     sqrt, uint32_t, uint64_t, with_sign)
 
 
+cdef inline floating least_normal(floating like) noexcept nogil:
+    """the smallest number that is not subnormal"""
+    if floating is float:
+        return <float>1.17549435e-38
+    else:
+        return 2.2250738585072014e-308
+
+
 cdef inline floating log_split(floating x, floating* k) noexcept nogil:
     """m in [sqrt(1/2), sqrt(2)) with x = 2**k * m, for finite x > 0, subnormal too"""
     cdef uint32_t b32
     cdef uint64_t b64
-    cdef bint subnormal
+    cdef bint subnormal = x < least_normal(x)
     cdef floating lift, magic
     # the exponent joins the bits of 2**23 (2**52), which makes a number of it by one subtraction:
     # int64 to double has no instruction before AVX-512
     if floating is float:
-        subnormal = x < <float>1.17549435e-38
         lift = 8388608.0
         magic = 8388608.0 + 127
         b32 = bits32(x * lift if subnormal else x) + (0x3F800000u - 0x3F3504F3u)
@@ -26,7 +33,6 @@ cdef inline floating log_split(floating x, floating* k) noexcept nogil:
         k[0] = k[0] - <float>23 if subnormal else k[0]
         return from_bits32((b32 & 0x007FFFFFu) + 0x3F3504F3u)
     else:
-        subnormal = x < 2.2250738585072014e-308
         lift = 4503599627370496.0
         magic = 4503599627370496.0 + 1023
         b64 = bits64(x * lift if subnormal else x) + (0x3FF0000000000000u - 0x3FE6A09E667F3BCDu)
@@ -71,17 +77,25 @@ cdef inline floating log(floating x) noexcept nogil:
     return log_edges(x, log_combine(k, m - one, zero))
 
 
-cdef inline floating log1p(floating x) noexcept nogil:
-    """log(u) + (x - (u - 1)) / u for u = 1 + x; near 0 the series takes x itself"""
+cdef inline floating log1p_parts(floating x, floating low) noexcept nogil:
+    """log(1 + x + low): log(u) + (x - (u - 1) + low) / u for u = 1 + x
+
+    Near 0 the series takes x itself.
+    """
     cdef floating zero = 0, one = 1, u = one + x, k, m, lost
     m = log_split(u, &k)
-    lost = (one - (u - x) if x > one else x - (u - one)) / u
-    lost = zero if k == 0 else lost
+    lost = one - (u - x) if x > one else x - (u - one)
+    lost = ((zero if k == 0 else lost) + low) / u
     m = log_combine(k, x if k == 0 else m - one, lost)
     m = m if x < infinity(x) else x
     m = -infinity(x) if x == -one else m
     m = nan(x) if x < -one else m
     return x if x == 0 else m  # the sum loses the sign of -0
+
+
+cdef inline floating log1p(floating x) noexcept nogil:
+    cdef floating nothing = -0.0   # adding it changes no number, and the compiler leaves it out
+    return log1p_parts(x, nothing)
 
 
 cdef inline floating log_parts(floating f, floating* low) noexcept nogil:
@@ -142,8 +156,9 @@ cdef inline double asinh_double(double x) noexcept nogil:
 
 cdef inline double acosh_double(double x) noexcept nogil:
     """log(x + sqrt(x**2 - 1)), as the log1p of what it is beyond 1"""
-    cdef double t = x - 1.0, s = 1.0 if x > 1.8e16 else t, y
-    y = log1p(x if x > 1.8e16 else t + sqrt(s + s + s * s))
+    cdef double t = x - 1.0, s = 1.0 if x > 1.8e16 else t, root = sqrt(s + s + s * s), sum, y
+    sum = s + root
+    y = log1p_parts(x if x > 1.8e16 else sum, s - (sum - root))
     y = y + 0.6931471805599453 if x > 1.8e16 else y
     return nan(x) if x < 1.0 else y
 
@@ -169,11 +184,20 @@ cdef inline floating atanh(floating x) noexcept nogil:
 
 # ---- logarithms of chances -----------------------------------------------------------------------
 
-cdef inline floating logit(floating x) noexcept nogil:
-    """log(x / (1 - x)), as the log1p of what the quotient, or its inverse, is beyond 1"""
-    cdef floating zero = 0, one = 1, half = 0.5
+cdef inline floating logit(floating x, bint lifted) noexcept nogil:
+    """log(x / (1 - x)), as the log1p of what the quotient, or its inverse, is beyond 1
+
+    A subnormal x, whose inverse overflows, is lifted by a power of two, if `lifted` says so.
+    """
+    cdef floating zero = 0, one = 1, half = 0.5, lift, lift_log, y
     cdef floating less = x + zero if x < half else one - x       # 0 for -0
-    cdef floating y = log1p(magnitude(one - (x + x)) / less)
+    cdef bint tiny = lifted and magnitude(x) < least_normal(x)
+    if floating is float:
+        lift, lift_log = 8388608.0, <float>15.942385
+    else:
+        lift, lift_log = 4503599627370496.0, 36.04365338911715
+    y = log1p(magnitude(one - (x + x)) / (less * lift if tiny else less))
+    y = y + lift_log if tiny else y
     return -y if x < half else y
 
 

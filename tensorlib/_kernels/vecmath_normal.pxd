@@ -5,10 +5,10 @@ w = -log(1 - x**2); erfcx as in `vecmath_erf`.
 """
 
 from tensorlib._kernels.vecmath cimport (
-    infinity, magnitude, nan, poly6, poly11, poly12, product_error, sqrt, with_sign)
-from tensorlib._kernels.vecmath_erf cimport erf_small, erfcx_parts
-from tensorlib._kernels.vecmath_exp cimport exp
-from tensorlib._kernels.vecmath_log cimport log, log1p
+    infinity, magnitude, nan, poly6, poly11, poly12, product_error, scale, sqrt, with_sign)
+from tensorlib._kernels.vecmath_erf cimport erfcx_parts
+from tensorlib._kernels.vecmath_exp cimport exp_parts, times_exp
+from tensorlib._kernels.vecmath_log cimport log, log1p_parts
 
 
 cdef inline double erfinv_of(double x, double w) noexcept nogil:
@@ -53,43 +53,65 @@ cdef inline double erfinv(double x) noexcept nogil:
     return nan(x) if a > 1.0 else y
 
 
+cdef inline double erfcx_far(double a) noexcept nogil:
+    """exp(a**2) * erfc(a) for a >= 27, by the asymptotic series"""
+    cdef double h = 0.5 / (a * a), y = 0.5641895835477563 / a        # 1 / sqrt(pi)
+    return y + y * (h * poly6(h, 10395.0, -945.0, 105.0, -15.0, 3.0, -1.0))
+
+
 cdef inline double erfcx_positive(double a) noexcept nogil:
-    """exp(a**2) * erfc(a) for a >= 0; the asymptotic series from 27 on"""
-    cdef double low, h = 0.5 / (a * a), near
-    near = erfcx_parts(27.0 if a > 27.0 else a, &low) + low
-    return (0.5641895835477563 / a) * (1.0 + h * poly6(
-        h, 10395.0, -945.0, 105.0, -15.0, 3.0, -1.0)) if a > 27.0 else near
-
-
-cdef inline double square_exp(double a, double factor) noexcept nogil:
-    """exp(factor * a**2) for factor 1, -1 or -0.5, with the square's rounding error"""
-    cdef double z = a * a
-    return exp(factor * z) * (1.0 + factor * product_error(a, a, z))
+    """exp(a**2) * erfc(a) for a >= 0"""
+    cdef double low, near = erfcx_parts(27.0 if a > 27.0 else a, &low)
+    return erfcx_far(a) if a > 27.0 else near + low
 
 
 cdef inline double erfcx(double x) noexcept nogil:
     """exp(x**2) * erfc(x)"""
+    cdef double z, e, low, n, rest
     if x >= 0 or x != x:
         return erfcx_positive(x)
-    return infinity(x) if x < -26.7 else 2.0 * square_exp(x, 1.0) - erfcx_positive(-x)
+    if x < -26.7:
+        return infinity(x)
+    z = x * x
+    e = exp_parts(z, product_error(x, x, z), &low, &n)
+    e = scale(e + e, n)
+    rest = erfcx_positive(-x)
+    z = e - rest
+    return z if z == infinity(z) else z + (((e - z) - rest) + scale(low + low, n))
+
+
+cdef inline double erfcx_half(double a, double* low) noexcept nogil:
+    """high + low = erfcx(a / sqrt(2)) for 0 <= a <= 38.6"""
+    cdef double h = a * 0.7071067811865476, q
+    q = erfcx_parts(h, low)
+    # what h lacks, times the derivative of erfcx
+    low[0] += (product_error(a, <double>0.7071067811865476, h) - a * 4.833646656726457e-17) * (
+        2.0 * h * q - 1.1283791670955126)
+    return q
 
 
 cdef inline double ndtr(double x) noexcept nogil:
     """the chance of a standard normal number below x: erfc(-x / sqrt(2)) / 2"""
-    cdef double low, a = magnitude(x), h, tail
+    cdef double a = magnitude(x), z, q, low, n, tail
     a = 38.6 if a > 38.6 else a
-    h = a * 0.7071067811865476
-    tail = 0.5 * square_exp(a, -0.5) * (erfcx_parts(h, &low) + low)
-    tail = 0.5 - 0.5 * erf_small(h, h * h) if a < 0.66 else tail
+    z = a * a
+    q = erfcx_half(a, &low)
+    tail = times_exp(q, low, -0.5 * z, -0.5 * product_error(a, a, z), &low, &n)
+    tail = scale(tail, n - 1.0)
     tail = tail if x < 0 else 1.0 - tail
     return x if x != x else tail
 
 
 cdef inline double log_ndtr(double x) noexcept nogil:
     """log(ndtr(x)), also where that underflows"""
-    cdef double a = magnitude(x)
-    cdef double far = log(0.5 * erfcx_positive(a * 0.7071067811865476)) - 0.5 * a * a
-    return far if x < -1.0 else log1p(-ndtr(-x))
+    cdef double a = magnitude(x), z = a * a, z_low = product_error(a, a, z), q, low, n
+    cdef double tail, tail_low, far
+    z_low = 0.0 if a > 38.6 else z_low
+    q = erfcx_half(38.6 if a > 38.6 else a, &low)
+    far = log(0.5 * (erfcx_far(a * 0.7071067811865476) if a > 38.6 else q))
+    far = far + ((low / q - 0.5 * z_low) - 0.5 * z)
+    tail = times_exp(q, low, -745.0 if a > 38.6 else -0.5 * z, -0.5 * z_low, &tail_low, &n)
+    return far if x < 0 else log1p_parts(-scale(tail, n - 1.0), -scale(tail_low, n - 1.0))
 
 
 cdef inline double ndtri_far(double p) noexcept nogil:

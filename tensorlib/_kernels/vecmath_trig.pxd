@@ -12,7 +12,7 @@ multiple of pi/2.
 
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, magnitude, poly3, poly4, poly5, poly6,
-    product_error, round_even, uint32_t, uint64_t)
+    product_error, quotient, round_even, uint32_t, uint64_t)
 
 
 cdef extern from "two_over_pi.h" nogil:
@@ -271,7 +271,10 @@ cdef inline float cos_sin_turn(float turns, float* sine) noexcept nogil:
 
 cdef inline double sinc(double x) noexcept nogil:
     """sin(pi * x) / (pi * x), 1 at 0 and 0 at infinity"""
-    cdef double z = 1.0 if magnitude(x) < 1e-150 else x, y = sin_pi(z) / z * 0.3183098861837907
+    cdef double z = 1.0 if magnitude(x) < 1e-150 else x, p = z * 3.141592653589793, p_low, low, y
+    p_low = product_error(z, <double>3.141592653589793, p) + z * 1.2246467991473532e-16
+    y = quotient(sin_pi(z), 0.0, p, p_low, 1.0 / p, &low)
+    y = y + low
     y = 0.0 if magnitude(x) > 1e300 else y
     y = 1.0 if magnitude(x) < 1e-150 else y
     return x if x != x else y

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
@@ -76,6 +77,34 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode=None):
     if p == 2 and (compute_mode == MODES[2] or many and compute_mode != MODES[3]):
         return euclidean(x1, x2)
     away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
+
+
+@composite(method=False, takes="floating", tolerance="reduction",
+           reference=lambda x, p=2.0: between(x, x, p)[np.triu_indices(len(x), 1)],
+           samples=given(((4, 3),), ((3, 2), 1.0), ((4, 2), inf), ((3, 3), 3.0), ((1, 2),),
+                         ((0, 2),)),
+           errors=refusals((RuntimeError, (2, 3, 2)), (RuntimeError, (3,)),
+                           (RuntimeError, (2, 2), -1.0)))
+def pdist(input: Tensor, p=2.0):
+    """The p-norm of the difference of each two rows of a matrix.
+
+    They are those of `cdist` above its diagonal.
+
+    Shapes: (N, M) -> (N * (N - 1) / 2).
+    Gradient: as `norm`. Raises: RuntimeError for no matrix, integers and a negative p.
+
+    >>> tensorlib.pdist(tensorlib.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    if input.ndim != 2 or not input.is_floating_point():
+        raise RuntimeError("pdist: takes a matrix of a floating-point dtype, got shape "
+                           f"{tuple(input.shape)} of {input.dtype}")
+    p = plain_number("pdist", "p", p)
+    if not p >= 0:
+        raise RuntimeError(f"pdist: p must be 0 or more, got {p}")
+    first, second = (from_numpy(each) for each in np.triu_indices(input.shape[0], 1))
+    away = input[first] - input[second]
     return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
 
 

@@ -97,7 +97,7 @@ FAMILIES = {
         methods="lgamma_ digamma_ polygamma_ mvlgamma_ igamma_ igammac_ erfinv_ i0_"),
     "tensorlib.ops.distances": Names(
         both="dist renorm cov corrcoef",
-        functions="cdist",
+        functions="cdist pdist",
         methods="renorm_"),
     "tensorlib.ops.variates": Names(
         both="poisson",

@@ -54,6 +54,24 @@ EXACT = {
     "entr": {1e-09: 2.072326583694641e-08, 0.3: 0.3611918412977808, 0.9:
         0.09482446409204365, 5.0: -8.047189562170502},
 }
+# where these erred most before their rounding errors were taken along, or where they overflow
+HARD = {
+    "sinc": {-0.00015714709263451644: 0.9999999593780103, 0.00031316721570527877:
+        0.9999998386752295, 2.49: 0.12777221665460567},
+    "acosh": {1.0004766465053816: 0.03087421723310809, 1.0312049728047274: 0.24917471046933104},
+    "ndtr": {-4.767837941343712: 9.310673699946944e-07, -0.769466913845894: 0.2208080893471881,
+        -38.0: 2.88542835e-316},
+    "log_ndtr": {3.6714016451134395: -0.00012061922836898403, -0.0004363325374594125:
+        -0.6934953841597509},
+    "erfcx": {1.604200228368478e-05: 0.9999818987961673, -0.011641331537922052:
+        1.0132725526165356, -26.6: 3.894337719605585e+307},
+    "i0": {5.939728437370924: 63.638856638956014, -337.20994309315176: 6.102933472045608e+144,
+        713.9: 1.6481551866951379e+308},
+    "i0e": {5.817857530982639: 0.1693837876828987},
+    "i1": {-6.700745024915946: -117.90289943649059, 0.0004862594394445983:
+        0.00024312972690824857},
+    "i1e": {5.741710740077849: 0.15489777532476146, 1e+300: 3.9894228040143264e-151},
+}
 PAIRS = [
     ("polygamma", 2.0, 0.3, -75.27253658872604),
     ("polygamma", 2.0, 5.5, -0.03960894752130204),
@@ -64,6 +82,15 @@ PAIRS = [
     ("zeta", 1.5, 0.3, 8.237761671459724),
     ("zeta", 3.0, 2.5, 0.1181020258208637),
     ("zeta", 12.0, 0.7, 72.24933901100577),
+    ("zeta", 32.93531971590064, 9.031867418037809, 3.4295401463953294e-32),
+    ("zeta", 33.0, 2.5, 7.378808767672583e-14),
+    ("zeta", 100.0, 0.3, 1.94032521748264e+52),
+    ("zeta", 60.0, 200.0, 3.395540105111861e-138),
+    ("zeta", 1.5, 1e300, 2e-150),
+    ("zeta", 2.0, 1e250, 1e-250),
+    ("zeta", 1.000001, 30.0, 999996.615649861),
+    ("polygamma", 8.0, 10.33863477691147, -5.568275775146485e-05),
+    ("polygamma", 30.0, 4.5, -1496027027094.6128),
     ("gammainc", 0.1, 0.05, 0.7755386354510305),
     ("gammaincc", 0.1, 0.05, 0.22446136454896942),
     ("gammainc", 2.5, 1.0, 0.15085496391539036),
@@ -107,7 +134,8 @@ def test_functions_of_two_numbers(table, name, a, b, exact):
 
 
 @pytest.mark.parametrize("name, points", [
-    ("lgamma", {0.0: np.inf, -3.0: np.inf, np.inf: np.inf, -np.inf: np.inf, 1: 0, 2: 0}),
+    ("lgamma", {0.0: np.inf, -3.0: np.inf, np.inf: np.inf, -np.inf: np.inf, 1: 0, 2: 0,
+                -3e38: np.inf}),
     ("digamma", {0.0: -np.inf, -3.0: np.nan, np.inf: np.inf, -np.inf: np.nan}),
     ("trigamma", {0.0: np.inf, np.inf: 0}), ("i0", {0.0: 1, 1000.0: np.inf, -1000.0: np.inf}),
     ("erfinv", {0.0: 0, 1.0: np.inf, -1.0: -np.inf, 1.5: np.nan}),
@@ -121,3 +149,36 @@ def test_edges(table, name, points):
     for dtype in ("float32", "float64"):
         got = table[name, dtype, dtype](np.array([*points, np.nan], dtype))
         np.testing.assert_array_equal(got, [*points.values(), np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_logit_of_subnormal_numbers_is_their_logarithm(table, dtype):
+    info = np.finfo(dtype)
+    x = info.smallest_subnormal * 2.0 ** np.arange(info.nmant + 4)
+    x = np.concatenate([x, x * 1.6]).astype(dtype)
+    got = table["logit", dtype, dtype](x)
+    np.testing.assert_array_max_ulp(got, np.log(x.astype(np.longdouble)).astype(dtype), 1)
+    assert np.isnan(table["logit", dtype, dtype](np.append(-x, info.max))).all()
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_functions_within_two_ulp(table, name):
+    for points in (HARD[name], EXACT[name]):
+        x, exact = (np.array(list(values)) for values in (points, points.values()))
+        np.testing.assert_array_max_ulp(table[name, "float64", "float64"](x), exact, 2)
+
+
+@pytest.mark.parametrize("name", ["i0", "i0e", "i1", "i1e"])
+def test_bessel_functions_of_blocks_without_large_numbers_are_those_of_mixed_ones(table, name):
+    x = np.linspace(-12, 12, 1201)[1:-1]
+    alone = table[name, "float64", "float64"](x)
+    mixed = table[name, "float64", "float64"](np.append(x, [20.0, -np.inf]))
+    np.testing.assert_array_equal(alone, mixed[:-2])
+
+
+def test_zeta_at_the_ends(table):
+    s = np.array([1.0, np.inf, np.inf, np.nan, 2.0, 2.0, 2.0, 0.5, 700.0, 1e6])
+    q = np.array([5.0, 5.0, np.inf, 1.0, np.inf, np.nan, 0.0, 5.0, 3.0, 1.0])
+    expected = [np.inf, 0, 0, np.nan, 0, np.nan, np.inf, np.nan, 0, 1]
+    np.testing.assert_array_max_ulp(table["zeta", "float64", "float64", "float64"](s, q),
+                                    np.array(expected), 0)

@@ -99,7 +99,14 @@ from tensorlib.nn.functional.pooling import (
     max_unpool3d,
     im2col as unfold,
 )
-from tensorlib.nn.functional.resampling import affine_grid, grid_sample, interpolate, upsample
+from tensorlib.nn.functional.resampling import (
+    affine_grid,
+    grid_sample,
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from tensorlib.nn.functional.sequences import ctc_loss
 from tensorlib.nn.functional.tables import embedding_bag
 from tensorlib.nn.functional.bent import (
@@ -119,6 +126,7 @@ from tensorlib.nn.functional.bent import (
     threshold,
     threshold_,
 )
+from tensorlib.ops.distances import pdist
 from tensorlib.ops.late import declared, gathered
 from tensorlib.ops.padding import one_hot, pad
 from tensorlib.ops.pointwise import sigmoid, tanh

@@ -38,6 +38,7 @@ from tensorlib import max_pool1d as max_pool1d
 from tensorlib import max_pool2d as max_pool2d
 from tensorlib import max_pool3d as max_pool3d
 from tensorlib import pairwise_distance as pairwise_distance
+from tensorlib import pdist as pdist
 from tensorlib import pixel_shuffle as pixel_shuffle
 from tensorlib import pixel_unshuffle as pixel_unshuffle
 from tensorlib import poisson_nll_loss as poisson_nll_loss
@@ -66,11 +67,12 @@ __all__ = [
     "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
     "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot",
-    "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu",
-    "relu", "relu6", "relu_", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "selu_",
-    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"
+    "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
+    "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu",
+    "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
+    "upsample_bilinear", "upsample_nearest"
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -446,3 +448,11 @@ def upsample(
     align_corners: Any = None
 ) -> Tensor:
     """`interpolate`, by its old name."""
+
+def upsample_bilinear(
+    input: Tensor, size: _Sizes | None = None, scale_factor: Any = None
+) -> Tensor:
+    """`interpolate` of images with `align_corners`, under an old name."""
+
+def upsample_nearest(input: Tensor, size: _Sizes | None = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by the nearest element, under an old name."""
