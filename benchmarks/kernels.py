@@ -22,3 +22,11 @@ for code, target in {"a.sum(0)": None, "a.sum(1)": 1, "a.softmax(1)": None}.item
 for n, target in MATMUL.items():
     expression("kernels", "a @ b", name=f"a @ b, {n}x{n}", a=(n, n), b=(n, n), target=target)
 expression("kernels", "a + b", name="a + b, 16,777,216", a=(2**24,), b=(2**24,), target=3)
+
+# Other layouts: heads of attention and images.
+for code, shape in {
+    "a.permute(0, 2, 1, 3).contiguous()": (8, 128, 8, 64),
+    "a.permute(0, 2, 3, 1).contiguous()": (16, 64, 32, 32),
+    "a.transpose(2, 3).contiguous()": (8, 128, 8, 64),
+}.items():
+    expression("kernels", code, name=f"{code}, {'x'.join(map(str, shape))}", a=shape)
