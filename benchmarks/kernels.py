@@ -30,3 +30,13 @@ for code, shape in {
     "a.transpose(2, 3).contiguous()": (8, 128, 8, 64),
 }.items():
     expression("kernels", code, name=f"{code}, {'x'.join(map(str, shape))}", a=shape)
+
+# Convolutions: of small images, of one large image, and with steps.
+for name, image, weight, options in (
+    ("3x3, 16x32x32x32", (16, 32, 32, 32), (64, 32, 3, 3), "padding=1"),
+    ("3x3, stride 2, 16x32x32x32", (16, 32, 32, 32), (64, 32, 3, 3), "stride=2, padding=1"),
+    ("7x7, stride 2, 2x3x224x224", (2, 3, 224, 224), (64, 3, 7, 7), "stride=2, padding=3"),
+    ("8x8, stride 4, 32x4x84x84", (32, 4, 84, 84), (32, 4, 8, 8), "stride=4"),
+):
+    expression("kernels", f"lib.nn.functional.conv2d(a, b, None, {options})",
+               name=f"conv2d, {name}", a=image, b=weight)

@@ -66,6 +66,7 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
         if times(out[d], stride[d]) >= FARTHEST or times(kernel[d], dilation[d]) >= FARTHEST:
             raise RuntimeError(f"{name}: windows lie out of range")
         w.end[first + d] = w.size[first + d] + w.pad[first + d]
+    w.apart = times(times(w.size[0], w.size[1]), w.size[2])
     return 0
 
 
