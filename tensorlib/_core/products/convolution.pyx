@@ -180,15 +180,16 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef int run(Convolution* c, Py_ssize_t parts) except -1:
-    cdef int era = work_begins()
     cdef Py_ssize_t cost = times(times(c.outs, c.ins * c.elements), c.places)
     cdef range_fn each = run_strips
+    cdef int era
     if c.kind == INPUT:
         each = run_images
     elif c.kind == WEIGHT:
         each = run_shares
     else:
         parts, cost = times(parts, c.strips), cost // c.strips
+    era = work_begins()
     with nogil:
         parallel_for(each, c, parts, 1 + (1 << 18) // max(<Py_ssize_t>1, cost))
     work_ends(era)
