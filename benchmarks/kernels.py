@@ -40,3 +40,8 @@ for name, image, weight, options in (
 ):
     expression("kernels", f"lib.nn.functional.conv2d(a, b, None, {options})",
                name=f"conv2d, {name}", a=image, b=weight)
+
+# Margins: of numbers, and that show the image.
+for mode in ("constant", "reflect", "replicate", "circular"):
+    expression("kernels", f"lib.nn.functional.pad(a, (2, 2, 2, 2), mode={mode!r})",
+               name=f"pad, {mode}, 8x3x64x64", a=(8, 3, 64, 64))
