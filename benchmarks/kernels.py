@@ -45,3 +45,8 @@ for name, image, weight, options in (
 for mode in ("constant", "reflect", "replicate", "circular"):
     expression("kernels", f"lib.nn.functional.pad(a, (2, 2, 2, 2), mode={mode!r})",
                name=f"pad, {mode}, 8x3x64x64", a=(8, 3, 64, 64))
+
+# Means of windows that cover an image.
+for count, shape in ((1, (8, 512, 7, 7)), (7, (16, 64, 32, 32))):
+    expression("kernels", f"lib.nn.functional.adaptive_avg_pool2d(a, {count})",
+               name=f"adaptive_avg_pool2d to {count}, {'x'.join(map(str, shape))}", a=shape)

@@ -297,6 +297,9 @@ cdef inline Py_ssize_t cut(const Window* w, int d, Py_ssize_t window, Py_ssize_t
     """Where a window lies in the plane along a dim, and how many elements count"""
     cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
     cdef Py_ssize_t last = min(first + w.kernel[d], w.end[d])
+    if w.adaptive:
+        first = window * w.size[d] // w.out[d]
+        last = ((window + 1) * w.size[d] + w.out[d] - 1) // w.out[d]
     begin[0], end[0] = max(first, <Py_ssize_t>0), min(last, w.size[d])
     end[0] = max(begin[0], end[0])
     return last - first if w.counts_padding else end[0] - begin[0]
