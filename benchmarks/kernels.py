@@ -50,3 +50,7 @@ for mode in ("constant", "reflect", "replicate", "circular"):
 for count, shape in ((1, (8, 512, 7, 7)), (7, (16, 64, 32, 32))):
     expression("kernels", f"lib.nn.functional.adaptive_avg_pool2d(a, {count})",
                name=f"adaptive_avg_pool2d to {count}, {'x'.join(map(str, shape))}", a=shape)
+
+# Images looked at elsewhere.
+expression("kernels", "lib.nn.functional.grid_sample(a, b, align_corners=False)",
+           name="grid_sample, 4x3x64x64", a=(4, 3, 64, 64), b=(4, 64, 64, 2))
