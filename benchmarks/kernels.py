@@ -54,3 +54,6 @@ for count, shape in ((1, (8, 512, 7, 7)), (7, (16, 64, 32, 32))):
 # Images looked at elsewhere.
 expression("kernels", "lib.nn.functional.grid_sample(a, b, align_corners=False)",
            name="grid_sample, 4x3x64x64", a=(4, 3, 64, 64), b=(4, 64, 64, 2))
+
+# A bias of few columns.
+expression("kernels", "a + b", name="a + b, 65536x16 and 16", a=(65_536, 16), b=(16,))

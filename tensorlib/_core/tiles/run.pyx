@@ -194,7 +194,7 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     cdef const Operand* operand
     if program.n_steps > 1 or program.n_constants or inner == 0:
         return False
-    if plan.dims[inner] < SHORT_ROW and not copies:
+    if plan.dims[inner] < SHORT_ROW and not copies and not repeats_rows(plan):
         return False
     for i in range(n + 1):
         operand = &plan.operands[i]
