@@ -117,6 +117,8 @@ index_copy x.index_copy(0, i, y)
 index_add x.index_add(0, i, y)
 index_fill x.index_fill(0, i, 1)
 scatter x.scatter(0, j, 1)
+scatter x.scatter(1, j, y)
+scatter_add x.scatter_add(1, j, y)
 scatter_add x.scatter_add(0, i.reshape(n, 1), y)
 matmul x @ y
 matmul u @ u

@@ -53,7 +53,9 @@ cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) n
 
 
 cdef enum:
-    BLOCK = 16
+    BLOCK = 16               # a power of two
+    AREA = 256               # BLOCK * BLOCK
+    NARROW = 4               # columns that are laid beside each other at once
 
 
 cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t y_stride,
@@ -63,24 +65,66 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
     Blocks are turned in a buffer, so that each cache line of x is read once and each of y written
     once; strides that are powers of two would throw them out of the cache in between.
     """
-    cdef item block[BLOCK * BLOCK]
+    cdef item block[AREA]
     cdef Py_ssize_t i, j, k, l, height, width
-    cdef const item* source
+    cdef const char* source
+    cdef char* target
+    if y_stride == columns * <Py_ssize_t>sizeof(item) and 2 <= columns <= NARROW:
+        if columns == 2:
+            interleave(x, x_stride, y, rows, 2)
+        elif columns == 3:
+            interleave(x, x_stride, y, rows, 3)
+        else:
+            interleave(x, x_stride, y, rows, 4)
+        return
     for j in range(0, columns, 16):          # BLOCK; Cython wants the sign of a step
         width = min(<Py_ssize_t>BLOCK, columns - j)
         for i in range(0, rows, 16):
             height = min(<Py_ssize_t>BLOCK, rows - i)
-            for l in range(width):
-                source = <const item*>(<const char*>x + (j + l) * x_stride) + i
-                if height == BLOCK:
-                    for k in range(BLOCK):
-                        block[k * BLOCK + l] = source[k]
-                else:
-                    for k in range(height):
-                        block[k * BLOCK + l] = source[k]
-            for k in range(height):
-                memcpy(<item*>(<char*>y + (i + k) * y_stride) + j, block + k * BLOCK,
-                       width * sizeof(item))
+            source = <const char*>(x + i) + j * x_stride
+            target = <char*>(y + j) + i * y_stride
+            if height == BLOCK:              # a memcpy of a constant size is no call
+                for l in range(width):
+                    memcpy(block + l * BLOCK, source + l * x_stride, BLOCK * sizeof(item))
+            else:
+                for l in range(width):
+                    memcpy(block + l * BLOCK, source + l * x_stride, height * sizeof(item))
+            turn(block)
+            if width == BLOCK:
+                for k in range(height):
+                    memcpy(target + k * y_stride, block + k * BLOCK, BLOCK * sizeof(item))
+            else:
+                for k in range(height):
+                    memcpy(target + k * y_stride, block + k * BLOCK, width * sizeof(item))
+
+
+cdef inline void interleave(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t rows,
+                            Py_ssize_t columns) noexcept nogil:
+    """The same for few columns in rows without gaps: y[i, j] := x[j, i]"""
+    cdef Py_ssize_t i, j
+    for i in range(rows):
+        for j in range(columns):
+            y[i * columns + j] = (<const item*>(<const char*>x + j * x_stride))[i]
+
+
+cdef inline void turn(item* block) noexcept nogil:
+    """block := its transpose
+
+    To take elements of the first and of the second half in turn moves the bits of their places
+    round by one: what was the number of the row is that of the column after four times.
+    """
+    cdef item aside[AREA]
+    cdef int i
+    for i in range(2):
+        shuffle(block, aside)
+        shuffle(aside, block)
+
+
+cdef inline void shuffle(const item* x, item* y) noexcept nogil:
+    cdef int i
+    for i in range(128):                     # AREA / 2
+        y[2 * i] = x[i]
+        y[2 * i + 1] = x[128 + i]
 
 
 cdef void where_run(const uint8_t* condition, const item* a, const item* b, item* y,

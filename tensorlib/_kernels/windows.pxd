@@ -9,4 +9,6 @@ ctypedef struct Window:
     Py_ssize_t dilation[3]
     Py_ssize_t end[3]             # where the padding after the plane ends, for means
     bint counts_padding           # of means
+    bint adaptive                 # of means: windows cover the plane, and differ in size
     Py_ssize_t divisor            # of means; 0 for the number of elements
+    Py_ssize_t apart              # elements from one plane to the next, for columns

@@ -117,6 +117,30 @@ def avg_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
+@exports("adaptive_pool")
+def adaptive_pool(g: Writer, call: OpCall) -> Any:
+    """Windows of sizes that differ: sums of the first elements, of the second, and so on."""
+    spatial, planes, back = (call.attributes[name] for name in ("spatial", "planes", "back"))
+    g.fixed(call, spatial, planes)
+    if back or not all(planes):
+        raise unsupported(call, "has no counterpart in ONNX in this form")
+    found, n, dtype = g.value(first_of(call)), len(planes), dtype_of(call)
+    for d, (size, count) in enumerate(zip(spatial, planes)):
+        first = [i * size // count for i in range(count)]
+        last = [-(-(i + 1) * size // count) - 1 for i in range(count)]
+        shape, total = (count, *(1,) * (n - 1 - d)), ""
+        for k in range(max(b - a for a, b in zip(first, last)) + 1):
+            places = [min(a + k, b) for a, b in zip(first, last)]
+            there = FUNCTIONS["tensor"]([a + k <= b for a, b in zip(first, last)]).reshape(shape)
+            part = g.node("Gather", found, g.constant(places),
+                          axis=len(first_of(call).shape) - n + d)
+            part = g.node("Where", g.constant(there), part, g.constant(0.0, dtype))
+            total = g.node("Add", total, part) if total else part
+        lengths = FUNCTIONS["tensor"]([1.0 + b - a for a, b in zip(first, last)], dtype=dtype)
+        found = g.node("Div", total, g.constant(lengths.reshape(shape)))
+    return found
+
+
 # ---- norms and attention -------------------------------------------------------------------------
 
 @exports("affine_norm")

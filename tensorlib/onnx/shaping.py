@@ -12,6 +12,7 @@ from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.sizes import Dim
 from tensorlib.onnx.writing import BOOL, INT64, Writer, exports
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.padding import margins as shown
 from tensorlib.program.interpreter import results_of
 from tensorlib.program.model import OpCall, Variable, variables_in
 
@@ -127,6 +128,21 @@ def framed(g: Writer, call: OpCall) -> Any:
     before, after = [*rest, *pad[-2::-2]], [*rest, *pad[::-2]]
     return g.node("Pad", g.value(first_of(call)), g.shape_vector([*before, *after]),
                   g.constant(call.attributes["value"] or 0, dtype_of(call)), name="pad")
+
+
+@exports("bordered")
+def bordered(g: Writer, call: OpCall) -> Any:
+    """Elements of one dim after the other: the modes of Pad are not those of all opsets."""
+    spatial, margins, mode, back = call.attributes.values()
+    g.fixed(call, *spatial)
+    if back:
+        raise unsupported(call, "has no counterpart in ONNX")
+    found = g.value(first_of(call))
+    for d, size in enumerate(reversed(spatial)):
+        before, after = margins[2 * d:2 * d + 2]
+        places = shown(np.arange(size), (before, after), mode)
+        found = g.node("Gather", found, g.constant(places.tolist()), axis=rank(call) - 1 - d)
+    return found
 
 
 @exports("tril", "triu")

@@ -9,10 +9,9 @@ from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.creation import filling
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.gather import (
-    add_along, check_positions, positions, take_along, take_slices,
-)
+from tensorlib._core.index.gather import add_along, check_positions, positions, take_along
 from tensorlib._core.index.keys import parse, put, take
+from tensorlib._core.index.slices import take_slices
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor

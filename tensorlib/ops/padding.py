@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.operands import refuse_batch, stands_in
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.base.storage import check_room
+from tensorlib._core.create import frames
 from tensorlib._core.create.creation import plain_number
-from tensorlib._core.layout import views
+from tensorlib._core.layout import borders
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.late import declared
@@ -29,22 +28,11 @@ def margins(x, pad, mode="constant", value=None):
     return np.pad(x, pairs, MODES[mode])
 
 
-@op(public=False, method=False, reference=lambda x, pad, value: margins(x, pad, value=value),
+@op(public=False, method=False, kernel=frames.framed,
+    reference=lambda x, pad, value: margins(x, pad, value=value),
     samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)))
 def framed(input: Tensor, pad, value):
     """`input` with margins of a number, or without negative ones: see `pad`."""
-    before = [0] * (input.ndim - len(pad) // 2) + list(pad[-2::-2])
-    after = [0] * (input.ndim - len(pad) // 2) + list(pad[::-2])
-    shape = [n + a + b for n, a, b in zip(input.shape, before, after)]
-    out = FUNCTIONS["full"](shape, value, dtype=input.dtype)
-    target, source = out, input
-    for dim, (a, b) in enumerate(zip(before, after)):
-        size = input.shape[dim] + min(a, 0) + min(b, 0)
-        target = views.narrow(target, dim, max(a, 0), max(size, 0))
-        source = views.narrow(source, dim, max(-a, 0), max(size, 0))
-    if source.numel():
-        views.assign(target, source)
-    return out
 
 
 @framed.vjp("input")
@@ -56,6 +44,42 @@ def framed_vjp(g, pad):
 @framed.jvp
 def framed_jvp(d_input, pad):
     return framed(d_input, pad, 0)
+
+
+BORDERED = tuple(((2, *size), size, margins, mode, False) for size, margins, mode in (
+    ((4,), (2, 1), "reflect"), ((3, 4), (1, 2, 0, -1), "circular"), ((3,), (4, -1), "replicate"),
+    ((1, 2, 3), (1, 1, 1, 0, 2, 1), "replicate")))
+
+
+def bordered_reference(x, spatial, margins_, mode, back):
+    """The reference of `bordered`, forward and back."""
+    if not back:
+        return margins(x, margins_, mode)
+    n = len(spatial)
+    places = margins(np.arange(np.prod(spatial)).reshape(spatial), margins_, mode)
+    found = np.zeros((*x.shape[:-n], int(np.prod(spatial))))
+    for lead in np.ndindex(*x.shape[:-n]):
+        np.add.at(found[lead], places.ravel(), x[lead].ravel())
+    return found.reshape(*x.shape[:-n], *spatial)
+
+
+@op(public=False, method=False, linear=True, kernel=borders.bordered, tolerance="reduction",
+    reference=bordered_reference, samples=given(*BORDERED))
+def bordered(input: Tensor, spatial, margins, mode, back):
+    """Planes of sizes `spatial` with margins that show the planes: see `pad`; or its adjoint."""
+
+
+@bordered.vjp("input")
+def bordered_vjp(g, spatial, margins, mode, back):
+    return bordered(g, spatial, margins, mode, not back)
+
+
+def of_examples(info, dims, input, **attributes):
+    """The batching rule: all dims before the last ones are left alone."""
+    return bordered(input, **attributes), 0
+
+
+bordered.batching = of_examples
 
 
 PADDED = (((2, 3), (1, 2)), ((2, 3), (1, 0, 2, 1), "constant", 1.0), ((2, 2), (-1, 1, 0, -1)),
@@ -94,10 +118,6 @@ def pad(input: Tensor, pad, mode="constant", value=None):
         value = plain_number("pad", "value", 0 if value is None else value)
         if not input.is_floating_point():
             value = int(value)
-        for size, before, after in zip(reversed(input.shape), sizes[::2], sizes[1::2]):
-            if size + before + after < 0:
-                raise RuntimeError(f"pad: the padding {(before, after)} cuts off more than a dim "
-                                   f"of size {size} has")
         return framed(input, sizes, value)
     if mode not in MODES:
         raise NotImplementedError(f"pad: unrecognised padding mode {mode!r}")
@@ -107,19 +127,20 @@ def pad(input: Tensor, pad, mode="constant", value=None):
         raise NotImplementedError(
             f"pad: padding size {len(sizes)} is not supported for a {input.ndim}D tensor in mode "
             f"{mode!r}; 2 sizes take 2 or 3 dims, 4 take 3 or 4, 6 take 4 or 5")
-    for k in range(0, len(sizes), 2):
-        dim = input.ndim - 1 - k // 2
-        places = border_places(input.shape[dim], sizes[k], sizes[k + 1], mode)
-        if places is not None:
-            input = input.index_select(dim, from_numpy(places))
-    return input
+    spatial = tuple(input.shape)[input.ndim - len(sizes) // 2:]
+    if min(sizes) < 0 or max(sizes) >= min(spatial):     # else they fit in any mode
+        for size, before, after in zip(reversed(spatial), sizes[::2], sizes[1::2]):
+            check_border(size, before, after, mode)
+    return bordered(input, spatial, sizes, mode, False) if any(sizes) else input
 
 
 def checked_margins(input, pad):
     """The sizes of margins as ints. Raises: RuntimeError, TypeError."""
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad: expected a sequence of ints, got {pad!r}")
-    sizes = tuple(integer("pad", "each size", n) for n in pad)
+    sizes = tuple(pad)
+    if set(map(type, sizes)) != {int}:
+        sizes = tuple(integer("pad", "each size", n) for n in sizes)
     if len(sizes) % 2:
         raise RuntimeError(f"pad: padding length must be divisible by 2, got {len(sizes)}")
     if len(sizes) > 2 * input.ndim:
@@ -128,26 +149,14 @@ def checked_margins(input, pad):
     return sizes
 
 
-def border_places(size, before, after, mode):
-    """The positions that a dim with margins shows, None where these are all.
-
-    Raises: RuntimeError.
-    """
-    if before == after == 0:
-        return None
-    left = size + min(before, 0) + min(after, 0)
-    most = {"reflect": size - 1, "circular": left}.get(mode, max(before, after))
-    if size == 0 or max(before, after) > most or size + before + after < 0:
+def check_border(size, before, after, mode):
+    """Raises RuntimeError for margins that a dim of this size cannot fill."""
+    most = {"reflect": size - 1, "circular": size + min(before, 0) + min(after, 0)}.get(
+        mode, max(before, after))
+    if (before or after) and (
+            size == 0 or max(before, after) > most or size + before + after < 0):
         raise RuntimeError(f"pad: margins of {before} and {after} don't fit a dim of size {size} "
                            f"in mode {mode!r}")
-    check_room("pad", size + before + after, 8)
-    places = np.arange(-before, size + after)
-    if mode == "circular":
-        first = max(-before, 0)
-        return (places - first) % max(left, 1) + first
-    if mode == "replicate":
-        return places.clip(0, size - 1)
-    return size - 1 - np.abs(size - 1 - np.abs(places))
 
 
 @composite(tensors=("tensor",), public=False, method=False, differentiable=False,

@@ -9,7 +9,7 @@ from tensorlib.testing import assert_close
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("shape, dim, length", [
     ((5,), 0, 9), ((3, 40), 1, 7), ((40, 3), 0, 1), ((2, 3, 4), -1, 6), ((2, 3, 4), 1, 1),
-    ((2, 0, 4), 0, 3), ((300, 200), 0, 150), ((4, 1), 1, 0)])
+    ((2, 0, 4), 0, 3), ((300, 200), 0, 150), ((200, 300), 1, 151), ((4, 1), 1, 0)])
 def test_as_numpy(shape, dim, length, dtype):
     rng = np.random.default_rng(0)
     x = (rng.random(shape) * 9).astype(dtype)
@@ -55,3 +55,23 @@ def test_second_derivatives():
 def test_what_cannot_be_gathered(index, error, message):
     with pytest.raises(error, match=message):
         tl.ones(2, 3).gather(1, index)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
+def test_what_is_scattered_in_rows_and_in_columns(dtype, dim):
+    rng = np.random.default_rng(0)
+    x, values = ((rng.random((70, 80)) * 9).astype(dtype) for _ in range(2))
+    places = rng.permuted(np.indices(x.shape)[dim], axis=dim)
+    negative = places - x.shape[dim] * (rng.random(places.shape) < 0.1)
+    wanted = x.copy()
+    np.put_along_axis(wanted, places, values, dim)
+    sums = x.copy()
+    np.add.at(sums, (places, np.indices(x.shape)[1]) if dim == 0 else (
+        np.indices(x.shape)[0], places), values)
+    for index in (places, negative):
+        taken = (tl.from_numpy(x), dim, tl.from_numpy(index), tl.from_numpy(values))
+        np.testing.assert_array_equal(tl.scatter(*taken).numpy(), wanted)
+        np.testing.assert_array_equal(tl.scatter_add(*taken).numpy(), sums)
+    with pytest.raises(IndexError, match="out of bounds"):
+        tl.scatter(taken[0], dim, tl.from_numpy(places + x.shape[dim]), taken[3])

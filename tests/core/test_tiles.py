@@ -85,3 +85,20 @@ def test_a_result_lies_as_the_operands_of_its_shape_do():
         assert result.stride() == (1, 4)
     assert (x + tl.ones(4, 3)).stride() == (3, 1)
     assert x.to(tl.float64).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("n_threads", (1, 2))
+@pytest.mark.parametrize("row", (2, 3, 7, 8, 10, 31, 63))
+def test_a_short_row_meets_many(row, n_threads):
+    before = tl.get_num_threads()
+    rng = np.random.default_rng(row)
+    x, repeated = rng.random((3, 9001, row + 2)), rng.random(row)
+    tl.set_num_threads(n_threads)
+    try:
+        for a in (x[..., :row].copy(), x[..., :row], x[:, ::2, :row], x[..., row - 1::-1]):
+            for b in (repeated, repeated[::-1], repeated.astype("float32"), repeated[None, :1]):
+                ours = tl.from_numpy(a), tl.from_numpy(b)
+                np.testing.assert_array_equal((ours[0] - ours[1]).numpy(), a - b)
+                np.testing.assert_array_equal((ours[1] - ours[0]).numpy(), b - a)
+    finally:
+        tl.set_num_threads(before)

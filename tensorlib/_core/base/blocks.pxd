@@ -1,4 +1,4 @@
-"""Blocks of contiguous bytes, moved between places some bytes apart."""
+"""Blocks of contiguous bytes, moved between places some bytes apart, and short runs of bytes."""
 
 from libc.string cimport memcpy
 
@@ -28,3 +28,14 @@ cdef inline void copy_blocks(const char* x, Py_ssize_t x_step, char* y, Py_ssize
     else:
         for i in range(n):
             memcpy(y + i * y_step, x + i * x_step, nbytes)
+
+
+cdef inline void copy_run(const char* x, char* y, Py_ssize_t nbytes) noexcept nogil:
+    """y := x. Without a call where they are short: the last 32 bytes may be copied twice."""
+    cdef Py_ssize_t k
+    if not 32 <= nbytes <= 512:
+        memcpy(y, x, nbytes)
+        return
+    for k in range(0, nbytes - 32, 32):
+        memcpy(y + k, x + k, 32)
+    memcpy(y + nbytes - 32, x + nbytes - 32, 32)

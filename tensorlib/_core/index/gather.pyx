@@ -6,7 +6,6 @@ a vector of one element, and so does a 0-d index.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, INTEGER_KIND, ITEMSIZE, KIND,
@@ -15,31 +14,28 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
+from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
-from tensorlib._core.tiles.copies cimport packed, packed_copy, zero
+from tensorlib._core.tiles.copies cimport packed_copy, zero
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
-    GRAIN = 1 << 13          # elements that a thread picks at once: some 10 us
 
 cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
-
-# One line of the walk: places[i] names one of `size` positions `along` bytes apart in x; x itself
-# goes on by `x_step`, `y` by `y_step` bytes. False, and no further, at a position that is not
-# there: others may write at any time where the places lie, so each is read once (volatile), and
-# what is checked is what is used.
-ctypedef bint (*line)(char* x, const volatile int64_t* places, Py_ssize_t place_step,
-                      Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
-                      Py_ssize_t y_step, Py_ssize_t n) noexcept nogil
-
 
 cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
                Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
                Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i], i]"""
     cdef Py_ssize_t i, place
+    if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
+        for i in range(n):                               # positions in a row
+            place = places[i]
+            if <size_t>place >= <size_t>size:            # negative ones are large then
+                return False
+            (<item*>y)[i] = x[place]
+        return True
     if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
         for i in range(n):
             place = places[i]
@@ -68,6 +64,13 @@ cdef bint add(number* x, const volatile int64_t* places, Py_ssize_t place_step, 
         run = <number*>(<char*>x + place * along)
         for i in range(n):
             run[i] += (<number*>y)[i]
+        return True
+    if place_step == 1 and y_step == sizeof(number) and x_step == 0 and along == sizeof(number):
+        for i in range(n):                   # positions in a row
+            place = places[i]
+            if <size_t>place >= <size_t>size:
+                return False
+            x[place] += (<number*>y)[i]
         return True
     if place_step == 1 and y_step == sizeof(number):
         for i in range(n):
@@ -101,6 +104,13 @@ cdef bint lay(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py
               Py_ssize_t n) noexcept nogil:
     """x[places[i], i] := y[i], in the order of i"""
     cdef Py_ssize_t i, place
+    if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
+        for i in range(n):                   # positions in a row
+            place = places[i]
+            if <size_t>place >= <size_t>size:
+                return False
+            x[place] = (<item*>y)[i]
+        return True
     for i in range(n):
         place = places[i * place_step]
         if not 0 <= place < size:
@@ -411,72 +421,3 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
         if not walk(run, as_vector(out), dim, as_vector(places), y, True):
             raise IndexError(WRITTEN)
     return packed_copy(out, given) if half else out
-
-
-cdef struct Slices:
-    const char* x
-    const int64_t* places            # which were checked, and are written by nobody else
-    char* y
-    Py_ssize_t outer, size, count, run
-
-
-cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y := the runs of bytes at all positions of the outer slices [begin, end), or if there is but
-    one slice, at positions [begin, end) of it"""
-    cdef const Slices* job = <const Slices*>context
-    cdef const int64_t* places = job.places
-    cdef Py_ssize_t o, i, run = job.run, first = 0, last = 1
-    if job.outer > 1:
-        first, last = begin, end
-        begin, end = 0, job.count
-    cdef const char* x = job.x + first * job.size * run
-    cdef char* y = job.y + first * job.count * run
-    for o in range(first, last):
-        if run == 4:
-            for i in range(begin, end):
-                (<uint32_t*>y)[i] = (<const uint32_t*>x)[places[i]]
-        elif run == 8:
-            for i in range(begin, end):
-                (<uint64_t*>y)[i] = (<const uint64_t*>x)[places[i]]
-        else:
-            for i in range(begin, end):
-                memcpy(y + i * run, x + places[i] * run, run)
-        x += job.size * run
-        y += job.count * run
-
-
-def take_slices(Tensor input, int dim, Tensor index):
-    """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
-    cdef Tensor x = packed(as_vector(input)), places, out
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type]
-    cdef Slices job
-    cdef int d, era
-    if not 0 <= dim < x.ndim_ or index.ndim_ != 1:
-        raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
-    check_positions("index_select", index)
-    if x.ndim_ == 1 and index.type == INT64:
-        out = new_tensor(input.type, 1, index.dims)
-        if walk(picking(input.type), x, 0, index, out, False):
-            return out
-    places = wrapped(index, x.dims[dim], dim, "index_select")     # a copy: nobody else writes there
-    for d in range(x.ndim_):
-        dims[d] = x.dims[d]
-        if d < dim:
-            outer *= x.dims[d]
-        elif d > dim:
-            run *= x.dims[d]
-    dims[dim] = places.numel_
-    count("index_select", x.ndim_, dims)
-    out = new_tensor(input.type, x.ndim_, dims)
-    if out.numel_ == 0 or in_region(out.data_pointer):
-        return out
-    job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
-    job.y, job.outer, job.size = out.data_pointer, outer, x.dims[dim]
-    job.count, job.run = places.numel_, run
-    era = work_begins()
-    with nogil:
-        parallel_for(copy_slices, &job, outer if outer > 1 else job.count,
-                     1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)))
-    work_ends(era)
-    return out

@@ -1,14 +1,14 @@
 """Convolutions as matrix products, raw: of weights with the columns of one image after the other.
 
-The columns of an image fit into the caches, and are made anew for each product: they are as many
-times larger than the image as a window has elements.
+The columns of an image are as many times larger than it as a window has elements. They are made
+anew for each product, and those of a large image strip by strip, so that they stay in the caches.
 """
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
-from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
@@ -23,6 +23,8 @@ from tensorlib._kernels.windows cimport Window
 
 cdef enum:
     SHARES = 8       # parts of a batch whose gradients of the weight are added up apart
+    STRIP = 1 << 18  # bytes of the columns of a strip, unless that are
+    LEAST = 256      # places or fewer, too few for the product
 
 cdef enum Kind:
     FORWARD          # y := weight @ columns of x
@@ -39,6 +41,7 @@ ctypedef struct Convolution:
     char* g              # the result: (images, groups * outs, *out)
     char* weight         # (groups * outs, ins * elements of a window)
     Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
+    Py_ssize_t strips, high          # of the result, and how many rows one has
     bint plain           # columns are the image itself
     bint failed
 
@@ -48,8 +51,8 @@ cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
 
 
 cdef void multiply(const Convolution* c, char* a, Py_ssize_t a_row, Py_ssize_t a_col, char* b,
-                   Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
-                   Py_ssize_t n) noexcept nogil:
+                   Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t y_row, Py_ssize_t m,
+                   Py_ssize_t k, Py_ssize_t n) noexcept nogil:
     """y (m, n) := a @ b; steps in elements"""
     cdef MatmulArgs args
     cdef Py_ssize_t size = c.itemsize
@@ -58,14 +61,71 @@ cdef void multiply(const Convolution* c, char* a, Py_ssize_t a_row, Py_ssize_t a
     args.a_batch = args.b_batch = args.y_batch = 0
     args.a_row, args.a_col = a_row * size, a_col * size
     args.b_row, args.b_col = b_row * size, b_col * size
-    args.y_row, args.y_col = n * size, size
+    args.y_row, args.y_col = y_row * size, size
     matmul_run(c.dtype, &args)
 
 
-cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The groups of images [begin, end): one product each, forward or back to the input"""
+cdef void cut_strips(Convolution* c) noexcept:
+    """How the result of an image is cut: the columns of a strip stay in the caches."""
+    cdef Window* w = &c.window
+    cdef Py_ssize_t most = max(STRIP // (c.ins * c.elements * c.itemsize), <Py_ssize_t>LEAST)
+    c.strips, c.high = 1, w.out[1]
+    if (c.plain or c.places <= most or w.size[0] != 1 or w.kernel[0] != 1 or w.out[0] != 1
+            or w.pad[0]):
+        return
+    c.high = max(<Py_ssize_t>1, most // w.out[2])
+    c.strips = (w.out[1] + c.high - 1) // c.high
+    c.high = (w.out[1] + c.strips - 1) // c.strips
+
+
+cdef char* strip_of(const Convolution* c, Py_ssize_t strip, char* x, Window* w) noexcept nogil:
+    """Where the part of the planes of `x` begins that a strip sees; w := its windows"""
+    cdef Py_ssize_t first = strip * c.high, top = first * w.stride[1] - w.pad[1], begin, end
+    w.out[1] = max(<Py_ssize_t>0, min(c.high, w.out[1] - first))
+    begin = max(<Py_ssize_t>0, min(top, w.size[1]))
+    end = top + (w.out[1] - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1
+    w.size[1] = max(begin, min(end, w.size[1])) - begin
+    w.pad[1] = begin - top
+    return x + begin * w.size[2] * c.itemsize
+
+
+cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The strips [begin, end) of the groups of images: one product each"""
     cdef Convolution* c = <Convolution*>context
-    cdef Py_ssize_t rows = c.ins * c.elements, part, group
+    cdef Window w
+    cdef Py_ssize_t rows = c.ins * c.elements, part, strip
+    cdef Py_ssize_t places = c.high * c.window.out[2] if c.strips > 1 else c.places
+    cdef char* columns = NULL
+    cdef char* x
+    cdef char* g
+    cdef char* weight
+    if not c.plain:
+        columns = <char*>malloc(rows * places * c.itemsize)
+        if columns == NULL:
+            c.failed = True
+            return
+    for part in range(begin, end):
+        strip = part % c.strips
+        x = c.x + part // c.strips * c.ins * c.plane * c.itemsize
+        g = c.g + part // c.strips * c.outs * c.places * c.itemsize
+        weight = c.weight + part // c.strips % c.groups * c.outs * rows * c.itemsize
+        if c.plain:
+            multiply(c, weight, rows, 1, x, c.places, 1, g, c.places, c.outs, rows, c.places)
+            continue
+        w = c.window
+        if c.strips > 1:
+            x = strip_of(c, strip, x, &w)
+            g += strip * places * c.itemsize
+        c.im2col(x, columns, &w, c.ins)
+        multiply(c, weight, rows, 1, columns, area(w.out), 1, g, c.places, c.outs, rows,
+                 area(w.out))
+    free(columns)
+
+
+cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The groups of images [begin, end), back to the input: one product each"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, part
     cdef char* columns = NULL
     cdef char* x
     cdef char* g
@@ -76,21 +136,14 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             c.failed = True
             return
     for part in range(begin, end):
-        group = part % c.groups
         x = c.x + part * c.ins * c.plane * c.itemsize
         g = c.g + part * c.outs * c.places * c.itemsize
-        weight = c.weight + group * c.outs * rows * c.itemsize
-        if c.kind == FORWARD:
-            if not c.plain:
-                c.im2col(x, columns, &c.window, c.ins)
-            multiply(c, weight, rows, 1, x if c.plain else columns, c.places, 1, g,
-                     c.outs, rows, c.places)
-        else:
-            multiply(c, weight, 1, rows, g, c.places, 1, x if c.plain else columns,
-                     rows, c.outs, c.places)
-            if not c.plain:
-                memset(x, 0, c.ins * c.plane * c.itemsize)
-                c.col2im(columns, x, &c.window, c.ins)
+        weight = c.weight + part % c.groups * c.outs * rows * c.itemsize
+        multiply(c, weight, 1, rows, g, c.places, 1, x if c.plain else columns, c.places,
+                 rows, c.outs, c.places)
+        if not c.plain:
+            memset(x, 0, c.ins * c.plane * c.itemsize)
+            c.col2im(columns, x, &c.window, c.ins)
     free(columns)
 
 
@@ -115,7 +168,7 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                     c.im2col(x, columns, &c.window, c.ins)
                     x = columns
                 multiply(c, c.g + part * c.outs * c.places * c.itemsize, c.places, 1, x, 1,
-                         c.places, product, c.outs, c.places, rows)
+                         c.places, product, rows, c.outs, c.places, rows)
                 total = c.weight + (share * c.groups + group) * size * c.itemsize
                 if c.dtype == FLOAT32:
                     for i in range(size):
@@ -127,11 +180,18 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef int run(Convolution* c, Py_ssize_t parts) except -1:
-    cdef int era = work_begins()
     cdef Py_ssize_t cost = times(times(c.outs, c.ins * c.elements), c.places)
+    cdef range_fn each = run_strips
+    cdef int era
+    if c.kind == INPUT:
+        each = run_images
+    elif c.kind == WEIGHT:
+        each = run_shares
+    else:
+        parts, cost = times(parts, c.strips), cost // c.strips
+    era = work_begins()
     with nogil:
-        parallel_for(run_shares if c.kind == WEIGHT else run_images, c, parts,
-                     1 + (1 << 18) // max(<Py_ssize_t>1, cost))
+        parallel_for(each, c, parts, 1 + (1 << 18) // max(<Py_ssize_t>1, cost))
     work_ends(era)
     if c.failed:
         raise MemoryError("convolution: no memory for the columns of an image")
@@ -195,6 +255,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
+        cut_strips(&c)
         run(&c, c.images * c.groups)
     return cast(y, input.type)
 

@@ -51,7 +51,7 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
     if not (1 <= n <= 3 and n == len(kernel) == len(stride) == len(padding) == len(dilation)
             == len(out)):
         raise RuntimeError(f"{name}: expects as many sizes as there are dims, up to 3")
-    w.counts_padding, w.divisor = True, 0
+    w.counts_padding, w.adaptive, w.divisor = True, False, 0
     for d in range(3):
         w.size[d] = w.out[d] = w.kernel[d] = w.stride[d] = w.dilation[d] = w.end[d] = 1
         w.pad[d] = 0
@@ -66,6 +66,7 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
         if times(out[d], stride[d]) >= FARTHEST or times(kernel[d], dilation[d]) >= FARTHEST:
             raise RuntimeError(f"{name}: windows lie out of range")
         w.end[first + d] = w.size[first + d] + w.pad[first + d]
+    w.apart = times(times(w.size[0], w.size[1]), w.size[2])
     return 0
 
 
@@ -219,9 +220,8 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
              bint counts_padding, Py_ssize_t divisor, bint back):
     """The means of windows over the last dims; with `back` from these back to planes."""
     cdef Window w
-    cdef Work work
     cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
-    cdef Tensor x = packed(cast(input, dtype)), y
+    cdef Tensor x = packed(cast(input, dtype))
     fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, planes)
     if spatial_of("avg_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
@@ -230,16 +230,39 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
         if w.out[d] and (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d] + w.pad[d]:
             raise RuntimeError("avg_pool: a window lies outside of the plane")
     w.counts_padding, w.divisor = counts_padding, divisor
-    y = with_planes("avg_pool", x, n, spatial if back else planes, dtype)
-    work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, dtype), &w
+    return means(x, &w, n, spatial if back else planes, input.type, back)
+
+
+def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
+    """The means of so many windows that cover planes; with `back` from these back to planes."""
+    cdef Window w
+    cdef int dtype = floating_dtype("adaptive_pool", input), n = len(planes), d
+    cdef Tensor x = packed(cast(input, dtype))
+    cdef tuple ones = (1,) * n
+    fill_window(&w, "adaptive_pool", x, spatial, ones, ones, (0,) * n, ones, planes)
+    if spatial_of("adaptive_pool", x, n) != (planes if back else spatial):
+        raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
+                           f"{planes if back else spatial}")
+    for d in range(3):
+        times(w.size[d], w.out[d] + 1)
+        w.kernel[d] = 2 + w.size[d] // max(<Py_ssize_t>1, w.out[d])      # at most
+    w.adaptive = True
+    return means(x, &w, n, spatial if back else planes, input.type, back)
+
+
+cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back):
+    """The means of windows, or back, of sizes `sizes` as `dtype`."""
+    cdef Work work
+    cdef Tensor y = with_planes("avg_pool", x, n, sizes, x.type)
+    work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, x.type), w
     work.x, work.y, work.n = x.data_pointer, y.data_pointer, area(w.out)
-    work.x_plane = area(&w.out[0] if back else &w.size[0]) * (4 if dtype == FLOAT32 else 8)
-    work.y_plane = area(&w.size[0] if back else &w.out[0]) * (4 if dtype == FLOAT32 else 8)
+    work.x_plane = area(&w.out[0] if back else &w.size[0]) * (4 if x.type == FLOAT32 else 8)
+    work.y_plane = area(&w.size[0] if back else &w.out[0]) * (4 if x.type == FLOAT32 else 8)
     if back:
         zero(y)
     if y.numel_ and x.numel_:
         run(&work, run_planes, planes_of(x, n), times(work.n, area(w.kernel)))
-    return cast(y, input.type)
+    return cast(y, dtype)
 
 
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,

@@ -30,7 +30,7 @@ cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* inde
     return pointer
 
 
-cdef bint is_transposition(const Plan* plan) noexcept
+cdef bint as_transpositions(Plan* plan) noexcept
 cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 cdef Py_ssize_t cost(const Plan* plan) noexcept nogil
 

@@ -137,18 +137,50 @@ cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
     return found
 
 
-cdef bint is_transposition(const Plan* plan) noexcept:
-    """A copy of a matrix whose columns are contiguous to one whose rows are."""
-    cdef Py_ssize_t size = ITEMSIZE[plan.operands[1].dtype]
-    return (plan.program.n_steps == 0 and plan.ndim == 2
-            and plan.operands[0].dtype == plan.operands[1].dtype
-            and plan.operands[0].steps[0] == size and plan.operands[1].steps[1] == size)
+# ---- transpositions ------------------------------------------------------------------------------
+
+cdef bint as_transpositions(Plan* plan) noexcept:
+    """Whether a copy turns matrices whose columns are contiguous into such whose rows are.
+
+    If so, the rows of the matrices become the last dim but one of the plan.
+    """
+    cdef Operand* x = &plan.operands[0]
+    cdef Operand* y = &plan.operands[1]
+    cdef Py_ssize_t size = ITEMSIZE[y.dtype]
+    cdef int inner = plan.ndim - 1, d = 0
+    if plan.program.n_steps or x.dtype != y.dtype or inner == 0:
+        return False
+    if y.steps[inner] != size or x.steps[inner] == size:
+        return False
+    while d < inner and x.steps[d] != size:
+        d += 1
+    if d == inner:
+        return False
+    while d < inner - 1:
+        plan.dims[d], plan.dims[d + 1] = plan.dims[d + 1], plan.dims[d]
+        x.steps[d], x.steps[d + 1] = x.steps[d + 1], x.steps[d]
+        y.steps[d], y.steps[d + 1] = y.steps[d + 1], y.steps[d]
+        d += 1
+    return True
 
 
 cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Rows [begin, end) of a transposition."""
+    """Rows [begin, end) of all matrices, one matrix after the other."""
     cdef Plan* plan = <Plan*>context
     cdef Operand* x = &plan.operands[0]
     cdef Operand* y = &plan.operands[1]
-    find_transpose(x.dtype)(x.data + begin * x.steps[0], x.steps[1], y.data + begin * y.steps[0],
-                            y.steps[0], end - begin, plan.dims[1])
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef Py_ssize_t count, rest = begin
+    cdef int inner = plan.ndim - 1, d
+    index[inner] = 0
+    for d in range(inner - 1, -1, -1):
+        index[d] = rest % plan.dims[d]
+        rest //= plan.dims[d]
+    while begin < end:
+        count = min(plan.dims[inner - 1] - index[inner - 1], end - begin)
+        find_transpose(x.dtype)(place(x, plan.ndim, index), x.steps[inner],
+                                place(y, plan.ndim, index), y.steps[inner - 1], count,
+                                plan.dims[inner])
+        index[inner - 1] += count - 1
+        advance(plan, index, plan.dims[inner])
+        begin += count

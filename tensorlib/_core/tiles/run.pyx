@@ -23,7 +23,7 @@ from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
 )
 from tensorlib._core.tiles.plan cimport (
-    Operand, Plan, advance, cost, is_transposition, make_plan, place, transpose_rows,
+    Operand, Plan, advance, as_transpositions, cost, make_plan, place, transpose_rows,
 )
 from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
 
@@ -125,9 +125,10 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
         run_range(&plan, 0, numel)
         return 0
     era = work_begins()
-    if is_transposition(&plan):
+    if as_transpositions(&plan):
         with nogil:
-            parallel_for(transpose_rows, &plan, plan.dims[0], max(GRAIN // plan.dims[1], ROWS))
+            parallel_for(transpose_rows, &plan, numel // plan.dims[plan.ndim - 1],
+                         max(GRAIN // plan.dims[plan.ndim - 1], ROWS))
     else:
         with nogil:
             parallel_for(run_range, &plan, numel, GRAIN // min(cost(&plan), MOST))
@@ -193,7 +194,7 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     cdef const Operand* operand
     if program.n_steps > 1 or program.n_constants or inner == 0:
         return False
-    if plan.dims[inner] < SHORT_ROW and not copies:
+    if plan.dims[inner] < SHORT_ROW and not copies and not repeats_rows(plan):
         return False
     for i in range(n + 1):
         operand = &plan.operands[i]

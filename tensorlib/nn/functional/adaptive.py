@@ -8,10 +8,13 @@ import numpy as np
 from tensorlib import arange, from_numpy
 from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.base.storage import check_room
+from tensorlib._core.products import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import sizes_of
+from tensorlib.nn.functional.convolution import adjoint, sizes_of
 from tensorlib.nn.functional.errors import require_floating
 from tensorlib.nn.functional.pooling import (
+    as_it_is,
+    avg_pool,
     max_pool1d,
     max_pool2d,
     max_pool3d,
@@ -19,7 +22,7 @@ from tensorlib.nn.functional.pooling import (
     planes_of,
     pool_sizes,
 )
-from tensorlib.ops.declare import composite
+from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
 
 
@@ -47,34 +50,41 @@ def wanted_sizes(name, spatial, output_size):
 
 
 def adaptive_means(name, n, input, output_size):
-    """The means of windows, which is done along one dim after the other."""
+    """The means of windows: of all elements, of equal windows, or of windows that differ."""
     spatial = planes_of(name, input, n)
-    for d, (size, count) in enumerate(zip(spatial, wanted_sizes(name, spatial, output_size))):
-        dim = input.ndim - n + d
-        if count == 1:
-            input = input.mean(dim, keepdim=True)
-        elif count and size % count == 0:
-            input = split_mean(input, dim, count)
-        else:
-            input = uneven_mean(name, input, dim, *windows_of(size, count))
-    return input
+    counts = wanted_sizes(name, spatial, output_size)
+    if all(count == 1 for count in counts):
+        return input.mean(tuple(range(-n, 0)), keepdim=True)
+    if all(count and size % count == 0 for size, count in zip(spatial, counts)):
+        kernel = tuple(size // count for size, count in zip(spatial, counts))
+        return avg_pool(input, spatial, kernel, kernel, (0,) * n, counts, True, 0, False)
+    return adaptive_pool(input, spatial, counts, False)
 
 
-def uneven_mean(name, x, dim, positions, lengths):
-    """The means of the windows at these positions of a dim."""
-    check_room(name, positions.size, x.numel() // max(1, x.shape[dim]) * x.element_size())
-    rest = (1,) * (x.ndim - 1 - dim)
-    parts = x.index_select(dim, from_numpy(positions.ravel())).unflatten(dim, positions.shape)
-    there = np.arange(positions.shape[1]) < lengths
-    if not there.all():
-        parts = parts.where(from_numpy(there.reshape(there.shape + rest)), 0)
-    return parts.sum(dim + 1) / from_numpy(lengths.reshape(-1, *rest))
+def adaptive_reference(x, spatial, planes, back):
+    """The reference of `adaptive_pool`, forward and back."""
+    n = len(planes)
+    if back:
+        lead = x.shape[:-n]
+        return np.stack([adjoint(lambda y: adaptive_reference(y, spatial, planes, False), spatial,
+                                 one) for one in x.reshape(-1, *planes)]).reshape(*lead, *spatial)
+    return by_bounds(np.mean)(x.reshape(1, -1, *spatial), planes).reshape(*x.shape[:-n], *planes)
 
 
-def split_mean(x, dim, count):
-    """The means of equal parts of a dim."""
-    shape = tuple(x.shape)
-    return x.reshape((*shape[:dim], count, -1, *shape[dim + 1:])).mean(dim + 1)
+@op(public=False, method=False, linear=True, takes="floating", kernel=kernels.adaptive_pool,
+    tolerance="reduction", reference=adaptive_reference,
+    samples=given(((2, 5), (5,), (3,), False), ((1, 3, 4), (3, 4), (2, 5), False),
+                  ((2, 2, 2), (3, 5), (2, 2), True)))
+def adaptive_pool(input: Tensor, spatial, planes, back):
+    """The means of windows that cover planes of sizes `spatial`; or back from them, its adjoint."""
+
+
+@adaptive_pool.vjp("input")
+def adaptive_pool_vjp(g, spatial, planes, back):
+    return adaptive_pool(g, spatial, planes, not back)
+
+
+as_it_is(adaptive_pool)
 
 
 def adaptive_maxima(name, n, input, output_size, return_indices):

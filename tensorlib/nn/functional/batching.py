@@ -31,13 +31,16 @@ def differentiated_by(formula, backward, *kept):
         def pull(g, *values):
             tensors, outputs = values[:count], values[count:count + len(op.outputs)]
             attributes = values[count + len(op.outputs):]
+            if len(op.outputs) == 1:                     # its gradient is no tuple
+                g = (g,)
             plain = not is_grad_enabled() and all(x is None for x in g[results:])
             gs = tuple(zeros_like(out) if g_out is None else g_out
                        for g_out, out in zip(g[:results] if plain else g, outputs))
             if plain and not any(map(stands_in, (*gs, *values))):
                 return backward(*gs, *tensors, *outputs, *attributes)
+            gs = (*gs, *map(zeros_like, outputs[len(gs):]))
             return func.vjp(lambda *xs: formula(*xs, *attributes), *tensors)[1](
-                (*gs, *map(zeros_like, outputs[len(gs):])))
+                gs if len(gs) > 1 else gs[0])
 
         def push(*values):
             tangents, tensors, attributes = (

@@ -6,10 +6,11 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, linspace, stack, tensor, where
+from tensorlib import arange, linspace, stack, tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.adaptive import adaptive_means
 from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.looking import bilinear_reference, look, look_formula
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
@@ -218,62 +219,6 @@ def affine_grid(theta: Tensor, size, align_corners=False):
     return (points @ theta.mT).reshape((sizes[0], *sizes[2:], n))
 
 
-def mirrored(x, low, high):
-    """Places brought between two bounds by mirrors there."""
-    span = high - low
-    if span == 0:
-        return x * 0
-    away = (x - low).abs()
-    turns = (away / span).floor().detach()
-    rest = away - turns * span
-    return where(turns % 2 == 0, rest + low, high - rest)
-
-
-def places_of(x, size, padding_mode, align_corners):
-    """Coordinates from -1 to 1 as places in a dim."""
-    at = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
-    return within(at, size, padding_mode, align_corners)
-
-
-def within(at, size, padding_mode, align_corners):
-    """Places brought into a dim as the padding says."""
-    if padding_mode == "reflection":
-        bounds = (0, size - 1) if align_corners else (-0.5, size - 0.5)
-        at = mirrored(at, *bounds)
-    if padding_mode != "zeros":
-        at = where(at > 0, where(at < size - 1, at, size - 1.0), 0.0)
-    return at
-
-
-def looked_up(input, corner, n):
-    """The elements at whole places (B, *, n), 0 outside."""
-    inside, flat = None, 0
-    spatial = tuple(input.shape)[2:]
-    for at, size in zip(corner, spatial):
-        known = (at >= 0) & (at < size)
-        inside = known if inside is None else inside & known
-        flat = flat * size + where(known, at, 0.0)
-    flat = flat.long()
-    batch, channels = input.shape[:2]
-    found = input.flatten(2).gather(2, flat.reshape(batch, 1, -1).expand(batch, channels, -1))
-    found = found.reshape((batch, channels, *flat.shape[1:]))
-    return where(inside.unsqueeze(1), found, 0)
-
-
-def bilinear_reference(x, grid):
-    """The reference of `grid_sample`, for places inside."""
-    h, w = x.shape[2:]
-    found = np.zeros((*x.shape[:2], *grid.shape[1:3]))
-    for b, i, j in np.ndindex(*grid.shape[:3]):
-        col, row = (grid[b, i, j] + 1) * (w, h) / 2 - 0.5
-        r, c = int(np.floor(row)), int(np.floor(col))
-        for y in (r, r + 1):
-            for z in (c, c + 1):
-                if 0 <= y < h and 0 <= z < w:
-                    found[b, :, i, j] += x[b, :, y, z] * (1 - abs(row - y)) * (1 - abs(col - z))
-    return found
-
-
 @composite(tensors=("input", "grid"), public=False, method=False, takes="floating",
            tolerance="product", reference=bilinear_reference,
            samples=lambda rng: [((rng.uniform(-2, 2, (1, 2, 2, 3)), np.array(
@@ -300,16 +245,6 @@ def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zero
             grid.shape[0] != input.shape[0] or 0 in tuple(input.shape)[2:]):
         raise RuntimeError(f"grid_sample: a grid of shape {tuple(grid.shape)} does not fit to an "
                            f"input of shape {tuple(input.shape)}")
-    places = [places_of(grid.select(-1, n - 1 - d), size, padding_mode, bool(align_corners))
-              for d, size in enumerate(tuple(input.shape)[2:])]
-    if mode == "nearest":
-        return looked_up(input, [at.detach().round() for at in places], n)
-    total = 0
-    floors = [at.detach().floor() for at in places]
-    for corner in np.ndindex(*(2,) * n):
-        at = [low + k for low, k in zip(floors, corner)]
-        weight = 1
-        for place, one in zip(places, at):
-            weight = weight * (1 - (place - one).abs())
-        total = total + looked_up(input, at, n) * weight.unsqueeze(1)
-    return total
+    if n == 2 and input.shape[2] * input.shape[3] < 2 ** 30 and input.dtype == grid.dtype:
+        return look(input, grid, padding_mode, mode == "nearest", bool(align_corners))
+    return look_formula(input, grid, padding_mode, mode == "nearest", bool(align_corners))

@@ -1,0 +1,84 @@
+"""The slices of a tensor at the positions of a vector, as `index_select` picks them: raw."""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.shape cimport MAX_NDIM, count
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.index.gather cimport (
+    GRAIN, as_vector, check_positions, picking, walk, wrapped,
+)
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed
+
+
+cdef struct Slices:
+    const char* x
+    const int64_t* places            # which were checked, and are written by nobody else
+    char* y
+    Py_ssize_t outer, size, count, run
+
+
+cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y := the runs of bytes at all positions of the outer slices [begin, end), or if there is but
+    one slice, at positions [begin, end) of it"""
+    cdef const Slices* job = <const Slices*>context
+    cdef const int64_t* places = job.places
+    cdef Py_ssize_t o, i, run = job.run, first = 0, last = 1
+    if job.outer > 1:
+        first, last = begin, end
+        begin, end = 0, job.count
+    cdef const char* x = job.x + first * job.size * run
+    cdef char* y = job.y + first * job.count * run
+    for o in range(first, last):
+        if run == 4:
+            for i in range(begin, end):
+                (<uint32_t*>y)[i] = (<const uint32_t*>x)[places[i]]
+        elif run == 8:
+            for i in range(begin, end):
+                (<uint64_t*>y)[i] = (<const uint64_t*>x)[places[i]]
+        else:
+            for i in range(begin, end):
+                memcpy(y + i * run, x + places[i] * run, run)
+        x += job.size * run
+        y += job.count * run
+
+
+def take_slices(Tensor input, int dim, Tensor index):
+    """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
+    cdef Tensor x = packed(as_vector(input)), places, out
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type]
+    cdef Slices job
+    cdef int d, era
+    if not 0 <= dim < x.ndim_ or index.ndim_ != 1:
+        raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
+    check_positions("index_select", index)
+    if x.ndim_ == 1 and index.type == INT64:
+        out = new_tensor(input.type, 1, index.dims)
+        if walk(picking(input.type), x, 0, index, out, False):
+            return out
+    places = wrapped(index, x.dims[dim], dim, "index_select")     # a copy: nobody else writes there
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+        if d < dim:
+            outer *= x.dims[d]
+        elif d > dim:
+            run *= x.dims[d]
+    dims[dim] = places.numel_
+    count("index_select", x.ndim_, dims)
+    out = new_tensor(input.type, x.ndim_, dims)
+    if out.numel_ == 0 or in_region(out.data_pointer):
+        return out
+    job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
+    job.y, job.outer, job.size = out.data_pointer, outer, x.dims[dim]
+    job.count, job.run = places.numel_, run
+    era = work_begins()
+    with nogil:
+        parallel_for(copy_slices, &job, outer if outer > 1 else job.count,
+                     1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)))
+    work_ends(era)
+    return out

@@ -1,0 +1,201 @@
+"""Images looked at in places that lie between their elements, and back.
+
+    void look(const T* x, const T* grid, T* y, const Look* look, Py_ssize_t begin, Py_ssize_t end)
+    void look_back(const T* g, const T* x, const T* grid, T* dx, T* dgrid, const Look* look)
+
+of one image x (channels, high, wide), with places (n, 2) that have the column first, y and g
+(channels, n); `look` does the places [begin, end). An element outside of the image is nothing.
+"""
+
+from libc.math cimport floor, floorf
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from tensorlib._kernels.grid cimport Look
+from tensorlib._kernels.vecmath cimport floating, magnitude, round_even
+
+cdef enum:
+    RUN = 128            # places that are found together
+    CORNERS = 4          # around a place: above, below; on the left, on the right
+
+
+cdef inline floating floored(floating x) noexcept nogil:
+    if floating is float:
+        return floorf(x)
+    else:
+        return floor(x)
+
+
+cdef inline floating place(floating c, floating size, floating scale, int padding, bint align,
+                           floating* slope) noexcept nogil:
+    """A coordinate from -1 to 1 as a place in a dim, and how fast it moves"""
+    cdef floating zero = 0, one = 1, half = 0.5, two = 2, low, span, away, turns, rest, odd
+    cdef floating at = c * scale + (size - one) * half, most = size - one
+    slope[0] = scale
+    if padding == 2:                     # mirrors at both ends, one element or half of it beyond
+        low = zero if align else -half
+        span = most if align else size
+        away = magnitude(at - low)
+        turns = floored(away / span)
+        rest = away - turns * span
+        odd = turns - two * floored(turns * half)
+        slope[0] = (-scale if at < low else scale) * (one - two * odd)
+        at = low + (span - rest) * odd + rest * (one - odd)
+        at = at if span > zero else zero
+    if padding:
+        slope[0] = slope[0] if (at > zero) & (at < most) else zero
+        at = at if at < most else most
+        at = at if at > zero else zero
+    return at
+
+
+cdef inline int32_t at_or_none(int32_t at, int32_t there) noexcept nogil:
+    """at if there (1), else (0) -1: a choice would be a branch"""
+    return (at & -there) | (there - 1)
+
+
+cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floating high,
+                      floating across, floating down, int padding, bint align, bint nearest,
+                      int32_t* corners, floating* right, floating* below,
+                      floating* slopes) noexcept nogil:
+    """For n places the elements at their corners, or -1; the parts of these on the right and below;
+    the slopes of the places, columns first"""
+    cdef Py_ssize_t i
+    cdef floating x, y, left, top, slope = 0
+    cdef floating zero = 0, two = 2
+    cdef int32_t at, col, row, width = <int32_t>wide, height = <int32_t>high
+    cdef int32_t first, second, upper, lower
+    for i in range(n):
+        x = place(grid[2 * i], wide, across, padding, align, &slope)
+        slopes[i] = slope
+        y = place(grid[2 * i + 1], high, down, padding, align, &slope)
+        slopes[RUN + i] = slope
+        left = round_even(x) if nearest else floored(x)
+        top = round_even(y) if nearest else floored(y)
+        right[i] = zero if nearest else x - left
+        below[i] = zero if nearest else y - top
+        left = left if left > -two else -two             # NaN, too, is outside
+        top = top if top > -two else -two
+        col, row = <int32_t>(left if left < wide else wide), <int32_t>(top if top < high else high)
+        at = row * width + col
+        first, second = (col >= 0) & (col < width), (col >= -1) & (col < width - 1)
+        upper, lower = (row >= 0) & (row < height), (row >= -1) & (row < height - 1)
+        corners[i] = at_or_none(at, first & upper)
+        corners[RUN + i] = at_or_none(at + 1, second & upper)
+        corners[2 * RUN + i] = at_or_none(at + width, first & lower)
+        corners[3 * RUN + i] = at_or_none(at + width + 1, second & lower)
+
+
+cdef inline void found(const floating* grid, Py_ssize_t n, const Look* look, int32_t* corners,
+                       floating* right, floating* below, floating* slopes) noexcept nogil:
+    """`find` with constants for the kinds, so that its loops do not ask for them"""
+    cdef floating wide = <floating>look.wide, high = <floating>look.high, one = 1, half = 0.5
+    cdef floating across = (wide - one if look.align else wide) * half
+    cdef floating down = (high - one if look.align else high) * half
+    if look.padding == 2 and look.align:
+        find(grid, n, wide, high, across, down, 2, True, look.nearest, corners, right, below,
+             slopes)
+    elif look.padding == 2:
+        find(grid, n, wide, high, across, down, 2, False, look.nearest, corners, right, below,
+             slopes)
+    elif look.padding == 1 and look.nearest:
+        find(grid, n, wide, high, across, down, 1, False, True, corners, right, below, slopes)
+    elif look.padding == 1:
+        find(grid, n, wide, high, across, down, 1, False, False, corners, right, below, slopes)
+    elif look.nearest:
+        find(grid, n, wide, high, across, down, 0, False, True, corners, right, below, slopes)
+    else:
+        find(grid, n, wide, high, across, down, 0, False, False, corners, right, below, slopes)
+
+
+cdef inline floating seen(const floating* x, int32_t at) noexcept nogil:
+    cdef floating value = x[at if at >= 0 else 0], zero = 0
+    return value if at >= 0 else zero
+
+
+cdef void look(const floating* x, const floating* grid, floating* y, const Look* look,
+               Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y := what is seen in the places [begin, end)"""
+    cdef int32_t corners[CORNERS * RUN]
+    cdef floating right[RUN]
+    cdef floating below[RUN]
+    cdef floating slopes[2 * RUN]
+    cdef floating one = 1, a, b
+    cdef Py_ssize_t c, i, n
+    cdef const floating* plane
+    cdef floating* out
+    while begin < end:
+        n = min(<Py_ssize_t>RUN, end - begin)
+        found(grid + 2 * begin, n, look, corners, right, below, slopes)
+        for c in range(look.channels):
+            plane = x + c * look.high * look.wide
+            out = y + c * look.places + begin
+            if look.nearest:
+                for i in range(n):
+                    out[i] = seen(plane, corners[i])
+                continue
+            for i in range(n):
+                a = (seen(plane, corners[i]) * (one - right[i])
+                     + seen(plane, corners[RUN + i]) * right[i])
+                b = (seen(plane, corners[2 * RUN + i]) * (one - right[i])
+                     + seen(plane, corners[3 * RUN + i]) * right[i])
+                out[i] = a * (one - below[i]) + b * below[i]
+        begin += n
+
+
+cdef void look_back(const floating* g, const floating* x, const floating* grid, floating* dx,
+                    floating* dgrid, const Look* look) noexcept nogil:
+    """dx += the gradient of the image, dgrid := that of the places"""
+    cdef int32_t corners[CORNERS * RUN]
+    cdef floating right[RUN]
+    cdef floating below[RUN]
+    cdef floating slopes[2 * RUN]
+    cdef floating along[2 * RUN]
+    cdef floating one = 1, a, b, c, d, slope
+    cdef Py_ssize_t channel, i, k, n, begin = 0
+    cdef const floating* plane
+    cdef const floating* given
+    cdef floating* target
+    while begin < look.places:
+        n = min(<Py_ssize_t>RUN, look.places - begin)
+        found(grid + 2 * begin, n, look, corners, right, below, slopes)
+        memset(along, 0, 2 * RUN * sizeof(floating))
+        for channel in range(look.channels):
+            plane = x + channel * look.high * look.wide
+            target = dx + channel * look.high * look.wide
+            given = g + channel * look.places + begin
+            if look.nearest:
+                for i in range(n):
+                    if corners[i] >= 0:
+                        target[corners[i]] += given[i]
+                continue
+            for i in range(n):
+                a, b = seen(plane, corners[i]), seen(plane, corners[RUN + i])
+                c, d = seen(plane, corners[2 * RUN + i]), seen(plane, corners[3 * RUN + i])
+                along[i] += given[i] * ((b - a) * (one - below[i]) + (d - c) * below[i])
+                along[RUN + i] += given[i] * ((c - a) * (one - right[i]) + (d - b) * right[i])
+            for i in range(n):
+                a, b = given[i] * (one - below[i]), given[i] * below[i]
+                if corners[i] >= 0:
+                    target[corners[i]] += a * (one - right[i])
+                if corners[RUN + i] >= 0:
+                    target[corners[RUN + i]] += a * right[i]
+                if corners[2 * RUN + i] >= 0:
+                    target[corners[2 * RUN + i]] += b * (one - right[i])
+                if corners[3 * RUN + i] >= 0:
+                    target[corners[3 * RUN + i]] += b * right[i]
+        for i in range(n):
+            for k in range(2):           # a slope of 0 is that of a place that does not move
+                slope = slopes[k * RUN + i]
+                dgrid[2 * (begin + i) + k] = along[k * RUN + i] * slope if slope else slope
+        begin += n
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    return [
+        ("look", ("float32",), "float32", <size_t>&look[float]),
+        ("look", ("float64",), "float64", <size_t>&look[double]),
+        ("look_back", ("float32",), "float32", <size_t>&look_back[float]),
+        ("look_back", ("float64",), "float64", <size_t>&look_back[double]),
+    ]

@@ -1,0 +1,142 @@
+"""Images looked at in places between their elements: by a kernel, and the formula it stands for."""
+
+import numpy as np
+
+from tensorlib import func, where
+from tensorlib._core.index import looking as kernels
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.convolution import adjoint
+from tensorlib.ops.declare import op
+
+# ---- the formula ---------------------------------------------------------------------------------
+
+def mirrored(x, low, high):
+    """Places brought between two bounds by mirrors there."""
+    span = high - low
+    if span == 0:
+        return x * 0
+    away = (x - low).abs()
+    turns = (away / span).floor().detach()
+    rest = away - turns * span
+    return where(turns % 2 == 0, rest + low, high - rest)
+
+
+def places_of(x, size, padding_mode, align_corners):
+    """Coordinates from -1 to 1 as places in a dim."""
+    at = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+    return within(at, size, padding_mode, align_corners)
+
+
+def within(at, size, padding_mode, align_corners):
+    """Places brought into a dim as the padding says."""
+    if padding_mode == "reflection":
+        bounds = (0, size - 1) if align_corners else (-0.5, size - 0.5)
+        at = mirrored(at, *bounds)
+    if padding_mode != "zeros":
+        at = where(at > 0, where(at < size - 1, at, size - 1.0), 0.0)
+    return at
+
+
+def looked_up(input, corner, n):
+    """The elements at whole places (B, *, n), 0 outside."""
+    inside, flat = None, 0
+    spatial = tuple(input.shape)[2:]
+    for at, size in zip(corner, spatial):
+        known = (at >= 0) & (at < size)
+        inside = known if inside is None else inside & known
+        flat = flat * size + where(known, at, 0.0)
+    flat = flat.long()
+    batch, channels = input.shape[:2]
+    found = input.flatten(2).gather(2, flat.reshape(batch, 1, -1).expand(batch, channels, -1))
+    found = found.reshape((batch, channels, *flat.shape[1:]))
+    return where(inside.unsqueeze(1), found, 0)
+
+
+def look_formula(input, grid, padding, nearest, align):
+    """`look` by operations of their own, for images and for volumes."""
+    n = input.ndim - 2
+    places = [places_of(grid.select(-1, n - 1 - d), size, padding, align)
+              for d, size in enumerate(tuple(input.shape)[2:])]
+    if nearest:
+        return looked_up(input, [at.detach().round() for at in places], n)
+    total = 0
+    floors = [at.detach().floor() for at in places]
+    for corner in np.ndindex(*(2,) * n):
+        at = [low + k for low, k in zip(floors, corner)]
+        weight = 1
+        for place, one in zip(places, at):
+            weight = weight * (1 - (place - one).abs())
+        total = total + looked_up(input, at, n) * weight.unsqueeze(1)
+    return total
+
+
+def back_formula(grad, input, grid, padding, nearest, align):
+    """`look_back` by operations of their own."""
+    return func.vjp(lambda *xs: look_formula(*xs, padding, nearest, align), input, grid)[1](grad)
+
+
+# ---- the references ------------------------------------------------------------------------------
+
+def bilinear_reference(x, grid, *options):
+    """The reference of `grid_sample`, for places inside."""
+    h, w = x.shape[2:]
+    found = np.zeros((*x.shape[:2], *grid.shape[1:3]))
+    for b, i, j in np.ndindex(*grid.shape[:3]):
+        col, row = (grid[b, i, j] + 1) * (w, h) / 2 - 0.5
+        r, c = int(np.floor(row)), int(np.floor(col))
+        for y in (r, r + 1):
+            for z in (c, c + 1):
+                if 0 <= y < h and 0 <= z < w:
+                    found[b, :, i, j] += x[b, :, y, z] * (1 - abs(row - y)) * (1 - abs(col - z))
+    return found
+
+
+def back_reference(g, x, grid, *options):
+    """The reference of `look_back`, for places inside."""
+    dx = adjoint(lambda image: bilinear_reference(image, grid), x.shape, g)
+    dgrid, step = np.zeros(grid.shape), 1e-6
+    for place in np.ndindex(*grid.shape):
+        moved = np.zeros(grid.shape)
+        moved[place] = step
+        dgrid[place] = ((bilinear_reference(x, grid + moved) - bilinear_reference(
+            x, grid - moved)) * g).sum() / (2 * step)
+    return dx, dgrid
+
+
+def look_samples(rng):
+    """Samples of `look`, of places that lie between elements."""
+    grid = np.array([[[[-0.13, 0.21], [0.41, -0.32]]]])
+    for padding, align in (("zeros", False), ("border", False)):
+        yield (rng.uniform(-2, 2, (1, 2, 2, 3)), grid, padding, False, align), {}
+
+
+def back_samples(rng):
+    """Samples of `look_back`."""
+    for (x, grid, *options), _ in look_samples(rng):
+        yield (rng.uniform(-1, 1, (1, 2, 1, 2)), x, grid, *options), {}
+
+
+# ---- the operations ------------------------------------------------------------------------------
+
+@stands_for(back_formula)
+@op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
+    outputs=("g_input", "g_grid"), reference=back_reference, samples=back_samples,
+    kernel=kernels.look_back)
+def look_back(grad: Tensor, input: Tensor, grid: Tensor, padding, nearest, align):
+    """The gradients of `look` for its images and for its places, by one kernel."""
+
+
+def back(grad, input, grid, out, padding, nearest, align):
+    """`look_back`, as the sweep calls it."""
+    return look_back(grad, input, grid, padding, nearest, align)
+
+
+@differentiated_by(look_formula, back)
+@op(public=False, method=False, takes="floating", tolerance="product",
+    reference=bilinear_reference, samples=look_samples, kernel=kernels.look)
+def look(input: Tensor, grid: Tensor, padding, nearest, align):
+    """Images looked at in places: see `grid_sample`.
+
+    Shapes: (B, C, H, W), (B, h, w, 2) -> (B, C, h, w). Raises: RuntimeError for sizes.
+    """

@@ -1,0 +1,97 @@
+"""Convolutions of images that are split by the stride, or cut into strips, against sums of taps."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.nn import functional as F
+from tensorlib.testing import assert_close
+
+
+def by_taps(x, weight, stride, padding, dilation):
+    """The convolution as a sum over the elements of a window."""
+    top, left = padding
+    x = np.pad(x, ((0, 0), (0, 0), (top, top), (left, left)))
+    high, wide = [(x.shape[2 + d] - (weight.shape[2 + d] - 1) * dilation[d] - 1) // stride[d] + 1
+                  for d in range(2)]
+    found = 0.0
+    for i in range(weight.shape[2]):
+        for j in range(weight.shape[3]):
+            rows = slice(i * dilation[0], None, stride[0])
+            columns = slice(j * dilation[1], None, stride[1])
+            part = x[:, :, rows, columns][:, :, :high, :wide]
+            found = found + np.einsum("bchw,oc->bohw", part, weight[:, :, i, j])
+    return found
+
+
+def drawn(*shapes):
+    rng = np.random.default_rng(0)
+    return [rng.integers(-4, 5, shape).astype(float) for shape in shapes]
+
+
+CASES = [
+    # image, kernel, stride, padding, dilation
+    ((9, 11), (3, 3), 2, 1, 1), ((8, 12), (3, 3), 2, 0, 1), ((13, 7), (2, 3), 2, 1, 2),
+    ((13, 14), (3, 4), 3, 2, 1), ((20, 21), (8, 8), 4, 0, 1), ((17, 19), (5, 4), 4, 3, 1),
+    ((3, 3), (3, 3), 2, 3, 1), ((1, 5), (3, 3), 2, 1, 1), ((6, 6), (2, 2), 2, 0, 1),
+    ((12, 12), (3, 3), (2, 1), 1, 1), ((12, 12), (5, 5), 5, 2, 1), ((4, 40), (3, 3), 1, 0, 1),
+    ((7, 35), (3, 3), 1, (0, 5), 1), ((40, 33), (3, 3), 1, 1, 1), ((90, 90), (3, 3), 2, 1, 1),
+    ((95, 101), (5, 5), 2, 2, 1), ((70, 66), (3, 3), 1, (0, 1), (3, 2)), ((70, 3), (5, 3), 1, 4, 1),
+    ((200, 7), (3, 3), (3, 1), (5, 1), 1),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size, kernel, stride, padding, dilation", CASES, ids=str)
+def test_windows_of_any_step_see_what_they_should(size, kernel, stride, padding, dilation, dtype):
+    x, weight = drawn((2, 6, *size), (5, 6, *kernel))
+    pairs = [n if isinstance(n, tuple) else (n, n) for n in (stride, padding, dilation)]
+    found = F.conv2d(tl.from_numpy(x.astype(dtype)), tl.from_numpy(weight.astype(dtype)), None,
+                     stride, padding, dilation)
+    np.testing.assert_array_equal(found.numpy(), by_taps(x, weight, *pairs))    # whole numbers
+
+
+@pytest.mark.parametrize("size, kernel, stride, padding, dilation", CASES, ids=str)
+def test_unfolded_windows_see_the_same(size, kernel, stride, padding, dilation):
+    x, weight = drawn((2, 6, *size), (5, 6, *kernel))
+    pairs = [n if isinstance(n, tuple) else (n, n) for n in (stride, padding, dilation)]
+    columns = F.unfold(tl.from_numpy(x), kernel, dilation, padding, stride)
+    wanted = by_taps(x, weight, *pairs)
+    np.testing.assert_array_equal(
+        (tl.from_numpy(weight.reshape(5, -1)) @ columns).numpy(), wanted.reshape(2, 5, -1))
+
+
+def test_strips_of_groups_and_images_lie_side_by_side():
+    x, weight = drawn((3, 4, 61, 67), (6, 2, 3, 3))
+    found = F.conv2d(tl.from_numpy(x), tl.from_numpy(weight), None, 1, 1, 1, 2)
+    for group in range(2):
+        wanted = by_taps(x[:, 2 * group:2 * group + 2], weight[3 * group:3 * group + 3],
+                         (1, 1), (1, 1), (1, 1))
+        np.testing.assert_array_equal(found[:, 3 * group:3 * group + 3].numpy(), wanted)
+
+
+def test_what_lies_beside_an_infinity_or_nan_is_as_without_it():
+    x = np.zeros((1, 1, 20, 20))
+    x[0, 0, 7, 9], x[0, 0, 12, 2] = np.inf, np.nan
+    for stride, padding in ((1, 0), (2, 1), (3, 0)):
+        found = F.conv2d(tl.from_numpy(x), tl.ones(1, 1, 3, 3, dtype=tl.float64), None, stride,
+                         padding)
+        wanted = by_taps(x, np.ones((1, 1, 3, 3)), (stride,) * 2, (padding,) * 2, (1, 1))
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_one_large_image_has_the_same_bits_on_two_threads(stride):
+    rng = np.random.default_rng(1)
+    x, weight = (tl.from_numpy(rng.standard_normal(shape).astype("float32"))
+                 for shape in ((1, 16, 90, 90), (24, 16, 3, 3)))
+    before, found = tl.get_num_threads(), []
+    try:
+        for n_threads in (1, 2):
+            tl.set_num_threads(n_threads)
+            found.append(F.conv2d(x, weight, None, stride, 1).numpy())
+    finally:
+        tl.set_num_threads(before)
+    np.testing.assert_array_equal(*found)
+    assert_close(found[0], by_taps(x.numpy().astype(float), weight.numpy(), (stride,) * 2,
+                                   (1, 1), (1, 1)).astype("float32"), rtol=1e-4, atol=1e-4)
