@@ -22,8 +22,7 @@ from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
 from tensorlib.program.recorder import Recorder
-from tensorlib.program.signatures import are_without_hooks, gradient_of
-from tensorlib.program.writes import memory_of
+from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
 
 
 class ReplayRecorder(Recorder):

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.autograd.tree import flatten, unflatten
-from tensorlib.program.model import Block, OpCall, Variable, mapped
+from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.nested import mapped
 
 
 def copied(program: Any, made: Any) -> dict[Variable, Variable]:

@@ -229,6 +229,14 @@ cdef class Machine:
         """Whether the memory of a tensor of the rehearsal is that of a value."""
         return <size_t><PyObject*>x.storage in self.root_of
 
+    def knows(self, tuple tensors):
+        """Whether the memory of each of these is that of a value."""
+        cdef Tensor x
+        for x in tensors:
+            if <size_t><PyObject*>x.storage not in self.root_of:
+                return False
+        return True
+
     def call(self, function, tuple args, dict kwargs, tuple read, bint effect):
         """What a function gives in the rehearsal, as a tuple. `read`: the tensors that it is given.
 

@@ -11,7 +11,8 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.forms import Stack, form_of_call
-from tensorlib.program.model import Block, OpCall, Variable, mapped
+from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.nested import mapped
 from tensorlib.program.running_control import run_control
 
 Values = dict[Variable, Any]

@@ -98,6 +98,21 @@ def are_without_hooks(list leaves):
     return True
 
 
+def memory_of(Tensor x):
+    """Where the elements of a tensor lie, and as what."""
+    cdef list sizes = []
+    cdef int d
+    for d in range(x.ndim_):
+        sizes.append(x.dims[d])
+        sizes.append(x.steps[d])
+    return (<size_t>x.data_pointer, x.type, *sizes)
+
+
+def storage_of(Tensor x):
+    """Where the memory begins that a tensor looks at."""
+    return <size_t>x.storage.data
+
+
 def gradient_of(Tensor x):
     """The `.grad` of a tensor, which no capture is told of."""
     return x.gradient

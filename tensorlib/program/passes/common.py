@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.nested import frozen
 from tensorlib.program.passes.facts import (
-    alike, frozen, is_pure, lasting, may_write, pinned, with_inputs, writes_its_own,
+    alike, is_pure, lasting, may_write, pinned, with_inputs, writes_its_own,
 )
 
 
@@ -22,8 +23,8 @@ def without_common(calls: Iterable[OpCall], wanted: Iterable[Variable],
     for call in found:
         call = with_inputs(call, replaced)
         if may_write(call):
-            known = {key: first for key, first in known.items() if not any(
-                x in last for x in (*first.reads(), *first.writes()))}
+            known = {key: first for key, first in known.items() if
+                     last.isdisjoint(first.outputs) and last.isdisjoint(first.reads())}
         key = key_of(call)
         first = None if key is None else known.get(key)
         if first is not None and all(x not in stay and alike(x, y) for x, y in zip(
