@@ -84,6 +84,7 @@ cdef tuple arrange(list roots):
         if root.source == NEW:
             root.opens = root.first
             if root.meta.nbytes >= LARGE:
+                root.guests = []
                 hosts.append(root)
         elif root.source == ARENA:
             unshared += size_of(root)

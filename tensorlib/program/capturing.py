@@ -22,7 +22,7 @@ from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
 from tensorlib.program.recorder import Recorder
-from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
+from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of, mode_of
 
 
 class ReplayRecorder(Recorder):
@@ -314,14 +314,6 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     finally:
         for handle in handles:
             handle.remove()
-
-
-def mode_of(module: Any) -> tuple[Any, bool, int]:
-    """A module with what else decides what its call does: `training`, and how many hooks it has."""
-    own = vars(module).get("_hooks")
-    count = 0 if own is None else (
-        len(own.forward) + len(own.forward_pre) + len(own.backward) + len(own.backward_pre))
-    return module, module.training, count
 
 
 def rates_of(optimizer: Any) -> list[dict[str, Any]]:

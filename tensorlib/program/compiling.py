@@ -14,14 +14,14 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.batch import running_levels
 from tensorlib.program.backward import dependents
-from tensorlib.program.capturing import ReplayRecorder, capture, mode_of
+from tensorlib.program.capturing import ReplayRecorder, capture
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
 from tensorlib.program.model import Variable
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
-from tensorlib.program.signatures import Signature, are_without_grads, are_without_hooks
+from tensorlib.program.signatures import Conditions, Signature
 from tensorlib.program.trace import captured_names
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
@@ -98,10 +98,7 @@ class Refusal:
 
     def __init__(self, kind: Signature):
         self.kind = kind
-
-    def fits(self) -> bool:
-        """True: all calls of this kind run eagerly."""
-        return True
+        self.fits = Conditions([], [], [], []).hold       # all calls of this kind run eagerly
 
 
 class Entry:
@@ -110,8 +107,7 @@ class Entry:
     def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
                  slots: list[Any], structure: Structure, linked: bool):
         block = recorder.block
-        self.kind, self.modes = kind, list(recorder.modes.values())
-        self.leaves, self.bare = recorder.leaves, recorder.bare
+        self.kind = kind
         self.slots, self.structure = slots, structure
         wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
         self.places = {x: i for i, x in enumerate(wanted)}
@@ -119,12 +115,9 @@ class Entry:
         made = Differentiable if linked else Replay
         self.replay = made(block, list(block.ops), recorder.program.inputs, tensors,
                            recorder.program.persistables(), wanted)
-
-    def fits(self) -> bool:
-        """Whether all that is not among the arguments is as it was when this was captured."""
-        return (self.replay.fits() and are_without_grads(self.bare)
-                and are_without_hooks(self.leaves)
-                and all(mode_of(mode[0]) == mode for mode in self.modes))
+        # whether all that is not among the arguments is as it was when this was captured
+        self.fits = Conditions(self.replay.values, recorder.leaves, recorder.bare,
+                               list(recorder.modes.values())).hold
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         found = self.replay.run(tensors)

@@ -5,6 +5,7 @@ here, by its type: a step of the machine that knows its kernel, or a call of the
 """
 
 from collections.abc import Iterable
+from operator import methodcaller
 from typing import Any
 
 from tensorlib._core.base.capture import set_capture
@@ -74,7 +75,7 @@ class Rehearsal:
         if call.type == "optimizer_step":
             for param, grad in zip(call.inputs["params"], call.inputs["grads"]):
                 self.set_grad(param, grad)
-            self.machine.effect(step_of, (call.attributes["optimizer"],))
+            self.machine.effect(take_step, (call.attributes["optimizer"],))
             return
         form = form_of_call(call)
         value = self.value
@@ -289,9 +290,6 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
     return results
 
 
-def step_of(optimizer: Any) -> tuple[()]:
-    """Has an optimiser change its parameters by their gradients."""
-    optimizer.step()
-    return ()
+take_step = methodcaller("step")       # has an optimiser change its parameters by their gradients
 
 

@@ -31,14 +31,9 @@ class Replay:
         self.block, self.calls, self.given, self.wanted = block, calls, given, wanted
         self.lasting = lasting
         self.values: list[Any] = [x.value for x in lasting]
-        self.lasts = Signature((self.values,), {})
         self.fed = [*given, *lasting]
         self.machine = machine_for(optimized(calls, wanted, self.fed),
                                    dict(zip(self.fed, [*layouts, *self.values])), wanted)
-
-    def fits(self) -> bool:
-        """Whether what lasts is as it was when the call was captured."""
-        return self.lasts.tensors_of((self.values,), {}) is not None
 
     def run(self, inputs: list[Tensor]) -> list[Any]:
         """The wanted values for these inputs."""
