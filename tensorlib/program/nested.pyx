@@ -92,6 +92,46 @@ cdef int add_tensors(value, list found) except -1:
     return 0
 
 
+def parts_of(list calls):
+    """The calls, and all that their arguments are made of, one after the other.
+
+    Where these are the same objects, calls do what they did: what is made for them holds.
+    """
+    cdef list found = []
+    for call in calls:
+        found.append(call)
+        found.append(call.type)
+        add_parts(call.inputs, found)
+        add_parts(call.attributes, found)
+        found.extend(call.outputs)
+    return found
+
+
+cdef int add_parts(value, list found) except -1:
+    cdef object kind = type(value)
+    if kind is dict:
+        for name, part in (<dict>value).items():
+            found.append(name)
+            add_parts(part, found)
+    elif kind is tuple or kind is list:
+        for part in value:
+            add_parts(part, found)
+    else:
+        found.append(value)
+    return 0
+
+
+def are_same(list a, list b):
+    """Whether two lists hold the same objects. (`==` of variables is an operation.)"""
+    cdef Py_ssize_t i
+    if len(a) != len(b):
+        return False
+    for i in range(len(a)):
+        if a[i] is not b[i]:
+            return False
+    return True
+
+
 def has_type(dict values, type kind):
     """Whether one of the values of a dict is of a type, and of none that comes from it."""
     for value in values.values():

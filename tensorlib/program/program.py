@@ -12,7 +12,7 @@ from tensorlib.program.building import Builder
 from tensorlib.program.copies import copied, drop_unneeded
 from tensorlib.program.drawing import draw
 from tensorlib.program.files import save
-from tensorlib.program.interpreter import run_program
+from tensorlib.program.lines import run_program
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.model import Block, Variable, typed
 from tensorlib.program.text import program_text
@@ -42,6 +42,7 @@ class Program:
         self.input_leaves: list[Any] = []
         self._numbers: dict[str, int] = dict.fromkeys(RESERVED, 0)
         self._verified: tuple[int, ...] = ()
+        self._lines: dict[tuple[int, ...], Any] = {}      # of what was run for, by ids of variables
         self._builders: list[Builder] = []
 
     # ---- what it is made of
