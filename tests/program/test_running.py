@@ -120,3 +120,35 @@ def test_an_error_names_the_call_and_what_has_no_value():
     inner = p.block.ops[-1].attributes["false_block"].ops[0].outputs[0]
     with pytest.raises(RuntimeError, match="has no value, since what writes it has not run"):
         p.run({"x": [1.0, 2.0]}, inner)
+
+
+def branch_in_loop(i, y):
+    return i + 1, tl.cond(y.sum() > 0, lambda: (y * 0.9).sin(), lambda: y.exp() * 2)
+
+
+def loop_in_branch(x):
+    return tl.cond(x.sum() > 0, lambda: tl.while_loop(
+        lambda i, y: i < 3, branch_in_loop, (tl.tensor(0), x))[1] * x, lambda: x)
+
+
+def scanned(x):
+    last, ys = tl.scan(lambda c, t: ((c * t).sin(), c * c * t), x.sum(), x)
+    return last + ys
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: tl.while_loop(lambda i, y: i < 3, branch_in_loop, (tl.tensor(0), x))[1],
+    loop_in_branch, scanned])
+def test_a_pruned_program_keeps_nothing_for_a_gradient_that_is_not_asked_for(f):
+    x = tl.tensor([0.5, -0.25, 1.5])
+    p = program.trace(f, x)
+    before = str(p)
+    (g,) = program.gradients(p.outputs, p.inputs)
+    y, slope = p.run({"x": x}, [p.outputs, g])
+    assert "STACK" in str(p) or "@OUT" in str(p)
+    pruned = p.prune(p.outputs)
+    assert str(pruned) == before
+    assert tl.equal(pruned(x), y)
+    both = p.prune((p.outputs, g))
+    assert str(both).count("\n") == str(p).count("\n")
+    assert all(map(tl.equal, both(x), (y, slope)))
