@@ -18,7 +18,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
 from tensorlib.program.forms import (
-    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
+    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, registered,
 )
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped, tensors_in
@@ -141,7 +141,7 @@ class Rehearsal:
             if base is not None and base.linearity != "composite" and not base.variadic and (
                     len(base.outputs) == 1):
                 return self.gradients(form, base, inputs, given)
-        elif op is not None and call.type in registry and not given:
+        elif op is not None and registered(call.type) is not None and not given:
             if op.elementwise:
                 found = self.machine.elementwise(op, inputs)
             elif call.type in PRODUCTS:
@@ -154,7 +154,7 @@ class Rehearsal:
                    given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results by the forward function of an operation of the registry."""
         op = form.op
-        if op is None or self.call.type not in registry or self.call.in_place or (
+        if op is None or registered(self.call.type) is None or self.call.in_place or (
                 op.linearity == "composite" or op.random or self.call.type in INDEXED):
             return None
         rest = (given.get(name, default) for name, default in zip(op.attributes, op.defaults))

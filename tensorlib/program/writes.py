@@ -57,7 +57,7 @@ class Writes:
         if x._base is not None:
             self.recorder.variable_of(x._base)
         given = [self.recorder.value(y) for y in args[1:]]
-        if name[:-1] in registry and name not in WRITERS and op is None:
+        if op is None and name not in WRITERS and name[:-1] in registry:
             method = getattr(Tensor, name)
             method(*args)
             return self.relaid(name[:-1], x, before, args[1:])
