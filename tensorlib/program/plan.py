@@ -18,13 +18,15 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
 from tensorlib.program.forms import (
-    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, registered,
+    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, parsed,
+    registered,
 )
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled
 
 PRODUCTS = ("matmul", "mm")
+BASIC = (int, slice, type(None), type(...))       # parts of an index expression that gives a view
 
 
 class Unplanned(Exception):
@@ -83,10 +85,19 @@ class Rehearsal:
         given = {}
         for name, x in call.attributes.items():
             given[name] = self.likes(x) if name == "likes" else mapped(x, value)
+        if "index" in given:
+            self.parse_index(inputs, given)
         results = self.results(form, inputs, given)
         for x, result in zip(call.outputs, results):
             if x is not None:
                 self.values[x] = result
+
+    def parse_index(self, inputs: tuple[Any, ...], given: dict[str, Any]) -> None:
+        """Has an index expression of ints and slices parsed for all runs."""
+        base, index = self.call.type.removesuffix("_gradient"), given["index"]
+        parts = index if type(index) is tuple else (index,)
+        if base in INDEXED and all(type(x) in BASIC for x in parts) and not tensors_in(parts):
+            given["index"] = parsed(base, index, inputs, given)
 
     def likes(self, likes: Any) -> list[Any]:
         """The shape and dtype of each variable, as backward operations take them."""
