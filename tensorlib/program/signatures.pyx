@@ -21,12 +21,6 @@ cdef class Signature:
     gradient, which arguments are the same tensor, and the value of all else.
     """
 
-    cdef object shape                # nested tuples: what `look` takes the arguments apart into
-    cdef readonly list examples      # the tensors, without memory, each once
-    cdef list requires
-    cdef bint grad
-    cdef int default_dtype
-
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires = [], []
         self.grad, self.default_dtype = mode().grad, default_float()
@@ -48,7 +42,7 @@ cdef class Signature:
             return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
         return (OTHER, value)
 
-    def tensors_of(self, tuple args, dict kwargs):
+    cpdef list tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
         cdef list found = []
         if self.grad != mode().grad or self.default_dtype != default_float():
@@ -95,14 +89,12 @@ cdef class Conditions:
     without hooks. bare: those without a `.grad`. modes: what `mode_of` said of modules.
     """
 
-    cdef list values, examples, requires, leaves, bare, modes
-
     def __init__(self, list values, list leaves, list bare, list modes):
         self.values, self.leaves, self.bare, self.modes = values, leaves, bare, modes
         self.examples = [like_on_meta(x) for x in values]
         self.requires = [requires_grad(<Tensor?>x) for x in values]
 
-    def hold(self):
+    cpdef bint hold(self) except -1:
         """Whether all is as it was."""
         cdef Py_ssize_t i
         for i in range(len(self.values)):

@@ -1,6 +1,8 @@
 """`tensorlib.compile`: what is captured, when it is captured anew, and what runs eagerly."""
 
+import copy
 import gc
+import pickle
 import threading
 import warnings
 
@@ -410,3 +412,16 @@ print(len(before) > 0, late.waiting == before)
 
 def test_a_capture_does_not_load_what_it_does_not_use():
     assert run_python(IN_A_FRESH_PROCESS).split() == ["True", "True"]
+
+
+def test_a_compiled_module_is_copied_and_pickled_with_its_module():
+    model = tl.compile(nn.Linear(3, 2))
+    x = tl.ones(1, 3)
+    model(x)
+    expected = model(x)
+    twin, pickled = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    with tl.no_grad():
+        model.weight.zero_()
+    for other in (twin, pickled):
+        assert tl.equal(other(x), expected) and tl.equal(other(x), expected)
+        assert is_replayed(other) and other.weight is not model.weight
