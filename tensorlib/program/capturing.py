@@ -4,8 +4,10 @@ Beside what `trace` takes, `loss.backward()` and an optimiser's `step()` are cap
 captured ends the capture, and not the function: its effects are those of an eager run either way.
 """
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorlib._core.base.capture import current, set_capture
@@ -175,7 +177,8 @@ class ReplayRecorder(Recorder):
         else:
             wanted = [self.variable_of(x) for x in inputs]
         before = self.before_sweep(wanted) if accumulate_grads else {}
-        found = self.gradients(starts, wanted, create_graph)
+        with without_collections():
+            found = self.gradients(starts, wanted, create_graph)
         made = sweep(roots, grads, retain_graph=retain_graph, create_graph=create_graph,
                      inputs=inputs, accumulate_grads=accumulate_grads, no_grad=no_grad)
         if accumulate_grads:
@@ -314,6 +317,18 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     finally:
         for handle in handles:
             handle.remove()
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Nobody looks for garbage while notes are taken, of which nearly all stay."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def rates_of(optimizer: Any) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
-import gc
 import re
 import warnings
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.backward import dependents
-from tensorlib.program.capturing import ReplayRecorder, capture
+from tensorlib.program.capturing import ReplayRecorder, capture, without_collections
 from tensorlib.program.dispatch import Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
@@ -59,22 +58,18 @@ class Compiled(Dispatcher):
         if tensors is None:                             # an argument that differs from itself
             return self._f(*args, **kwargs)
         result = [capture(self._f, args, kwargs, tensors, recorder)]
-        collects = gc.isenabled()
-        gc.disable()                    # what is made now stays: looking for garbage is in vain
         try:
-            if recorder.why:
-                raise Unplanned(recorder.why)
-            if kind.tensors_of(args, kwargs) is None:
-                raise Unplanned("it changes its arguments in Python")
-            way = way_for(kind, recorder, tensors, result)
+            with without_collections():
+                if recorder.why:
+                    raise Unplanned(recorder.why)
+                if kind.tensors_of(args, kwargs) is None:
+                    raise Unplanned("it changes its arguments in Python")
+                way = way_for(kind, recorder, tensors, result)
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
             way = Way(kind, Conditions([], [], [], []))       # all calls of this kind run eagerly
-        finally:
-            if collects:
-                gc.enable()
         self._entries.insert(0, way)
         return result[0]
 
