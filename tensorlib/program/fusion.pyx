@@ -38,7 +38,21 @@ cdef int fuse(list steps, dict root_of) except -1:
         if before is not None and may_join(before, step, i, root_of):
             join(before, step, at, i, root_of)
         before, at = step, i
+    for step in steps:                   # a program is made once, for all that were joined
+        if step.joined is not None and step.kind != FUSED:
+            set_tiles(step, TileProgram(len(step.tensors), step.joined, step.numbers), step.dtype)
+        step.joined = step.numbers = None
     return 0
+
+
+cdef object loops_of(Step step):
+    """The loops of a step and of those that were joined to it."""
+    return step.tiles.steps if step.joined is None else step.joined
+
+
+cdef object constants_of(Step step):
+    """The constants of a step and of those that were joined to it."""
+    return step.tiles.constants if step.joined is None else step.numbers
 
 
 cdef bint is_plain(Step step) noexcept:
@@ -72,7 +86,7 @@ cdef bint may_join(Step before, Step step, Py_ssize_t i, dict root_of) except -1
     return (reads and root.source == ARENA and root.last == i and before.dtype == step.dtype
             and same_shape(before.out, step.out)
             and (step.out.storage is not before.out.storage or len(root.members) == 1)
-            and len(before.tiles.steps) + len(step.tiles.steps) <= MAX_STEPS)
+            and len(loops_of(before)) + len(loops_of(step)) <= MAX_STEPS)
 
 
 cdef tuple parts_of(Step before, Step step):
@@ -94,9 +108,9 @@ cdef tuple parts_of(Step before, Step step):
                 slots.append(("c", place_in(constants, item(x))))
             else:
                 slots.append(("i", place_of(inputs, x)))
-        for value in one.tiles.constants:
+        for value in constants_of(one):
             slots.append(("c", place_in(constants, value)))
-        for name, taken in one.tiles.steps:
+        for name, taken in loops_of(one):
             found.append((name, [slots[k] for k in taken]))
             slots.append(("s", len(found) - 1))
         result = slots[len(slots) - 1]
@@ -139,7 +153,7 @@ cdef int join(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_of)
         root = root_of.get(<size_t><PyObject*>x.storage)
         if root is not None:
             root.last = max(root.last, i)
-    set_tiles(step, TileProgram(len(inputs), parts, constants), step.dtype)
+    step.joined, step.numbers = parts, constants
     before.kind = FUSED
     root = root_of[<size_t><PyObject*>before.out.storage]
     if root.first == at and before.out.storage is not step.out.storage:

@@ -52,6 +52,7 @@ cdef class Step:
     cdef const Loop* loop
     cdef TileProgram tiles
     cdef const Program* program
+    cdef list joined, numbers        # while steps are joined: the loops and constants so far
     cdef object held, function
     cdef list tensors                # the inputs
     cdef tuple args
