@@ -76,7 +76,7 @@ def has_tensors(call: OpCall) -> bool:
 def is_pure(call: OpCall) -> bool:
     """Whether a call gives the same bits whenever it runs on the same values, and does no more."""
     traits = traits_of(call.type)
-    return traits.pure and not traits.effect and not may_write(call) and not has_effect(call)
+    return traits.pure and not traits.effect and not may_write(call)
 
 
 def is_elementwise(call: OpCall) -> bool:
