@@ -191,3 +191,18 @@ def test_a_step_before_the_sweep_reads_the_gradients_that_were_there():
         w.fill_(1.0)
     w.grad = None
     assert found == [step(tl.ones(3)).item() for _ in range(5)]
+
+
+def test_small_values_share_the_places_of_those_that_are_over():
+    """A value takes a place of its size that is free by then, whatever else is kept."""
+    def f(x):
+        kept = []
+        for i in range(60):
+            x = x @ x if i % 2 else (x @ x[:, :5]) @ x[:5]
+            kept += [x] if i % 10 == 0 else []
+        return sum(y.sum() for y in kept) + x
+
+    x = tl.randn(10, 10, dtype=tl.float64) * 0.3
+    machine, given = machine_of(f, x)
+    assert machine.arena_bytes <= 12 * 832 < machine.unshared_bytes / 4      # in lines of 64 bytes
+    assert tl.equal(machine(given)[0], f(x)) and tl.equal(machine(given)[0], f(x))
