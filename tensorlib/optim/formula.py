@@ -6,13 +6,11 @@ pass (`tensorlib._core.tiles.update`), and one call does all parameters of a gro
 """
 
 from collections.abc import Callable
-from functools import partial
-from operator import truth
 from types import SimpleNamespace
 from typing import Any
 
 from tensorlib import zeros_like
-from tensorlib._core.apply.updating import run_update
+from tensorlib._core.apply.updating import chosen, run_update
 from tensorlib.ops.updates import fused_update, trace_update
 from tensorlib.optim.optimizer import Optimizer
 
@@ -62,18 +60,19 @@ class FormulaOptimizer(Optimizer):
             if group.get("differentiable"):
                 self._step_recorded(group)
                 continue
-            numbers, noted = partial(self.numbers, group), []
-            if self.scalars:
-                numbers = noting(numbers, noted)
-            run_update(self._update(group), group["params"], self.state,
-                       partial(self._begun, group), numbers)
+            if not self.scalars:
+                run_update(self._update(group), group, self.state, self._begun, self.numbers)
+                continue
+            noted: list[Any] = []
+            run_update(self._update(group), group, self.state, self._begun,
+                       noting(self.numbers, noted))
             for state, found in noted:
                 self._set_scalars(state, found)
         return loss
 
     def _update(self, group):
         """The group's formula as an `Update`, traced when first needed."""
-        key = tuple(map(truth, map(group.__getitem__, self.options)))
+        key = chosen(group, self.options)
         update = self._updates.get(key)
         if update is None:
             update = self._updates[key] = self._made_update(group, frozenset(
@@ -128,8 +127,8 @@ class FormulaOptimizer(Optimizer):
 
 def noting(numbers, noted):
     """`numbers`, which notes with each state what it found for that."""
-    def call(step, state):
-        found = numbers(step, state)
+    def call(group, step, state):
+        found = numbers(group, step, state)
         noted.append((state, found))
         return found
 

@@ -75,7 +75,9 @@ def _with_hooks(step):
             return step(self, *args, **kwargs)
         if observing.is_observed():
             return _observed(self, "step", run, self, args, kwargs)
-        return run(self, args, kwargs)
+        if _every_pre_hook or _every_post_hook or self._pre_hooks or self._post_hooks:
+            return run(self, args, kwargs)
+        return step(self, *args, **kwargs)
 
     def run(self, args, kwargs):
         if _every_pre_hook or self._pre_hooks:

@@ -74,7 +74,8 @@ cdef tuple arrange(list roots):
     """The bytes of the arena, and those it would take if no values shared a place.
 
     The large values are placed first, from the largest on: each in the memory of a new value, if it
-    is read for the last time before that is written, else in the first gap of the arena.
+    is read for the last time before that is written, else in the first gap of the arena. The small
+    ones lie behind them.
     """
     cdef list hosts = [], large = [], small = [], placed = []
     cdef Root root, host
@@ -83,6 +84,7 @@ cdef tuple arrange(list roots):
         if root.source == NEW:
             root.opens = root.first
             if root.meta.nbytes >= LARGE:
+                root.guests = []
                 hosts.append(root)
         elif root.source == ARENA:
             unshared += size_of(root)
@@ -98,11 +100,34 @@ cdef tuple arrange(list roots):
             put_in(placed, root, -1)
     for root in large:
         total = max(total, end_of(root))
-    for root in small:                   # in the order in which they are made
-        placed = [other for other in placed if (<Root>other).last >= root.first]
-        put_in(placed, root, -1)
-        total = max(total, end_of(root))
-    return total, unshared
+    return arrange_small(small, total), unshared
+
+
+cdef Py_ssize_t arrange_small(list small, Py_ssize_t end) except -1:
+    """Puts small values behind `end`, each in a place of its size that is free by then, or in a new
+    one; where the last place ends.
+
+    A loop of a thousand steps keeps as many values, so none of them looks at all others.
+    """
+    cdef list free = [[] for _ in range(LARGE // LINE + 1)], over = sorted(small, key=last_of)
+    cdef Py_ssize_t i = 0, lines
+    cdef Root root, other
+    for root in sorted(small, key=first_of):
+        while (<Root>over[i]).last < root.first:
+            other = <Root>over[i]
+            (<list>free[size_of(other) // LINE]).append(other.place)
+            i += 1
+        lines = size_of(root) // LINE
+        if free[lines]:
+            root.place = (<list>free[lines]).pop()
+        else:
+            root.place = end
+            end += size_of(root)
+    return end
+
+
+def last_of(Root root):
+    return root.last
 
 
 def first_of(Root root):

@@ -6,11 +6,12 @@ contribute to the gradient of one variable is summed before it is first read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from tensorlib.ops.calls import output_gradients
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import form_of_call
+from tensorlib.program.forms import form_of, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable
 
 # What gives a view where it can, and else a copy.
@@ -51,7 +52,7 @@ class Backward:
         for call in reversed(calls):
             if call.in_place:
                 self.check_write(call, views)
-            if any(x in self.depends for x in call.writes()):
+            if not self.depends.isdisjoint(call.outputs):
                 self.visit_call(call)
 
     def check_write(self, call: OpCall, views: dict[Any, Any]) -> None:
@@ -76,7 +77,7 @@ class Backward:
             if any(self.parts.get(x) for x in call.writes()):
                 raise written_over(call)
             return
-        if not any(x in self.parts for x in call.writes()):
+        if self.parts.keys().isdisjoint(call.outputs):
             return
         grads = [None if x is None else self.total(x) for x in call.outputs]
         if all(g is None for g in grads):
@@ -205,9 +206,13 @@ def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
     """The wanted variables and all that depend on them, through what has a gradient."""
     found, none = set(wanted), set(no_grad)
     for call in calls:
-        if not found.isdisjoint(call.reads()) and not call.in_place and passes_gradients(call):
-            found.update(x for x in call.writes() if x not in none and not x.stop_gradient
-                         and x.dtype.is_floating_point)
+        if found.isdisjoint(call.reads()) or not (
+                passes_gradients(call.type) or not call.in_place and call.blocks()):
+            continue
+        for x in call.outputs:
+            if x is not None and not x.stop_gradient and x not in none and (
+                    x.dtype.is_floating_point):
+                found.add(x)
     return found
 
 
@@ -226,9 +231,9 @@ def written_over(call: OpCall) -> ProgramError:
         "taken: use the operation that gives a new value")
 
 
-def passes_gradients(call: OpCall) -> bool:
-    """Whether a call has a gradient."""
-    form = form_of_call(call) if not call.blocks() else None
-    return form is None or form.op is None or (
-        form.op.differentiable and not form.op.random)
+@cache
+def passes_gradients(type: str) -> bool:
+    """Whether a call of a type that has no blocks has a gradient."""
+    op = form_of(type).op
+    return not type.endswith("_") and (op is None or op.differentiable and not op.random)
 

@@ -21,7 +21,8 @@ from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import DRAWS, form_of, form_of_call
-from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
+from tensorlib.program.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.nested import mapped
 from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
 
 PROBES = (61, 67)            # what stands for sizes that are not known

@@ -4,8 +4,10 @@ Beside what `trace` takes, `loss.backward()` and an optimiser's `step()` are cap
 captured ends the capture, and not the function: its effects are those of an eager run either way.
 """
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tensorlib._core.base.capture import current, set_capture
@@ -22,8 +24,7 @@ from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
 from tensorlib.program.recorder import Recorder
-from tensorlib.program.signatures import are_without_hooks, gradient_of
-from tensorlib.program.writes import memory_of
+from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of, mode_of
 
 
 class ReplayRecorder(Recorder):
@@ -176,7 +177,8 @@ class ReplayRecorder(Recorder):
         else:
             wanted = [self.variable_of(x) for x in inputs]
         before = self.before_sweep(wanted) if accumulate_grads else {}
-        found = self.gradients(starts, wanted, create_graph)
+        with without_collections():
+            found = self.gradients(starts, wanted, create_graph)
         made = sweep(roots, grads, retain_graph=retain_graph, create_graph=create_graph,
                      inputs=inputs, accumulate_grads=accumulate_grads, no_grad=no_grad)
         if accumulate_grads:
@@ -317,12 +319,16 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
             handle.remove()
 
 
-def mode_of(module: Any) -> tuple[Any, bool, int]:
-    """A module with what else decides what its call does: `training`, and how many hooks it has."""
-    own = vars(module).get("_hooks")
-    count = 0 if own is None else (
-        len(own.forward) + len(own.forward_pre) + len(own.backward) + len(own.backward_pre))
-    return module, module.training, count
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Nobody looks for garbage while notes are taken, of which nearly all stay."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def rates_of(optimizer: Any) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 from tensorlib.program.backward import Backward
 from tensorlib.program.forms import form_of_call
-from tensorlib.program.model import OpCall, Variable, mapped
+from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.nested import mapped
 
 
 def visit_in_segments(work: Backward, calls: list[OpCall], kept: list[Variable]) -> None:

@@ -1,6 +1,5 @@
 """`compile`: a function that is captured once for each kind of arguments, and replayed."""
 
-import gc
 import re
 import warnings
 from collections.abc import Callable
@@ -8,55 +7,43 @@ from functools import partial, update_wrapper
 from pathlib import Path
 from typing import Any
 
-from tensorlib._core.arrays.as_numbers import differentiating
-from tensorlib._core.base.capture import current
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tree import Structure, flatten, unflatten
-from tensorlib.batch import running_levels
+from tensorlib.autograd.tree import flatten
 from tensorlib.program.backward import dependents
-from tensorlib.program.capturing import ReplayRecorder, capture, mode_of
+from tensorlib.program.capturing import ReplayRecorder, capture, without_collections
+from tensorlib.program.dispatch import Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
 from tensorlib.program.model import Variable
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
-from tensorlib.program.signatures import Signature, are_without_grads, are_without_hooks
+from tensorlib.program.signatures import Conditions, Signature
 from tensorlib.program.trace import captured_names
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
 
 
-class Compiled:
+class Compiled(Dispatcher):
     """What `compile` gives: a function that replays what it did before."""
 
     def __init__(self, f: Callable[..., Any], fullgraph: bool):
         self._f, self._fullgraph = f, fullgraph
-        self._entries: list[Entry | Refusal] = []
+        self._entries: list[Way] = []
         self._eager = False
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_f"], name)
+        return getattr(self._f, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else partial(self, instance)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compiled, (self._f, self._fullgraph, False)     # a copy captures for itself
+
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._eager or current() is not None or running_levels() or differentiating():
-            return self._f(*args, **kwargs)
-        for entry in self._entries:
-            tensors = entry.kind.tensors_of(args, kwargs)
-            if tensors is not None and entry.fits():
-                if entry.replay is None:
-                    break
-                return entry(tensors)
-        else:
-            return self._capture(args, kwargs)
-        return self._f(*args, **kwargs)
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, after there is an entry for calls of this kind."""
@@ -71,71 +58,24 @@ class Compiled:
         if tensors is None:                             # an argument that differs from itself
             return self._f(*args, **kwargs)
         result = [capture(self._f, args, kwargs, tensors, recorder)]
-        collects = gc.isenabled()
-        gc.disable()                    # what is made now stays: looking for garbage is in vain
         try:
-            if recorder.why:
-                raise Unplanned(recorder.why)
-            if kind.tensors_of(args, kwargs) is None:
-                raise Unplanned("it changes its arguments in Python")
-            entry: Entry | Refusal = entry_for(kind, recorder, tensors, result)
+            with without_collections():
+                if recorder.why:
+                    raise Unplanned(recorder.why)
+                if kind.tensors_of(args, kwargs) is None:
+                    raise Unplanned("it changes its arguments in Python")
+                way = way_for(kind, recorder, tensors, result)
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
-            entry = Refusal(kind)
-        finally:
-            if collects:
-                gc.enable()
-        self._entries.insert(0, entry)
+            way = Way(kind, Conditions([], [], [], []))       # all calls of this kind run eagerly
+        self._entries.insert(0, way)
         return result[0]
 
 
-class Refusal:
-    """Calls of a kind that can't be captured."""
-
-    replay = None
-
-    def __init__(self, kind: Signature):
-        self.kind = kind
-
-    def fits(self) -> bool:
-        """True: all calls of this kind run eagerly."""
-        return True
-
-
-class Entry:
-    """How one kind of call is replayed. Raises: Unplanned."""
-
-    def __init__(self, kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-                 slots: list[Any], structure: Structure, linked: bool):
-        block = recorder.block
-        self.kind, self.modes = kind, list(recorder.modes.values())
-        self.leaves, self.bare = recorder.leaves, recorder.bare
-        self.slots, self.structure = slots, structure
-        wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
-        self.places = {x: i for i, x in enumerate(wanted)}
-        self.single = structure.kind is None and bool(wanted)
-        made = Differentiable if linked else Replay
-        self.replay = made(block, list(block.ops), recorder.program.inputs, tensors,
-                           recorder.program.persistables(), wanted)
-
-    def fits(self) -> bool:
-        """Whether all that is not among the arguments is as it was when this was captured."""
-        return (self.replay.fits() and are_without_grads(self.bare)
-                and are_without_hooks(self.leaves)
-                and all(mode_of(mode[0]) == mode for mode in self.modes))
-
-    def __call__(self, tensors: list[Tensor]) -> Any:
-        found = self.replay.run(tensors)
-        if self.single:
-            return found[0]
-        return unflatten(self.structure, [
-            found[self.places[x]] if type(x) is Variable else x for x in self.slots])
-
-
-def entry_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-              result: list[Any]) -> Entry:
+def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
+            result: list[Any]) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
@@ -150,7 +90,17 @@ def entry_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
             f"{call.type}, {call.line}" for call in recorder.block.ops
             if any(x is kept for x in call.writes())))
-    return Entry(kind, recorder, tensors, slots, structure, linked)
+    wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
+    made = Differentiable if linked else Replay
+    replay = made(recorder.block, list(recorder.block.ops), recorder.program.inputs, tensors,
+                  recorder.program.persistables(), wanted)
+    places = {x: i for i, x in enumerate(wanted)}
+    return Way(
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare,
+                         list(recorder.modes.values())),
+        replay, None if linked else replay.machine, structure,
+        [places[x] if type(x) is Variable else -1 for x in slots],
+        [None if type(x) is Variable else x for x in slots])
 
 
 def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],
@@ -187,7 +137,7 @@ def line_of(f: Any, why: str) -> str:
 
 def warn(message: str) -> None:
     """Warns at the line of the user."""
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def compiled(model: Any, fullgraph: bool, disable: bool) -> Any:

@@ -8,7 +8,8 @@ blocks computed, these give as further outputs: of a loop a stack with each step
 from typing import Any
 
 from tensorlib.program.backward import Backward, dependents
-from tensorlib.program.model import Block, OpCall, Variable, mapped, place_of
+from tensorlib.program.model import Block, OpCall, Variable, place_of
+from tensorlib.program.nested import mapped
 
 
 def visit_control(work: Backward, call: OpCall, grads: list[Variable | None]) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.autograd.tree import flatten, unflatten
-from tensorlib.program.model import Block, OpCall, Variable, mapped
+from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.nested import mapped
 
 
 def copied(program: Any, made: Any) -> dict[Variable, Variable]:
@@ -50,6 +51,7 @@ def drop_unneeded(program: Any, outputs: Iterable[Variable]) -> None:
     kept = []
     for call in reversed(program.block.ops):
         if any(x in needed for x in call.writes()):
+            drop_results(call, needed)
             needed.update(call.reads())
             kept.append(call)
     program.block.ops = kept[::-1]
@@ -65,6 +67,29 @@ def drop_unneeded(program: Any, outputs: Iterable[Variable]) -> None:
                            if x in written or x.persistable and x in needed}
     written_or_fed = {*program.block.variables.values()}
     program.block.inputs = [x for x in program.block.inputs if x in written_or_fed]
+
+
+def drop_results(call: OpCall, needed: set[Variable]) -> None:
+    """Takes out of a branch the results that nobody needs, out of a loop the stacks, and so in the
+    blocks of a call."""
+    if call.type in ("cond", "while_loop", "scan"):
+        stacks = call.attributes.get("kept", 0)
+        first = 0 if call.type == "cond" else len(call.outputs) - stacks
+        places = [i for i, x in enumerate(call.outputs) if i < first or x in needed]
+        for block in call.blocks():
+            if block is not call.attributes.get("cond_block"):
+                block.outputs = [block.outputs[i] for i in places]
+        call.outputs = tuple(call.outputs[i] for i in places)
+        if stacks and len(places) > first:
+            call.attributes["kept"] = len(places) - first
+        elif stacks:
+            del call.attributes["kept"]
+    for block in call.blocks():
+        inside = {*block.outputs, *needed}
+        for inner in reversed(block.ops):
+            drop_results(inner, inside)
+            inside.update(inner.reads())
+        block.ops = [x for x in block.ops if x.type != "placeholder" or x.outputs[0] in inside]
 
 
 def walked(block: Block) -> list[Block]:

@@ -82,7 +82,6 @@ cdef class Machine:
             root = Root.__new__(Root)
             root.source, root.meta, root.members, root.offsets = CALLED, x.storage, [], []
             root.data = x.storage.data
-            root.guests = []
             root.first, root.last = len(self.steps), len(self.steps)
             self.root_of[<size_t><PyObject*>x.storage] = root
             self.roots.append(root)
@@ -115,7 +114,6 @@ cdef class Machine:
         cdef Tensor x
         cdef int i
         step.kind, step.n, step.out, step.tensors = kind, len(inputs), out, inputs
-        step.born, step.dead = [], []
         for i, x in enumerate(inputs):
             step.inputs[i] = <PyObject*>x
             self.reads(x)
@@ -229,6 +227,14 @@ cdef class Machine:
         """Whether the memory of a tensor of the rehearsal is that of a value."""
         return <size_t><PyObject*>x.storage in self.root_of
 
+    def knows(self, tuple tensors):
+        """Whether the memory of each of these is that of a value."""
+        cdef Tensor x
+        for x in tensors:
+            if <size_t><PyObject*>x.storage not in self.root_of:
+                return False
+        return True
+
     def call(self, function, tuple args, dict kwargs, tuple read, bint effect):
         """What a function gives in the rehearsal, as a tuple. `read`: the tensors that it is given.
 
@@ -255,7 +261,7 @@ cdef class Machine:
             return results
         step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
-        step.roots, step.results, step.born, step.dead = roots, list(results), [], []
+        step.roots, step.results = roots, list(results)
         for x in read:
             self.reads(x)
         self.steps.append(step)
@@ -265,7 +271,7 @@ cdef class Machine:
         """A function that each run calls for what it does; the rehearsal does not."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
-        step.roots, step.results, step.born, step.dead = [], [], [], []
+        step.roots, step.results = [], []
         self.steps.append(step)
         self.has_effect = True
 
@@ -305,7 +311,8 @@ cdef class Machine:
             reuse(self.steps, self.root_of)
         for root in self.roots:
             if root.source == CALLED and root.last < len(self.steps):
-                (<Step>self.steps[root.last]).dead.append(root)
+                step = <Step>self.steps[root.last]
+                step.dead = with_root(step.dead, root)
         self.arena_bytes, self.unshared_bytes = arrange(self.roots)
         self.active = []
         for i, step in enumerate(self.steps):
@@ -313,7 +320,8 @@ cdef class Machine:
                 self.active.append(step)
         for root in self.roots:
             if root.source == NEW:
-                (<Step>self.performed_from(root.opens)).born.append(root)
+                step = self.performed_from(root.opens)
+                step.born = with_root(step.born, root)
             if root.source not in (ARENA, GONE) and not root.lasts:
                 self.passing.append(root)
 
@@ -362,7 +370,7 @@ cdef class Machine:
     def __len__(self):
         return len(self.active)
 
-    def fits(self, tuple given):
+    cpdef bint fits(self, tuple given) except -1:
         """Whether tensors are laid out as those of the rehearsal."""
         cdef Py_ssize_t i
         if len(given) != len(self.fed):
@@ -393,11 +401,13 @@ cdef class Machine:
             for x in self.dropped:
                 x.gradient = None
             for step in self.active:
-                for root in step.born:
-                    root.open()
+                if step.born is not None:
+                    for root in step.born:
+                        root.open()
                 perform(step)
-                for root in step.dead:
-                    root.take_back()
+                if step.dead is not None:
+                    for root in step.dead:
+                        root.take_back()
             return [self.output(y, given) for y in self.outputs]
         finally:
             self.busy = False
@@ -411,3 +421,11 @@ cdef class Machine:
             if self.fed[i] is x:
                 return <Tensor>given[i]
         return alias(x)
+
+
+cdef list with_root(list roots, Root root):
+    """A list of roots with one more; None is an empty one, as most are."""
+    if roots is None:
+        return [root]
+    roots.append(root)
+    return roots

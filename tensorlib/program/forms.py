@@ -92,10 +92,13 @@ def form_of(type: str) -> Form:
 @cache
 def registered(type: str) -> Op | None:
     """The operation of the registry of this name; None for a backward operation, and for what only
-    programs have. The registry loads all there is before it says that it has no such name.
+    programs have. The registry loads all there is before it says that it has no such name, so it is
+    not asked about writes in place: no name in it ends with "_".
     """
     base = type.removesuffix("_gradient")
-    if type in OWN or base != type and registered(base) is not None or type not in registry:
+    if type in OWN or type.endswith("_") or base != type and registered(base) is not None:
+        return None
+    if type not in registry:
         return None
     return registry[type]
 

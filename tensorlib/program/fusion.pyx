@@ -10,6 +10,7 @@ elements the tiles took 8 ms and separate loops 13.
 """
 
 from cpython.object cimport PyObject
+from libc.string cimport memcmp
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
@@ -34,10 +35,24 @@ cdef int fuse(list steps, dict root_of) except -1:
         if not is_plain(step):
             before = None
             continue
-        if before is not None and joins(before, step, at, i, root_of):
+        if before is not None and may_join(before, step, i, root_of):
             join(before, step, at, i, root_of)
         before, at = step, i
+    for step in steps:                   # a program is made once, for all that were joined
+        if step.joined is not None and step.kind != FUSED:
+            set_tiles(step, TileProgram(len(step.tensors), step.joined, step.numbers), step.dtype)
+        step.joined = step.numbers = None
     return 0
+
+
+cdef object loops_of(Step step):
+    """The loops of a step and of those that were joined to it."""
+    return step.tiles.steps if step.joined is None else step.joined
+
+
+cdef object constants_of(Step step):
+    """The constants of a step and of those that were joined to it."""
+    return step.tiles.constants if step.joined is None else step.numbers
 
 
 cdef bint is_plain(Step step) noexcept:
@@ -57,8 +72,8 @@ cdef bint is_plain(Step step) noexcept:
     return step.out.type == step.dtype and program.n_steps > 0
 
 
-cdef bint joins(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_of) except -1:
-    """Whether a step can do what the one before it does, of which it alone reads the result."""
+cdef bint may_join(Step before, Step step, Py_ssize_t i, dict root_of) except -1:
+    """Whether a step may do what the one before it does, of which it alone reads the result."""
     cdef Root root = root_of[<size_t><PyObject*>before.out.storage]
     cdef Tensor x
     cdef bint reads = False
@@ -71,9 +86,7 @@ cdef bint joins(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_o
     return (reads and root.source == ARENA and root.last == i and before.dtype == step.dtype
             and same_shape(before.out, step.out)
             and (step.out.storage is not before.out.storage or len(root.members) == 1)
-            and len(parts_of(before, step)[1]) <= MAX_INPUTS
-            and len(before.tiles.steps) + len(step.tiles.steps) <= MAX_STEPS
-            and len(parts_of(before, step)[2]) <= MAX_CONSTANTS)
+            and len(loops_of(before)) + len(loops_of(step)) <= MAX_STEPS)
 
 
 cdef tuple parts_of(Step before, Step step):
@@ -95,9 +108,9 @@ cdef tuple parts_of(Step before, Step step):
                 slots.append(("c", place_in(constants, item(x))))
             else:
                 slots.append(("i", place_of(inputs, x)))
-        for value in one.tiles.constants:
+        for value in constants_of(one):
             slots.append(("c", place_in(constants, value)))
-        for name, taken in one.tiles.steps:
+        for name, taken in loops_of(one):
             found.append((name, [slots[k] for k in taken]))
             slots.append(("s", len(found) - 1))
         result = slots[len(slots) - 1]
@@ -119,24 +132,28 @@ cdef Py_ssize_t place_of(list tensors, Tensor x) except -1:
 cdef Py_ssize_t place_in(list constants, value) except -1:
     """The place of a number in a list, to which it is added if it is not there, bit by bit."""
     cdef Py_ssize_t i
+    cdef double number = value, other
     for i in range(len(constants)):
-        if float(constants[i]).hex() == float(value).hex():
+        other = constants[i]
+        if memcmp(&number, &other, sizeof(double)) == 0:
             return i
-    constants.append(float(value))
+    constants.append(number)
     return len(constants) - 1
 
 
 cdef int join(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_of) except -1:
-    """Makes a step do what the one before it, `at`, does as well."""
+    """Makes a step do what the one before it, `at`, does as well, if both fit in one program."""
     cdef Tensor x
     cdef Root root
     parts, inputs, constants = parts_of(before, step)
+    if len(inputs) > MAX_INPUTS or len(constants) > MAX_CONSTANTS:
+        return 0
     step.tensors = inputs
     for x in inputs:
         root = root_of.get(<size_t><PyObject*>x.storage)
         if root is not None:
             root.last = max(root.last, i)
-    set_tiles(step, TileProgram(len(inputs), parts, constants), step.dtype)
+    step.joined, step.numbers = parts, constants
     before.kind = FUSED
     root = root_of[<size_t><PyObject*>before.out.storage]
     if root.first == at and before.out.storage is not step.out.storage:

@@ -1,28 +1,19 @@
-"""Running a program one call after the other, in Python: simple, and with the bits of eager code.
+"""Running one call, in Python: simple, and with the bits of eager code.
 
 All values are in one dict by variable: a name stands for one variable in a program, and a block
 that runs again writes its variables again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.forms import Stack, form_of_call
-from tensorlib.program.model import Block, OpCall, Variable, mapped
-from tensorlib.program.running_control import run_control
+from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.nested import mapped
 
 Values = dict[Variable, Any]
-
-
-def run_program(program: Any, feed: Mapping[Variable, Any], wanted: Iterable[Any]) -> list[Any]:
-    """The values of the `wanted` variables after the program ran; what is no variable as it is."""
-    values = dict(feed)
-    with no_grad():
-        run_block(program.block, values)
-    return [value_of(x, values) if type(x) is Variable else x for x in wanted]
 
 
 def value_of(x: Variable, values: Values) -> Any:
@@ -35,30 +26,24 @@ def value_of(x: Variable, values: Values) -> Any:
     return x.value
 
 
-def run_block(block: Block, values: Values) -> None:
-    """Runs the calls of a block, which write their results among the values."""
-    for call in block.ops:
-        run_call(call, values)
-
-
 def run_call(call: OpCall, values: Values) -> None:
-    """Runs one call. What it raises says where the call came from."""
+    """Runs one call that has no blocks. What it raises says where the call came from."""
     try:
-        if call.blocks():
-            results = run_control(
-                call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
-                lambda block: run_block(block, values))
-        else:
-            results = results_of(call, values)
+        results = results_of(call, values)
     except Exception as error:
-        note = f"program: raised in {call!r}" + (f", {call.line}" if call.line else "")
-        if not any(text.startswith("program: raised in") for text in
-                   getattr(error, "__notes__", ())):
-            error.add_note(note)
+        add_place(error, call)
         raise
     for x, result in zip(call.outputs, results):
         if x is not None:
             values[x] = result
+
+
+def add_place(error: Exception, call: OpCall) -> None:
+    """Has an error say which call it came from, the innermost."""
+    note = f"program: raised in {call!r}" + (f", {call.line}" if call.line else "")
+    if not any(text.startswith("program: raised in") for text in
+               getattr(error, "__notes__", ())):
+        error.add_note(note)
 
 
 def results_of(call: OpCall, values: Values) -> Sequence[Any]:
@@ -74,7 +59,11 @@ def results_of(call: OpCall, values: Values) -> Sequence[Any]:
     if form.op is not None and "wanted" in form.attributes:
         given["wanted"] = tuple(x is not None for x in call.outputs)
     assert form.run is not None
-    result = form.run(*tensors, **given)
+    return as_results(form.run(*tensors, **given))
+
+
+def as_results(result: Any) -> Sequence[Any]:
+    """What the function of a call returned, as a tuple."""
     if isinstance(result, Tensor) or type(result) is Stack:
         return (result,)
     if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:

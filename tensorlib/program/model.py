@@ -12,6 +12,7 @@ from typing import Any
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.nested import gather, gather_values, has_type, look_for
 
 
 class Variable:
@@ -71,20 +72,21 @@ class OpCall:
         """The variables that the call reads: its inputs, those in its attributes, and what its
         blocks read from outside of them."""
         found: list[Variable] = []
-        for value in self.inputs.values():
-            gather(value, found)
-        for value in self.attributes.values():
-            gather(value, found)
-            if type(value) is Block:
-                found += value.reads()
+        gather_values(self.inputs, found)
+        if self.attributes:
+            gather_values(self.attributes, found)
+            for block in self.blocks():
+                found += block.reads()
         return found
 
-    def writes(self) -> Iterator[Variable]:
+    def writes(self) -> list[Variable]:
         """The variables that the call writes."""
-        return (x for x in self.outputs if x is not None)
+        return [x for x in self.outputs if x is not None]
 
     def blocks(self) -> list["Block"]:
         """The blocks that belong to the call."""
+        if not has_type(self.attributes, Block):
+            return []
         return [x for x in self.attributes.values() if type(x) is Block]
 
     @property
@@ -167,21 +169,6 @@ def variables_in(value: Any) -> list[Variable]:
     return found
 
 
-def gather(value: Any, found: list[Variable]) -> None:
-    """Adds the variables in nested dicts, tuples, lists and slices to a list."""
-    kind = type(value)
-    if kind is Variable:
-        found.append(value)
-    elif kind is tuple or kind is list:
-        for part in value:
-            gather(part, found)
-    elif kind is dict:
-        for part in value.values():
-            gather(part, found)
-    elif kind is slice:
-        gather((value.start, value.stop, value.step), found)
-
-
 def place_of(x: Any, values: Any) -> int:
     """Where a variable stands among values, -1 where it does not. (`==` is an operation.)"""
     for place, value in enumerate(values):
@@ -190,15 +177,4 @@ def place_of(x: Any, values: Any) -> int:
     return -1
 
 
-def mapped(value: Any, change: Any) -> Any:
-    """Nested dicts, tuples, lists and slices with `change` of each variable in its place."""
-    if type(value) is Variable:
-        return change(value)
-    if type(value) is dict:
-        return {key: mapped(part, change) for key, part in value.items()}
-    if type(value) in (tuple, list):
-        return type(value)(mapped(part, change) for part in value)
-    if type(value) is slice:
-        return slice(mapped(value.start, change), mapped(value.stop, change),
-                     mapped(value.step, change))
-    return value
+look_for(Variable)

@@ -1,6 +1,7 @@
 """What a capture is offered, in the terms of calls: names of arguments, and the user's line."""
 
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,18 @@ def same(x: Any, y: Any) -> bool:
 def user_line() -> str:
     """The line of the user's code that is running: "file.py:12"; "" where there is none."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(HOME):
+    while frame is not None:
+        name = name_of(frame.f_code.co_filename)
+        if name:
+            return name if name == IMPORTING else f"{name}:{frame.f_lineno}"
         frame = frame.f_back
-    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+    return ""
+
+
+@cache
+def name_of(path: str) -> str:
+    """How a file is called in lines; "" for one of the library."""
+    if path.startswith("<frozen importlib"):
         return IMPORTING
-    return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return "" if path.startswith(HOME) else Path(path).name
 

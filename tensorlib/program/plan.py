@@ -5,6 +5,7 @@ here, by its type: a step of the machine that knows its kernel, or a call of the
 """
 
 from collections.abc import Iterable
+from operator import methodcaller
 from typing import Any
 
 from tensorlib._core.base.capture import set_capture
@@ -17,12 +18,15 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
 from tensorlib.program.forms import (
-    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation,
+    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, parsed,
+    registered,
 )
-from tensorlib.program.model import OpCall, Variable, mapped
+from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled
 
 PRODUCTS = ("matmul", "mm")
+BASIC = (int, slice, type(None), type(...))       # parts of an index expression that gives a view
 
 
 class Unplanned(Exception):
@@ -55,11 +59,12 @@ class Rehearsal:
 
     def value(self, x: Variable) -> Any:
         """The tensor of the rehearsal that a variable is."""
-        if x not in self.values and x.fixed and x.value is not None:
-            self.values[x] = self.machine.constant(x.value)       # of a pass
-        if x not in self.values:
-            raise Unplanned(f"{self.call!r}: {x.name} has no value")
-        return self.values[x]
+        found = self.values.get(x)
+        if found is None:
+            if not x.fixed or x.value is None:
+                raise Unplanned(f"{self.call!r}: {x.name} has no value")
+            found = self.values[x] = self.machine.constant(x.value)       # of a pass
+        return found
 
     def run(self) -> None:
         """Rehearses the call."""
@@ -72,18 +77,27 @@ class Rehearsal:
         if call.type == "optimizer_step":
             for param, grad in zip(call.inputs["params"], call.inputs["grads"]):
                 self.set_grad(param, grad)
-            self.machine.effect(step_of, (call.attributes["optimizer"],))
+            self.machine.effect(take_step, (call.attributes["optimizer"],))
             return
         form = form_of_call(call)
-        inputs = tuple(mapped(call.inputs.get(name), self.value) for name in form.arguments)
-        given = {name: mapped(x, self.value) for name, x in call.attributes.items()
-                 if name != "likes"}
-        if "likes" in call.attributes:
-            given["likes"] = self.likes(call.attributes["likes"])
+        value = self.value
+        inputs = tuple([mapped(call.inputs.get(name), value) for name in form.arguments])
+        given = {}
+        for name, x in call.attributes.items():
+            given[name] = self.likes(x) if name == "likes" else mapped(x, value)
+        if "index" in given:
+            self.parse_index(inputs, given)
         results = self.results(form, inputs, given)
         for x, result in zip(call.outputs, results):
             if x is not None:
                 self.values[x] = result
+
+    def parse_index(self, inputs: tuple[Any, ...], given: dict[str, Any]) -> None:
+        """Has an index expression of ints and slices parsed for all runs."""
+        base, index = self.call.type.removesuffix("_gradient"), given["index"]
+        parts = index if type(index) is tuple else (index,)
+        if base in INDEXED and all(type(x) in BASIC for x in parts) and not tensors_in(parts):
+            given["index"] = parsed(base, index, inputs, given)
 
     def likes(self, likes: Any) -> list[Any]:
         """The shape and dtype of each variable, as backward operations take them."""
@@ -113,12 +127,19 @@ class Rehearsal:
                 found = way(form, inputs, given)
             except Exception as error:        # there are no elements: what fails here may run there
                 found, why = None, error
-            if found is not None and len(found) >= len(self.call.outputs) and all(
-                    isinstance(value, Tensor)
-                    for x, value in zip(self.call.outputs, found) if x is not None):
+            if found is not None and self.are_results(found):
                 return found
             self.machine.back_to(mark)
         raise Unplanned(f"{self.call!r}, {self.call.line}: {why}")
+
+    def are_results(self, found: tuple[Any, ...]) -> bool:
+        """Whether there is a tensor for each variable that the call writes."""
+        if len(found) < len(self.call.outputs):
+            return False
+        for x, value in zip(self.call.outputs, found):
+            if x is not None and not isinstance(value, Tensor):
+                return False
+        return True
 
     def by_steps(self, form: Form, inputs: tuple[Any, ...],
                  given: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -131,7 +152,7 @@ class Rehearsal:
             if base is not None and base.linearity != "composite" and not base.variadic and (
                     len(base.outputs) == 1):
                 return self.gradients(form, base, inputs, given)
-        elif op is not None and call.type in registry and not given:
+        elif op is not None and registered(call.type) is not None and not given:
             if op.elementwise:
                 found = self.machine.elementwise(op, inputs)
             elif call.type in PRODUCTS:
@@ -144,7 +165,7 @@ class Rehearsal:
                    given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results by the forward function of an operation of the registry."""
         op = form.op
-        if op is None or self.call.type not in registry or self.call.in_place or (
+        if op is None or registered(self.call.type) is None or self.call.in_place or (
                 op.linearity == "composite" or op.random or self.call.type in INDEXED):
             return None
         rest = (given.get(name, default) for name, default in zip(op.attributes, op.defaults))
@@ -158,7 +179,7 @@ class Rehearsal:
     def call_of(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                 inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The results of a function of the tensors `inputs`, which is called in each run."""
-        read = tuple(tensors_in((inputs, args, kwargs)))
+        read = tensors_in((inputs, args, kwargs))
         effect = self.call.in_place or self.call.type in WRITERS
         if not (effect or self.call.type in DRAWS):
             found = opened(self.machine, function, args, kwargs)
@@ -229,7 +250,7 @@ class Opening:
         """What an operation gives, after its steps were noted."""
         if op is None or name != op.name or op.random or kwargs.get("out") is not None:
             raise Closed
-        if not all(map(self.machine.is_known, tensors_in((args, kwargs)))):
+        if not self.machine.knows(tensors_in((args, kwargs))):
             raise Closed              # elements that were made up where there are none
         if op.linearity == "composite" or op.returns is not Tensor or name in INDEXED:
             return NotImplemented
@@ -243,7 +264,7 @@ class Opening:
             given = dict(zip(op.attributes, op.defaults))
             given.update(zip(op.attributes, args[len(op.arguments):]))
             given.update(kwargs)
-            read = tuple(tensors_in((tensors, given)))
+            read = tensors_in((tensors, given))
             results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
             if not results:
                 raise Closed          # its forward function is for another kind of call
@@ -280,22 +301,6 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
     return results
 
 
-def step_of(optimizer: Any) -> tuple[()]:
-    """Has an optimiser change its parameters by their gradients."""
-    optimizer.step()
-    return ()
+take_step = methodcaller("step")       # has an optimiser change its parameters by their gradients
 
 
-def tensors_in(value: Any) -> Iterable[Tensor]:
-    """The tensors in nested tuples, lists, dicts and slices."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from tensors_in(part)
-    elif isinstance(value, dict):
-        yield from tensors_in(tuple(value.values()))
-    elif isinstance(value, slice):
-        yield from tensors_in((value.start, value.stop, value.step))
-    elif hasattr(value, "places") and type(value).__name__ == "Index":
-        yield from tensors_in(tuple(value.places))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
@@ -11,7 +12,7 @@ from tensorlib.program.building import Builder
 from tensorlib.program.copies import copied, drop_unneeded
 from tensorlib.program.drawing import draw
 from tensorlib.program.files import save
-from tensorlib.program.interpreter import run_program
+from tensorlib.program.lines import run_program
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.model import Block, Variable, typed
 from tensorlib.program.text import program_text
@@ -41,6 +42,7 @@ class Program:
         self.input_leaves: list[Any] = []
         self._numbers: dict[str, int] = dict.fromkeys(RESERVED, 0)
         self._verified: tuple[int, ...] = ()
+        self._lines: dict[tuple[int, ...], Any] = {}      # of what was run for, by ids of variables
         self._builders: list[Builder] = []
 
     # ---- what it is made of
@@ -63,8 +65,7 @@ class Program:
 
     def new_name(self, stem: str) -> str:
         """A name that no variable of the program has yet: `stem`, or `stem_1`, `stem_2`, ..."""
-        stem = re.sub(r"[^\w.@]", "_", stem)
-        stem = stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
+        stem = cleaned(stem)
         name, number = stem, self._numbers.get(stem, 0)
         while name in self._numbers:
             number += 1
@@ -217,6 +218,13 @@ class Program:
         if x.block is None or x.block.program is not self:
             raise ValueError(f"{name}: {x.name} is a variable of another program")
         return x
+
+
+@cache
+def cleaned(stem: str) -> str:
+    """A name in which all characters are those that names have."""
+    stem = re.sub(r"[^\w.@]", "_", stem)
+    return stem if stem[:1].isalpha() or stem[:1] == "_" else f"_{stem}"
 
 
 def fed(values: dict[Variable, Any]) -> dict[Variable, Tensor]:

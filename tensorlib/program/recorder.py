@@ -30,7 +30,8 @@ from tensorlib.program.offered import (
     user_line,
 )
 from tensorlib.program.sweeps import noted_sweep
-from tensorlib.program.writes import Writes, memory_of, storage_of
+from tensorlib.program.signatures import memory_of, storage_of
+from tensorlib.program.writes import Writes
 
 
 class Recorder:

@@ -10,7 +10,7 @@ from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import DRAWS, Stack
-from tensorlib.program.interpreter import run_call, value_of
+from tensorlib.program.lines import Lines
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
@@ -31,14 +31,9 @@ class Replay:
         self.block, self.calls, self.given, self.wanted = block, calls, given, wanted
         self.lasting = lasting
         self.values: list[Any] = [x.value for x in lasting]
-        self.lasts = Signature((self.values,), {})
         self.fed = [*given, *lasting]
         self.machine = machine_for(optimized(calls, wanted, self.fed),
                                    dict(zip(self.fed, [*layouts, *self.values])), wanted)
-
-    def fits(self) -> bool:
-        """Whether what lasts is as it was when the call was captured."""
-        return self.lasts.tensors_of((self.values,), {}) is not None
 
     def run(self, inputs: list[Tensor]) -> list[Any]:
         """The wanted values for these inputs."""
@@ -52,10 +47,7 @@ class Replay:
 def run_calls(calls: list[OpCall], values: dict[Variable, Any],
               wanted: list[Variable]) -> list[Any]:
     """The wanted values after calls ran one by one, where a machine is busy or can't do it."""
-    with no_grad():
-        for call in calls:
-            run_call(call, values)
-    return [value_of(x, values) for x in wanted]
+    return Lines(calls, values, wanted)(values, wanted)
 
 
 class Differentiable(Replay):

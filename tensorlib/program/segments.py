@@ -116,7 +116,15 @@ class Segments:
 
 def is_plain(call: OpCall) -> bool:
     """Whether a machine can do a call: it has no blocks, and all that it works on are tensors."""
-    return not call.blocks() and not any(x.stack for x in (*call.reads(), *call.writes()))
+    if call.blocks():
+        return False
+    for x in call.reads():
+        if x.stack:
+            return False
+    for x in call.writes():
+        if x.stack:
+            return False
+    return True
 
 
 def likeness(x: Variable) -> Tensor:

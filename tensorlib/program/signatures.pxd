@@ -1,4 +1,18 @@
 from tensorlib._core.tensor.tensor cimport Tensor
 
+cdef class Signature:
+    cdef object shape                # nested tuples: what `look` takes the arguments apart into
+    cdef readonly list examples      # the tensors, without memory, each once
+    cdef list requires
+    cdef bint grad
+    cdef int default_dtype
+    cdef object shape_of(self, value, list seen)
+    cpdef list tensors_of(self, tuple args, dict kwargs)
+    cdef bint look(self, tuple shape, value, list found) except -1
+
+cdef class Conditions:
+    cdef list values, examples, requires, leaves, bare, modes
+    cpdef bint hold(self) except -1
+
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
 cdef Tensor like_on_meta(Tensor x)

@@ -21,12 +21,6 @@ cdef class Signature:
     gradient, which arguments are the same tensor, and the value of all else.
     """
 
-    cdef object shape                # nested tuples: what `look` takes the arguments apart into
-    cdef readonly list examples      # the tensors, without memory, each once
-    cdef list requires
-    cdef bint grad
-    cdef int default_dtype
-
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires = [], []
         self.grad, self.default_dtype = mode().grad, default_float()
@@ -48,7 +42,7 @@ cdef class Signature:
             return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
         return (OTHER, value)
 
-    def tensors_of(self, tuple args, dict kwargs):
+    cpdef list tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
         cdef list found = []
         if self.grad != mode().grad or self.default_dtype != default_float():
@@ -69,9 +63,7 @@ cdef class Signature:
                 if x is value:
                     return False
             found.append(value)
-            return (laid_out_as(<Tensor>value, <Tensor>self.examples[place])
-                    and requires_grad(<Tensor>value) == <bint>self.requires[place]
-                    and not is_meta(<Tensor>value))
+            return is_like(<Tensor>value, <Tensor>self.examples[place], <bint>self.requires[place])
         if kind is OTHER:
             return type(value) is type(shape[1]) and (value is shape[1] or bool(value == shape[1]))
         if type(value) is not kind and not (kind is dict and isinstance(value, dict)):
@@ -89,7 +81,55 @@ cdef class Signature:
         return True
 
 
-def are_without_hooks(list leaves):
+@cython.binding(False)            # methods check their `self`
+cdef class Conditions:
+    """What has to be as it was, beside the arguments, for a call to be replayed.
+
+    values: tensors from around the function, of which the layout and the dtype stay. leaves: those
+    without hooks. bare: those without a `.grad`. modes: what `mode_of` said of modules.
+    """
+
+    def __init__(self, list values, list leaves, list bare, list modes):
+        self.values, self.leaves, self.bare, self.modes = values, leaves, bare, modes
+        self.examples = [like_on_meta(x) for x in values]
+        self.requires = [requires_grad(<Tensor?>x) for x in values]
+
+    cpdef bint hold(self) except -1:
+        """Whether all is as it was."""
+        cdef Py_ssize_t i
+        for i in range(len(self.values)):
+            if not is_like(<Tensor>self.values[i], <Tensor>self.examples[i],
+                           <bint>self.requires[i]):
+                return False
+        if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
+            return False
+        for mode in self.modes:
+            if not has_mode(<tuple>mode):
+                return False
+        return True
+
+
+cdef bint is_like(Tensor x, Tensor example, bint requires):
+    """Whether a tensor is laid out as another one, and requires a gradient or not."""
+    return laid_out_as(x, example) and requires_grad(x) == requires and not is_meta(x)
+
+
+def mode_of(module):
+    """A module with what else decides what its call does: `training`, and how many hooks it has."""
+    return module, module.training, count_of_hooks(module)
+
+
+cdef bint has_mode(tuple mode) except -1:
+    return mode[0].training is mode[1] and count_of_hooks(mode[0]) == mode[2]
+
+
+cdef Py_ssize_t count_of_hooks(module) except -1:
+    own = (<dict?>module.__dict__).get("_hooks")
+    return 0 if own is None else (
+        len(own.forward) + len(own.forward_pre) + len(own.backward) + len(own.backward_pre))
+
+
+cpdef bint are_without_hooks(list leaves) except -1:
     """Whether no hook of a user waits for the gradient of any of these leaves."""
     cdef Tensor x
     for x in leaves:
@@ -98,12 +138,27 @@ def are_without_hooks(list leaves):
     return True
 
 
+def memory_of(Tensor x):
+    """Where the elements of a tensor lie, and as what."""
+    cdef list sizes = []
+    cdef int d
+    for d in range(x.ndim_):
+        sizes.append(x.dims[d])
+        sizes.append(x.steps[d])
+    return (<size_t>x.data_pointer, x.type, *sizes)
+
+
+def storage_of(Tensor x):
+    """Where the memory begins that a tensor looks at."""
+    return <size_t>x.storage.data
+
+
 def gradient_of(Tensor x):
     """The `.grad` of a tensor, which no capture is told of."""
     return x.gradient
 
 
-def are_without_grads(list leaves):
+cpdef bint are_without_grads(list leaves) except -1:
     """Whether none of these leaves has a `.grad`."""
     cdef Tensor x
     for x in leaves:

@@ -23,7 +23,8 @@ cdef class Root:
     cdef Py_ssize_t first, last      # the steps at which it is first written and last read
     cdef Py_ssize_t place            # in the arena or in its host, in bytes
     cdef Py_ssize_t opens            # of what is new: the step at which it or a guest is written
-    cdef list guests                 # the values in its place before it is written, by place
+    cdef list guests                 # the values in its place before it is written, by place;
+                                     # None for none
     cdef bint written_over           # of what a function returned: somebody writes into its memory
     cdef bint lasts                  # it is fed, and lasts from run to run
     cdef char* data                  # where the members are
@@ -51,6 +52,7 @@ cdef class Step:
     cdef const Loop* loop
     cdef TileProgram tiles
     cdef const Program* program
+    cdef list joined, numbers        # while steps are joined: the loops and constants so far
     cdef object held, function
     cdef list tensors                # the inputs
     cdef tuple args
@@ -58,8 +60,8 @@ cdef class Step:
     cdef bint copies                 # of a gradient that is put: others have its memory
     cdef list roots                  # of a call: the Root of each result, None for what has none
     cdef list results                # of a call: the tensors of the rehearsal
-    cdef list born                   # new roots that are given memory before it
-    cdef list dead                   # roots that nobody needs after it
+    cdef list born                   # new roots that are given memory before it, None for none
+    cdef list dead                   # roots that nobody needs after it, None for none
 
 cdef int perform(Step step) except -1
 cdef tuple as_tuple(object found)

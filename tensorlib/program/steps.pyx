@@ -43,8 +43,9 @@ cdef class Root:
         cdef Storage storage = allocate(self.meta.nbytes)
         cdef Root guest
         self.give(storage.data, storage)
-        for guest in self.guests:
-            guest.give(storage.data + guest.place, storage)
+        if self.guests is not None:
+            for guest in self.guests:
+                guest.give(storage.data + guest.place, storage)
         return 0
 
     cdef int give(self, char* data, Storage storage) except -1:
@@ -104,7 +105,8 @@ cdef int perform(Step step) except -1:
         (<Tensor>step.held).gradient = (
             packed_copy(step.out, step.out.type) if step.copies else alias(step.out))
         return 0
-    return take_results(step, PyObject_Call(step.function, step.args, step.kwargs))
+    found = PyObject_Call(step.function, step.args, step.kwargs)
+    return take_results(step, found) if step.roots else 0
 
 
 cdef int take_results(Step step, object found) except -1:

@@ -15,6 +15,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.forms import WRITERS, form_of
 from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.signatures import memory_of, storage_of
 
 
 class Writes:
@@ -56,7 +57,7 @@ class Writes:
         if x._base is not None:
             self.recorder.variable_of(x._base)
         given = [self.recorder.value(y) for y in args[1:]]
-        if name[:-1] in registry and name not in WRITERS and op is None:
+        if op is None and name not in WRITERS and name[:-1] in registry:
             method = getattr(Tensor, name)
             method(*args)
             return self.relaid(name[:-1], x, before, args[1:])
@@ -141,17 +142,6 @@ class Writes:
         fresh = self.recorder.new_variable(type, tensor)
         self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
         return fresh
-
-
-def memory_of(tensor: Tensor) -> tuple[Any, ...]:
-    """Where the elements of a tensor lie, and as what."""
-    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
-
-
-def storage_of(tensor: Tensor) -> int:
-    """Where the memory begins that a tensor looks at."""
-    address: int = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
-    return address
 
 
 def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

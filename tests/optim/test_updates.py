@@ -181,7 +181,8 @@ def test_a_loop_that_is_not_there():
     p = tl.ones(2, requires_grad=True)
     p.grad = tl.ones(2)
     with pytest.raises(RuntimeError, match="no such loop"):
-        run_update(update, [p], {}, lambda p: {}, lambda step, state: {})
+        run_update(update, {"params": [p]}, {}, lambda group, p: {},
+                   lambda group, step, state: {})
 
 
 def test_a_formula_may_exchange_its_states():
@@ -189,5 +190,6 @@ def test_a_formula_may_exchange_its_states():
     update = trace_update("test", lambda n, p, g, a, b: (a + b * n.two, b, p), ("a", "b"))
     p, a, b = (tl.tensor([float(i), 10.0 * i]) for i in (1, 2, 3))
     p.grad = tl.ones(2)
-    run_update(update, [p], {p: {"a": a, "b": b}}, None, lambda step, state: {"two": 2.0})
+    run_update(update, {"params": [p]}, {p: {"a": a, "b": b}}, None,
+               lambda group, step, state: {"two": 2.0})
     assert [x.tolist() for x in (p, a, b)] == [[8, 80], [3, 30], [1, 10]]

@@ -105,3 +105,11 @@ def test_what_no_operation_made_is_no_constant():
 
     with pytest.raises(program.CaptureError, match=r"a kernel.*shape \(2,\) can't be captured"):
         program.trace(function, tl.ones(2))
+
+
+def test_a_mask_of_no_dims_is_that_of_each_run():
+    made = program.trace(lambda x: (x[x > 0], tl.ones(2, 3)[x > 0, :, 1:]), tl.tensor(1.0))
+    for number, count in ((2.0, 1), (-2.0, 0)):
+        alone, parts = made(tl.tensor(number))
+        assert alone.tolist() == [number] * count
+        assert parts.shape == (count, 2, 2)

@@ -1,12 +1,15 @@
 """`tensorlib.compile`: what is captured, when it is captured anew, and what runs eagerly."""
 
+import copy
 import gc
+import pickle
 import threading
 import warnings
 
 import pytest
 
 import tensorlib as tl
+from process import run_python
 from tensorlib import nn, optim
 from tensorlib.program import CaptureError
 from tensorlib.program import compiling
@@ -383,3 +386,42 @@ def test_methods_can_be_compiled():
     two, three = Scaled(2.0), Scaled(3.0)
     for _ in range(2):
         assert two(tl.ones(1)).item() == 2 and three(tl.ones(1)).item() == 3
+
+
+IN_A_FRESH_PROCESS = """
+import tensorlib as tl
+model = tl.nn.Sequential(tl.nn.Linear(4, 8), tl.nn.LayerNorm(8), tl.nn.GELU(), tl.nn.Linear(8, 2))
+updates = tl.optim.Adam(model.parameters())
+def step(x):
+    updates.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    updates.step()
+    running.mul_(0.9).add_(loss.detach())
+    return loss.detach()
+running = tl.zeros(())
+x = tl.ones(3, 4)
+step(x)
+from tensorlib.ops import late
+before = set(late.waiting)
+compiled = tl.compile(step, fullgraph=True)
+compiled(x), compiled(x)
+print(len(before) > 0, late.waiting == before)
+"""
+
+
+def test_a_capture_does_not_load_what_it_does_not_use():
+    assert run_python(IN_A_FRESH_PROCESS).split() == ["True", "True"]
+
+
+def test_a_compiled_module_is_copied_and_pickled_with_its_module():
+    model = tl.compile(nn.Linear(3, 2))
+    x = tl.ones(1, 3)
+    model(x)
+    expected = model(x)
+    twin, pickled = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    with tl.no_grad():
+        model.weight.zero_()
+    for other in (twin, pickled):
+        assert tl.equal(other(x), expected) and tl.equal(other(x), expected)
+        assert is_replayed(other) and other.weight is not model.weight

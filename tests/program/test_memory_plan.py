@@ -191,3 +191,19 @@ def test_a_step_before_the_sweep_reads_the_gradients_that_were_there():
         w.fill_(1.0)
     w.grad = None
     assert found == [step(tl.ones(3)).item() for _ in range(5)]
+
+
+def test_small_values_share_the_places_of_those_that_are_over():
+    """A value takes a place of its size that is free by then, whatever else is kept."""
+    def f(x):
+        kept = []
+        for i in range(60):
+            x = x @ q if i % 2 else (x @ q[:, :8]) @ q[:8]
+            kept += [x] if i % 10 == 0 else []
+        return sum(y.sum() for y in kept) + x
+
+    tl.manual_seed(0)
+    x, q = tl.randn(10, 10, dtype=tl.float64), tl.linalg.qr(tl.randn(10, 10, dtype=tl.float64))[0]
+    machine, given = machine_of(f, x)
+    assert machine.arena_bytes <= 12 * 832 < machine.unshared_bytes / 4      # in lines of 64 bytes
+    assert tl.equal(machine(given)[0], f(x)) and tl.equal(machine(given)[0], f(x))

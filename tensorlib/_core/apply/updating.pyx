@@ -20,26 +20,32 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 from tensorlib._core.tiles.update cimport MAX_NUMBERS, Job, Update, run_jobs
 
 
-def run_update(Update update, params, states, begin, numbers):
-    """Takes one step with each of `params` that has a gradient.
+def chosen(dict group, tuple options):
+    """Which of these options of a group are true, as a tuple of bools."""
+    return tuple([True if group[name] else False for name in options])
 
-    states: the dict of states of each parameter; where one is missing, `begin(p)` makes it.
-    numbers: gives the dict of numbers for a count of steps and a parameter's states. It is called
-    once for each count or, if the update says `each`, for each parameter. The count is that of the
-    state `step`, with this one; without such a state it is 1 for a parameter whose states were made
-    just now, else 2. Raises: TypeError, RuntimeError; then nothing was written but new states.
+
+def run_update(Update update, dict group, states, begin, numbers):
+    """Takes one step with each parameter of a group that has a gradient.
+
+    states: the dict of states of each parameter; where one is missing, `begin(group, p)` makes it.
+    numbers: gives the dict of numbers for a group, a count of steps and a parameter's states. It is
+    called once for each count or, if the update says `each`, for each parameter. The count is that
+    of the state `step`, with this one; without such a state it is 1 for a parameter whose states
+    were made just now, else 2. Raises: TypeError, RuntimeError; then nothing was written but new
+    states.
     """
     cdef list tensors = []           # of each parameter: its operands, and the count or None
     cdef Py_ssize_t most, n
     cdef double* table = NULL
     cdef Job* jobs = NULL
-    params = tuple(params)
+    cdef tuple params = tuple(group["params"])
     most = len(params)
     try:
         table = <double*>malloc(max(most, 1) * MAX_NUMBERS * sizeof(double))
         if table == NULL:
             raise MemoryError()
-        gather(update, params, states, begin, numbers, tensors, table)
+        gather(update, params, group, states, begin, numbers, tensors, table)
         n = len(tensors) // (update.frame.n_inputs + 2)
         jobs = <Job*>malloc(max(n, 1) * sizeof(Job))
         if jobs == NULL:
@@ -55,7 +61,7 @@ def run_update(Update update, params, states, begin, numbers):
 
 # ---- before the first write ----------------------------------------------------------------------
 
-cdef int gather(Update update, tuple params, states, begin, numbers, list tensors,
+cdef int gather(Update update, tuple params, dict group, states, begin, numbers, list tensors,
                 double* table) except -1:
     """Finds the operands of each parameter, and its numbers. What runs code of the user's is here.
     """
@@ -74,7 +80,7 @@ cdef int gather(Update update, tuple params, states, begin, numbers, list tensor
         state = states.get(p)
         fresh = not is_complete(update, state)
         if fresh:
-            state = begin(p)
+            state = begin(group, p)
             if not is_complete(update, state):
                 raise RuntimeError(f"{update.name}: the state of a parameter of shape "
                                    f"{tuple(x.shape)} must have {update.states}, got {state!r}")
@@ -84,7 +90,7 @@ cdef int gather(Update update, tuple params, states, begin, numbers, list tensor
             count = (<dict>state)["step"]
             step = counted(update, count) + 1
         if update.each or not (known and step == last):
-            given = numbers(step, state)
+            given = numbers(group, step, state)
             for j in range(len(update.numbers)):
                 name = update.numbers[j]
                 table[row * MAX_NUMBERS + j] = given[name] if isinstance(name, str) else name

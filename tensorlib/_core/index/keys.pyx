@@ -203,8 +203,11 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
     cdef int d, last = -1
     place, dim, part = slots[0]
     index.first = index.at = <int>place
+    for _, _, part in slots:
+        if part.type == BOOL:
+            refuse_reading("index (the shape of what a mask takes depends on the values)", part)
+    part = slots[0][2]
     if len(slots) == 1 and part.type == BOOL and part.ndim_ > 0:
-        refuse_reading("index (the shape of what a mask takes depends on the values)", part)
         index.mask = nonzero_mask(part)
         index.n_true = count_true(index.mask.data_pointer, part.numel_)
         return 0

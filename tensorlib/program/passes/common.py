@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.nested import frozen
 from tensorlib.program.passes.facts import (
-    alike, frozen, is_pure, lasting, may_write, pinned, with_inputs, writes_its_own,
+    alike, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
 )
 
 
@@ -21,10 +22,12 @@ def without_common(calls: Iterable[OpCall], wanted: Iterable[Variable],
     kept = []
     for call in found:
         call = with_inputs(call, replaced)
+        key = None
         if may_write(call):
-            known = {key: first for key, first in known.items() if not any(
-                x in last for x in (*first.reads(), *first.writes()))}
-        key = key_of(call)
+            known = {key: first for key, first in known.items() if
+                     last.isdisjoint(first.outputs) and last.isdisjoint(first.reads())}
+        else:
+            key = key_of(call)
         first = None if key is None else known.get(key)
         if first is not None and all(x not in stay and alike(x, y) for x, y in zip(
                 call.writes(), first.writes())):
@@ -37,8 +40,10 @@ def without_common(calls: Iterable[OpCall], wanted: Iterable[Variable],
 
 
 def key_of(call: OpCall) -> Any:
-    """What two calls share that give the same; None for one that others can't stand for."""
-    if not is_pure(call):
+    """What two calls share that give the same; None for one that others can't stand for. It does
+    not write."""
+    traits = traits_of(call.type)
+    if traits.effect or not traits.pure:
         return None
     try:
         return (call.type, frozen(call.inputs), frozen(call.attributes),

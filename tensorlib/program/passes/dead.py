@@ -12,7 +12,7 @@ def without_dead(calls: Iterable[OpCall], wanted: Iterable[Variable],
     needed = set(wanted)
     kept = []
     for call in reversed(list(calls)):
-        if has_effect(call) or any(x in needed for x in call.writes()):
+        if not needed.isdisjoint(call.outputs) or has_effect(call):
             kept.append(call)
             needed.update(call.reads())
             for block in call.blocks():

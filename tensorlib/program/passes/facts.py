@@ -5,11 +5,12 @@ is given, or may be a view of such. What it holds changes where a call writes.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from functools import cache
+from typing import NamedTuple
 
-from tensorlib._core.base.dtypes import dtype as DType
-from tensorlib.program.forms import DRAWS, INDEXED, WRITERS, form_of_call, registered
-from tensorlib.program.model import Block, OpCall, Variable, mapped, variables_in
+from tensorlib.program.forms import DRAWS, INDEXED, WRITERS, form_of, registered
+from tensorlib.program.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.nested import mapped
 
 EFFECTS = ("set_grad", "optimizer_step")
 # What only programs have, and that does no more than to give its result.
@@ -18,10 +19,38 @@ OWN_PURE = ("sum", "zeros_like", "placeholder")
 PRODUCTS = ("matmul", "mm", "linear_with_bias")
 
 
+class Traits(NamedTuple):
+    """What holds for all calls of a type that have no blocks.
+
+    effect: it does more than to give its results: it writes, or it draws numbers. writes: into what
+    was there before it. keeps: it leaves tensors among its attributes as they are. pure: it gives
+    the same bits whenever it runs on the same values. elementwise: it is an element-wise operation
+    of the registry, whose result is new.
+    """
+
+    effect: bool
+    writes: bool
+    keeps: bool
+    pure: bool
+    elementwise: bool
+
+
+@cache
+def traits_of(type: str) -> Traits:
+    """What holds for the calls of a type. Raises: UnknownType."""
+    over = type.endswith("_") or type in WRITERS
+    effect = over or type in EFFECTS or type in DRAWS
+    op, base = form_of(type).op, registered(type.replace("_gradient", ""))
+    pure = type in OWN_PURE if op is None else not (op.random or base is not None and base.random)
+    own = registered(type)
+    return Traits(
+        effect, over or type == "optimizer_step" or type.startswith("function"),
+        type.removesuffix("_gradient") in INDEXED, pure, own is not None and own.elementwise)
+
+
 def has_effect(call: OpCall) -> bool:
     """Whether a call does more than to give its results: it writes, or it draws numbers."""
-    return (call.in_place or call.type in WRITERS or call.type in EFFECTS or call.type in DRAWS
-            or any(map(block_has_effect, call.blocks())))
+    return traits_of(call.type).effect or any(map(block_has_effect, call.blocks()))
 
 
 def block_has_effect(block: Block) -> bool:
@@ -31,31 +60,28 @@ def block_has_effect(block: Block) -> bool:
 
 def may_write(call: OpCall) -> bool:
     """Whether a call may write into what was there before it."""
-    return (call.in_place or call.type in WRITERS or call.type == "optimizer_step"
-            or call.type.startswith("function") or bool(call.blocks()) or writes_attribute(call))
+    traits = traits_of(call.type)
+    return traits.writes or bool(call.attributes) and (
+        bool(call.blocks()) or not traits.keeps and has_tensors(call))
 
 
-def writes_attribute(call: OpCall) -> bool:
-    """Whether a call may write into a tensor among its attributes, as a norm its statistics."""
-    return call.type.removesuffix("_gradient") not in INDEXED and any(
-        True for name, x in call.attributes.items() if name != "likes" for _ in variables_in(x))
+def has_tensors(call: OpCall) -> bool:
+    """Whether a call has tensors among its attributes, as a norm its statistics."""
+    attributes = call.attributes
+    if len(attributes) == 1 and "likes" in attributes:
+        return False
+    return bool(variables_in([x for name, x in attributes.items() if name != "likes"]))
 
 
 def is_pure(call: OpCall) -> bool:
     """Whether a call gives the same bits whenever it runs on the same values, and does no more."""
-    if has_effect(call) or may_write(call):
-        return False
-    op = form_of_call(call).op
-    if op is None:
-        return call.type in OWN_PURE
-    base = registered(call.type.replace("_gradient", ""))
-    return not (op.random or base is not None and base.random)
+    traits = traits_of(call.type)
+    return traits.pure and not traits.effect and not may_write(call)
 
 
 def is_elementwise(call: OpCall) -> bool:
     """Whether a call is of an element-wise operation of the registry: its result is new."""
-    op = registered(call.type)
-    return op is not None and op.elementwise
+    return traits_of(call.type).elementwise
 
 
 def writes_its_own(calls: Iterable[OpCall], given: Iterable[Variable]) -> bool:
@@ -70,7 +96,7 @@ def pinned(calls: Iterable[OpCall], wanted: Iterable[Variable]) -> set[Variable]
     blocks read."""
     found = set(wanted)
     for call in calls:
-        if call.type in EFFECTS or call.blocks():
+        if call.type in EFFECTS or call.attributes and call.blocks():
             found.update(call.reads())
     return found
 
@@ -79,9 +105,12 @@ def lasting(calls: Iterable[OpCall], given: Iterable[Variable]) -> set[Variable]
     """The variables that last."""
     found = set(given)
     for call in calls:
-        if not (is_elementwise(call) or call.type in PRODUCTS) and any(
-                x in found or x.persistable for x in call.reads()):
-            found.update(call.writes())
+        if traits_of(call.type).elementwise or call.type in PRODUCTS:
+            continue
+        for x in call.reads():
+            if x in found or x.persistable:
+                found.update(call.writes())
+                break
     return found
 
 
@@ -93,7 +122,7 @@ def alike(x: Variable, y: Variable) -> bool:
 
 def with_inputs(call: OpCall, replaced: dict[Variable, Variable]) -> OpCall:
     """A call that reads other variables in the place of some."""
-    if call.blocks() or not any(x in replaced for x in call.reads()):
+    if not replaced or replaced.keys().isdisjoint(call.reads()) or call.blocks():
         return call
 
     def change(x: Variable) -> Variable:
@@ -109,23 +138,3 @@ def inner_calls(block: Block) -> Iterator[OpCall]:
         yield call
         for inner in call.blocks():
             yield from inner_calls(inner)
-
-
-def frozen(x: Any) -> Any:
-    """A key that two arguments share if they are the same, bit by bit.
-
-    Raises: TypeError for what has none.
-    """
-    if type(x) is Variable:
-        return "variable", id(x)
-    if x is None or x is ... or type(x) in (bool, int, float, str):
-        return type(x).__name__, repr(x)
-    if isinstance(x, DType):
-        return "dtype", x.name
-    if isinstance(x, (tuple, list)):
-        return type(x).__name__, tuple(map(frozen, x))
-    if type(x) is dict:
-        return "dict", tuple((key, frozen(x[key])) for key in sorted(x))
-    if type(x) is slice:
-        return "slice", tuple(map(frozen, (x.start, x.stop, x.step)))
-    raise TypeError(f"no key for {type(x).__name__}")

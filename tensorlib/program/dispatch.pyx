@@ -1,0 +1,70 @@
+"""Calls of compiled functions: each finds the way in which calls of its kind are replayed."""
+
+cimport cython
+from tensorlib._core.base.capture cimport attached
+from tensorlib.program.signatures cimport Conditions, Signature
+
+from tensorlib._core.arrays.as_numbers import differentiating
+from tensorlib._core.base.capture import current
+from tensorlib.autograd.tree import unflatten
+from tensorlib.batch import running_levels
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Way:
+    """How calls of one kind run. replay: what replays them; None where they run eagerly.
+
+    machine: what the replay has run where there is no graph to note, else None. places: of each
+    leaf of the result, its place among what is replayed; -1 for what is as in `leaves`.
+    """
+
+    cdef readonly Signature kind
+    cdef readonly object replay
+    cdef Conditions conditions
+    cdef object machine, structure
+    cdef tuple values
+    cdef list places, leaves
+    cdef bint single
+
+    def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
+                 structure=None, list places=None, list leaves=None):
+        self.kind, self.conditions, self.replay, self.machine = kind, conditions, replay, machine
+        self.structure, self.places, self.leaves = structure, places, leaves
+        self.values = () if replay is None else tuple(replay.values)
+        self.single = structure is not None and structure.kind is None and places == [0]
+
+    cdef object run(self, list tensors):
+        """What a call gives."""
+        cdef list found, leaves
+        cdef Py_ssize_t i
+        if self.machine is None or self.machine.is_running:
+            found = self.replay.run(tensors)
+        else:
+            found = self.machine((*tensors, *self.values))
+        if self.single:
+            return found[0]
+        leaves = self.leaves.copy()
+        for i in range(len(leaves)):
+            if <Py_ssize_t>self.places[i] >= 0:
+                leaves[i] = found[self.places[i]]
+        return unflatten(self.structure, leaves)
+
+
+cdef class Dispatcher:
+    """A function that replays what it did. Its class adds `_capture`, for calls of a new kind."""
+
+    cdef public object _f
+    cdef public list _entries             # the last way first
+    cdef public bint _eager
+
+    def __call__(self, *args, **kwargs):
+        cdef Way way
+        cdef list tensors
+        if self._eager or attached and current() is not None or running_levels() or (
+                differentiating()):
+            return self._f(*args, **kwargs)
+        for way in self._entries:
+            tensors = way.kind.tensors_of(args, kwargs)
+            if tensors is not None and way.conditions.hold():
+                return self._f(*args, **kwargs) if way.replay is None else way.run(tensors)
+        return self._capture(args, kwargs)
