@@ -36,7 +36,9 @@ class Passage:
         several = isinstance(output, tuple)
         outputs, self.outputs = linked(output if several else (output,), self.enter)
         self.output_count = len(outputs)
-        return outputs if several else outputs[0]
+        if not several:
+            return outputs[0]
+        return output._make(outputs) if hasattr(output, "_make") else outputs   # a named tuple
 
     def enter(self, grads):
         """What the gradients of the outputs become, when they are there."""
@@ -52,9 +54,12 @@ class Passage:
 
     def leave(self, grads):
         """What the gradients of the inputs become, when they are there."""
+        grad_output, self.grad_output = self.grad_output, None
+        if grad_output is None:      # they came past the outputs, in a dict for instance
+            return grads
         full = placed(grads, self.inputs, self.input_count)
         for hook in self.after:
-            result = hook.function(self.module, full, self.grad_output)
+            result = hook.function(self.module, full, grad_output)
             if result is not None and self.inputs:
                 full = checked(result, full, "backward hook")
         return tuple(full[i] for i in self.inputs)
