@@ -71,6 +71,7 @@ def test_assigning_takes_the_tensors_themselves():
     other.layer.weight.requires_grad_(False)
     other.load_state_dict(state, assign=True)
     assert other.gain is learnt and other.steps is state["steps"]
+    assert learnt.requires_grad                  # as what it takes the place of
     assert isinstance(other.layer.weight, nn.Parameter) and other.layer.weight.dtype == tl.float64
     assert other.layer.weight.data_ptr() == net.layer.weight.data_ptr()
     assert not other.layer.weight.requires_grad and other.layer.bias.requires_grad
@@ -204,6 +205,22 @@ def test_hooks_on_loading():
     net._register_load_state_dict_pre_hook(lambda *args: seen.append(len(args)), with_module=True)
     net.load_state_dict(net.state_dict())
     assert seen == [7, 8]
+
+
+def test_hooks_after_loading_go_from_the_inside_outwards():
+    net, seen = nn.Sequential(nn.Linear(1, 1), nn.Sequential(nn.ReLU(), nn.Linear(1, 1))), []
+    for name, part in net.named_modules():
+        part.register_load_state_dict_post_hook(lambda m, keys, name=name: seen.append(name))
+    net.load_state_dict(net.state_dict())
+    assert seen == ["0", "1.0", "1.1", "1", ""]
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_what_hooks_before_loading_are_told(assign):
+    net, seen = nn.Linear(1, 1), []
+    net.register_load_state_dict_pre_hook(lambda m, state, prefix, local, *rest: seen.append(local))
+    net.load_state_dict(net.state_dict(), assign=assign)
+    assert seen == [{"version": 1, **({"assign_to_params_buffers": True} if assign else {})}]
 
 
 def test_a_class_that_loads_in_its_own_way():
