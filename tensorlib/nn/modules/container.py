@@ -278,8 +278,8 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> Self:
         """This list with a value more at the end."""
+        setattr(self, str(self._size), learnt(value))
         self._size += 1
-        self[len(self) - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
@@ -321,8 +321,8 @@ class ParameterDict(Module):
             raise TypeError(f"ParameterDict: names are strings, got {type(key).__name__}")
         if key not in self._keys and hasattr(self, key):
             raise KeyError(f"attribute '{key}' already exists")
-        self._keys[key] = None
         setattr(self, key, learnt(value))
+        self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
