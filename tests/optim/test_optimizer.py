@@ -45,6 +45,18 @@ def values(optimizer):
 # ---- making one ----------------------------------------------------------------------------------
 
 @EVERY
+def test_a_gradient_that_is_nan_is_not_hidden(kind):
+    p = tl.ones(2, 2, requires_grad=True)
+
+    def closure():
+        p.grad = tl.full((2, 2), float("nan"))
+        return (p * 0).sum()
+
+    kind([p]).step(closure)
+    assert p.isnan().all() or kind is optim.Rprop        # which goes by signs: NaN has none
+
+
+@EVERY
 def test_parameters_that_are_refused(kind):
     p = tl.ones(2, 2, requires_grad=True)
     for params, error, text in [
