@@ -50,6 +50,18 @@ def test_gradients_that_are_not_finite_are_named():
     assert model[0].weight.grad.isnan().all()                # as in PyTorch
 
 
+@pytest.mark.parametrize("name, options", [
+    ("uniform_", {}), ("normal_", {}), ("trunc_normal_", {}), ("xavier_uniform_", {}),
+    ("xavier_normal_", {}), ("kaiming_uniform_", {}), ("kaiming_normal_", {}), ("orthogonal_", {}),
+    ("sparse_", {"sparsity": 0.5})])
+def test_first_values_come_from_the_given_generator_alone(name, options):
+    before, found = tl.get_rng_state(), []
+    for _ in range(2):
+        generator = tl.Generator().manual_seed(5)
+        found.append(getattr(nn.init, name)(tl.empty(8, 6), generator=generator, **options))
+    assert found[0].equal(found[1]) and tl.get_rng_state().equal(before)
+
+
 @pytest.mark.parametrize("act, error, text", [
     (lambda: nn.utils.clip_grad_norm_([3], 1.0), TypeError, "expected tensors, or pairs"),
     (lambda: nn.utils.clip_grad_norm_(tl.ones(2), "much"), ValueError, "much"),
