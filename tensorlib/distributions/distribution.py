@@ -63,6 +63,10 @@ class Distribution:
                 own = value.shape[value.ndim - constraint.event_dim:]
                 vars(new)[name] = value.expand((*batch_shape, *own))
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        return self._as_checked(new)
+
+    def _as_checked(self, new):
+        """A distribution made of this one, whose parameters were checked: values are as here."""
         new._validate_args = self._validate_args
         return new
 
@@ -209,8 +213,9 @@ class Independent(Distribution):
 
     def expand(self, batch_shape, _instance=None):
         own = self.event_shape[:self.reinterpreted_batch_ndims]
-        return Independent(self.base_dist.expand((*batch_shape, *own)),
-                           self.reinterpreted_batch_ndims, validate_args=False)
+        return self._as_checked(Independent(
+            self.base_dist.expand((*batch_shape, *own)), self.reinterpreted_batch_ndims,
+            validate_args=False))
 
     @property
     def has_rsample(self):
