@@ -290,6 +290,18 @@ def test_the_table(tmp_path):
         profile(activities=[ProfilerActivity.CUDA])
 
 
+def test_a_table_of_what_ran_inside_of_nothing():
+    x = tl.ones(3, 3, requires_grad=True)
+    with profile() as prof:
+        F.cross_entropy(x.tanh(), tl.zeros(3, dtype=tl.int64)).backward()
+    for rows in (prof.events(), prof.key_averages()):
+        whole, top = (rows.table(row_limit=-1, top_level_events_only=only).splitlines()
+                      for only in (False, True))
+        names = [line.split()[0] for line in top[3:-2]]
+        assert names == ["tanh", "zeros", "cross_entropy", "backward"] and len(top) < len(whole)
+        assert top[-1] == whole[-1]                      # the time of all
+
+
 def test_traces_and_stacks_are_files(tmp_path):
     with profile(with_stack=True, on_trace_ready=tensorboard_trace_handler(tmp_path / "new")
                  ) as prof:
