@@ -182,6 +182,12 @@ def test_values_of_another_shape_or_type_are_refused(distribution):
         larger.log_prob(1.0)
 
 
+@pytest.mark.parametrize("n", [-1, 2])
+def test_dims_that_a_distribution_does_not_have_are_no_events(n):
+    with pytest.raises(ValueError, match="reinterpreted_batch_ndims"):
+        d.Independent(d.Normal(tl.zeros(3), 1.0), n)
+
+
 def test_chances_up_to_the_edge_of_a_support():
     """It need not belong to the support itself."""
     assert d.LogNormal(0.0, 1.0).cdf(tl.tensor(0.0)) == 0

@@ -203,8 +203,8 @@ class Independent(Distribution):
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         require("Independent", Distribution, base_distribution=base_distribution)
         shape, n = base_distribution.batch_shape, reinterpreted_batch_ndims
-        if n > len(shape):
-            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution."
+        if not 0 <= n <= len(shape):
+            raise ValueError("Expected 0 <= reinterpreted_batch_ndims <= len(base_distribution."
                              f"batch_shape), actual {n} vs {len(shape)}")
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         cut = len(shape) - n
