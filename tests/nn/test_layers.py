@@ -6,6 +6,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib.nn import functional as F
 from tensorlib.nn.parameter import Parameter
 
 
@@ -86,3 +87,33 @@ def test_an_embedding_with_a_table_of_its_own():
     layer = nn.Embedding(4, 2, padding_idx=-1)
     layer(tl.tensor([0, 3])).sum().backward()
     assert layer.weight[3].tolist() == [0, 0] and layer.weight.grad[3].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("index", [0, [2, 0, 2], [[0, 1], [1, 1]]])
+def test_tables_said_to_be_sparse_have_dense_gradients(index):
+    """So that scripts which say so run; the gradients are the same."""
+    index, found = tl.tensor(index), []
+    for sparse in (False, True):
+        layers = [nn.Embedding(3, 2, sparse=sparse)]
+        if index.ndim == 2:
+            layers += [nn.EmbeddingBag(3, 2, mode=mode, sparse=sparse) for mode in ("sum", "mean")]
+        for layer in layers:
+            nn.init.ones_(layer.weight)
+            layer(index).square().sum().backward()
+        found.append([layer.weight.grad.tolist() for layer in layers])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda i: F.embedding(i, tl.ones(3, 2)), "embedding: index out of range in self: index 3"),
+    (lambda i: F.embedding(i.reshape(1, 2), tl.ones(3, 2)), "embedding: index out of range"),
+    (lambda i: F.embedding(i - 4, tl.ones(3, 2)), "embedding: index out of range in self: -4")])
+def test_rows_that_a_table_does_not_have(call, text):
+    with pytest.raises(IndexError, match=text):
+        call(tl.tensor([0, 3]))
+
+
+@pytest.mark.parametrize("option", ["scale_grad_by_freq", "sparse"])
+def test_maxima_of_bags_have_gradients_of_their_own(option):
+    with pytest.raises(ValueError, match="embedding_bag: max mode does not support"):
+        nn.EmbeddingBag(3, 2, mode="max", **{option: True})(tl.tensor([[0, 1]]))
