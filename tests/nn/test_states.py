@@ -98,6 +98,24 @@ def test_all_that_does_not_fit_is_reported_and_nothing_changes():
     assert values(net) == before
 
 
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("spoil", [
+    lambda state: state.pop("steps"), lambda state: state.pop("layer.bias"),
+    lambda state: state.update(unknown=tl.zeros(1)),
+    lambda state: state.update({"layer.more": tl.zeros(1)}),
+    lambda state: state.update(gain=tl.zeros(3)), lambda state: state.update(gain=3.0),
+    lambda state: state.pop("_extra_state")])
+def test_one_thing_that_does_not_fit_keeps_all_others_out(spoil, assign):
+    net, state = Counted(), Counted().state_dict()
+    for name, value in state.items():
+        state[name] = tl.full_like(value, 7) if isinstance(value, tl.Tensor) else {"epoch": 7}
+    spoil(state)
+    before, members = values(net), list(net.parameters())
+    with pytest.raises(RuntimeError, match="Error.* in loading state_dict for Counted"):
+        net.load_state_dict(state, assign=assign)
+    assert values(net) == before and all(a is b for a, b in zip(net.parameters(), members))
+
+
 @pytest.mark.parametrize("key", ["layer", "layer.weight.more", "layer.nothing.weight", "steps.x"])
 def test_names_beside_those_of_the_module(key):
     state = Counted().state_dict()
