@@ -31,7 +31,7 @@ from tensorlib.nn.parameter import Parameter
     (lambda: nn.utils.rnn.pad_packed_sequence(tl.ones(3)), TypeError, "expects a PackedSequence"),
     (lambda: nn.Embedding(3, 2, padding_idx=3), ValueError, "within num_embeddings"),
     (lambda: nn.Embedding.from_pretrained(tl.ones(3)), ValueError, "2-dimensional"),
-    (lambda: nn.Embedding(3, 2)(tl.tensor([3])), IndexError, ""),
+    (lambda: nn.Embedding(3, 2)(tl.tensor([3])), IndexError, "embedding: index out of range"),
     (lambda: nn.Hardtanh(2, 1), ValueError, "max_val must be above"),
     (lambda: nn.Softmax2d()(tl.ones(2)), ValueError, "3 or 4 dims"),
     (lambda: nn.Bilinear(0, 2, 3), ValueError, "above 0"),
