@@ -96,3 +96,37 @@ def test_what_is_written_elsewhere_is_refused_as_ever():
 
     with pytest.raises(RuntimeError, match="made outside of the function being transformed"):
         func.grad(writes)(W)
+
+
+@pytest.mark.parametrize("normed", [nn.utils.parametrizations.spectral_norm,
+                                    nn.utils.spectral_norm])
+@pytest.mark.parametrize("transform", ["grad", "jvp"])
+def test_the_vectors_of_spectral_norms_move_too(normed, transform):
+    found = []
+    for way in (None, transform):
+        tl.manual_seed(3)
+        layer, x = normed(nn.Linear(3, 2)), X
+
+        def total(x, layer=layer):
+            return layer(x).pow(2).sum()
+
+        if way is None:
+            total(x)
+        elif way == "grad":
+            func.grad(total)(x)
+        else:
+            func.jvp(total, (x,), (x,))
+        found.append([buffer.clone() for buffer in layer.buffers()])
+    assert len(found[0]) == 2
+    for plain, moved in zip(*found):
+        tl.testing.assert_close(moved, plain)
+
+
+def test_rows_that_are_looked_up_are_made_small_under_a_transform():
+    weights = [tl.tensor([[3.0, 4.0], [0.1, 0.1], [6.0, 8.0]]) for _ in range(2)]
+    index = tl.tensor([0])
+    nn.functional.embedding(index, weights[0], max_norm=1.0)
+    slope = func.grad(lambda w: nn.functional.embedding(index, w, max_norm=1.0).sum())(weights[1])
+    assert slope.tolist() == [[1, 1], [0, 0], [0, 0]]
+    tl.testing.assert_close(weights[1], weights[0])
+    tl.testing.assert_close(weights[1][0], tl.tensor([0.6, 0.8]))

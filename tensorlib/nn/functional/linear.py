@@ -10,7 +10,7 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd import no_grad
+from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.errors import require_floating
 from tensorlib.nn.functional.given import check_optional
@@ -145,7 +145,7 @@ def padding_place(name, padding_idx, rows):
 
 def renormalise(weight, indices, max_norm, norm_type):
     """Scales the rows that are looked up to at most this norm, in place."""
-    with no_grad():
+    with apart_from_transforms():
         places = indices.reshape(-1).long()
         rows = weight.detach().index_select(0, places)
         norms = rows.norm(norm_type, 1, keepdim=True)
