@@ -146,6 +146,15 @@ def test_a_member_gives_way_to_another_kind():
     assert not hasattr(net, "x") and not net._non_persistent_buffers_set
 
 
+def test_a_buffer_that_was_deleted_leaves_nothing_to_the_next_of_its_name():
+    net = nn.Module()
+    net.register_buffer("x", tl.ones(1), persistent=False)
+    del net.x
+    assert not net._non_persistent_buffers_set
+    net._buffers["x"] = tl.ones(1)
+    assert list(net.state_dict()) == ["x"]
+
+
 MEMBERS = {"Parameter": lambda: Parameter(tl.ones(1)), "Module": nn.Identity,
            "Tensor": lambda: Buffer(tl.ones(1))}
 

@@ -57,6 +57,19 @@ def test_they_move_as_in_a_plain_call(way, momentum):
     assert layer.num_batches_tracked == 1 and tl.is_grad_enabled()
 
 
+@pytest.mark.parametrize("layer", [nn.BatchNorm1d(3), nn.BatchNorm1d(3, momentum=None)])
+def test_they_rest_where_that_was_switched_off_later(layer):
+    """The batch counts in training, the running ones in use."""
+    layer(X)
+    before = [buffer.clone() for buffer in layer.buffers()]
+    layer.track_running_stats = False
+    tl.testing.assert_close(layer(X * 2 + 1), nn.BatchNorm1d(3)(X * 2 + 1))
+    assert all(a.equal(b) for a, b in zip(layer.buffers(), before))
+    layer.eval()
+    wanted = (X - before[0]) / (before[1] + layer.eps).sqrt()
+    tl.testing.assert_close(layer(X), wanted)
+
+
 def test_each_example_may_have_its_own():
     """Models with batch normalisation, all trained at once."""
     models = [nn.BatchNorm1d(3) for _ in range(2)]
