@@ -54,12 +54,11 @@ class Passage:
 
     def leave(self, grads):
         """What the gradients of the inputs become, when they are there."""
-        grad_output, self.grad_output = self.grad_output, None
-        if grad_output is None:      # they came past the outputs, in a dict for instance
+        if self.grad_output is None:     # they came past the outputs, in a dict for instance
             return grads
         full = placed(grads, self.inputs, self.input_count)
         for hook in self.after:
-            result = hook.function(self.module, full, grad_output)
+            result = hook.function(self.module, full, self.grad_output)
             if result is not None and self.inputs:
                 full = checked(result, full, "backward hook")
         return tuple(full[i] for i in self.inputs)
