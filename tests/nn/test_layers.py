@@ -117,3 +117,18 @@ def test_rows_that_a_table_does_not_have(call, text):
 def test_maxima_of_bags_have_gradients_of_their_own(option):
     with pytest.raises(ValueError, match="embedding_bag: max mode does not support"):
         nn.EmbeddingBag(3, 2, mode="max", **{option: True})(tl.tensor([[0, 1]]))
+
+
+@pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (3, 1, 1), (2, 0, 2), (4, 2, 1)])
+def test_a_transposed_convolution_gives_each_size_that_leads_to_its_input(stride, padding, dilation):
+    """The sizes that a convolution brings to that of the input, and no others."""
+    up = nn.ConvTranspose1d(1, 1, 5, stride, padding, dilation=dilation)
+    down = nn.Conv1d(1, 1, 5, stride, padding, dilation)
+    x = tl.ones(1, 1, 4)
+    for size in range(1, 40):
+        if size + 2 * padding > 4 * dilation and down(tl.ones(1, 1, size)).shape == x.shape:
+            assert up(x, output_size=(size,)).shape == (1, 1, size)
+            assert up(x, output_size=(1, 1, size)).shape == (1, 1, size)
+        else:
+            with pytest.raises(ValueError, match="output_size .* can't be had"):
+                up(x, output_size=(size,))
