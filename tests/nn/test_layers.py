@@ -120,7 +120,7 @@ def test_maxima_of_bags_have_gradients_of_their_own(option):
 
 
 @pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (3, 1, 1), (2, 0, 2), (4, 2, 1)])
-def test_a_transposed_convolution_gives_each_size_that_leads_to_its_input(stride, padding, dilation):
+def test_transposed_convolutions_give_each_size_that_leads_to_their_input(stride, padding, dilation):
     """The sizes that a convolution brings to that of the input, and no others."""
     up = nn.ConvTranspose1d(1, 1, 5, stride, padding, dilation=dilation)
     down = nn.Conv1d(1, 1, 5, stride, padding, dilation)
@@ -132,3 +132,13 @@ def test_a_transposed_convolution_gives_each_size_that_leads_to_its_input(stride
         else:
             with pytest.raises(ValueError, match="output_size .* can't be had"):
                 up(x, output_size=(size,))
+
+
+@pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("window, dilation", [(1, 1), (2, 1), (3, 1), (4, 1), (2, 3), (3, 2)])
+def test_what_is_added_for_the_same_size_stands_behind_where_it_is_odd(window, dilation, mode):
+    layer = nn.Conv1d(2, 3, window, padding="same", dilation=dilation, padding_mode=mode)
+    x = tl.randn(2, 2, 8)
+    margins = dilation * (window - 1) // 2, dilation * (window - 1) - dilation * (window - 1) // 2
+    wide = F.pad(x, margins, mode="constant" if mode == "zeros" else mode)
+    tl.testing.assert_close(layer(x), F.conv1d(wide, layer.weight, layer.bias, dilation=dilation))
