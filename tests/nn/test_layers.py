@@ -87,6 +87,7 @@ def test_an_embedding_with_a_table_of_its_own():
     layer = nn.Embedding(4, 2, padding_idx=-1)
     layer(tl.tensor([0, 3])).sum().backward()
     assert layer.weight[3].tolist() == [0, 0] and layer.weight.grad[3].tolist() == [0, 0]
+    assert layer.padding_idx == 3 and "padding_idx=3" in repr(layer)
 
 
 @pytest.mark.parametrize("index", [0, [2, 0, 2], [[0, 1], [1, 1]]])
@@ -120,7 +121,7 @@ def test_maxima_of_bags_have_gradients_of_their_own(option):
 
 
 @pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (3, 1, 1), (2, 0, 2), (4, 2, 1)])
-def test_transposed_convolutions_give_each_size_that_leads_to_their_input(stride, padding, dilation):
+def test_transposed_convolutions_give_each_size_that_leads_here(stride, padding, dilation):
     """The sizes that a convolution brings to that of the input, and no others."""
     up = nn.ConvTranspose1d(1, 1, 5, stride, padding, dilation=dilation)
     down = nn.Conv1d(1, 1, 5, stride, padding, dilation)
