@@ -188,6 +188,14 @@ def test_dims_that_a_distribution_does_not_have_are_no_events(n):
         d.Independent(d.Normal(tl.zeros(3), 1.0), n)
 
 
+def test_each_mixture_of_a_batch_draws_a_component_of_its_own():
+    """Also where all have the same chances of these."""
+    components = d.Normal(tl.tensor([[0.0, 100.0], [0.0, 100.0]]), 1.0)
+    drawn = d.MixtureSameFamily(d.Categorical(tl.ones(2)), components).sample((N,)) > 50
+    alike = (drawn[:, 0] == drawn[:, 1]).double().mean()
+    assert drawn.shape == (N, 2) and abs(alike - 0.5) < 5 * 0.5 / N**0.5
+
+
 def test_chances_up_to_the_edge_of_a_support():
     """It need not belong to the support itself."""
     assert d.LogNormal(0.0, 1.0).cdf(tl.tensor(0.0)) == 0
