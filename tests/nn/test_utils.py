@@ -321,3 +321,31 @@ def test_an_ensemble_and_gradients_of_each_example():
     models[0](x).sum().backward()
     for name, parameter in models[0].named_parameters():
         assert tl.allclose(each[name].sum(0), parameter.grad, atol=1e-6)
+
+
+# ---- what is done more than once, or to very little ---------------------------------------------
+
+def test_slices_are_taken_out_one_after_the_other():
+    """Those that are out already are not chosen again."""
+    layer = nn.Linear(3, 5)
+    for times in range(1, 5):
+        prune.ln_structured(layer, "weight", 1, n=2, dim=0)
+        assert int((layer.weight == 0).all(1).sum()) == times
+    norms = layer.weight_orig.norm(dim=1)
+    assert layer.weight_mask.any(1).tolist() == (norms == norms.max()).tolist()
+
+
+def test_a_value_that_is_assigned_is_read_where_values_are_kept():
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Invertible())
+    with parametrize.cached():
+        first = layer.weight
+        assert layer.weight is first
+        layer.weight = tl.full((2, 2), 6.0)
+        assert layer.weight.tolist() == [[6, 6], [6, 6]] and layer.weight is not first
+
+
+def test_tiny_gradients_are_divided_by_no_less_than_a_millionth():
+    p = tl.zeros(1, requires_grad=True)
+    p.grad = tl.tensor([1e-6])
+    assert nn.utils.clip_grad_norm_(p, 1e-6).item() == pytest.approx(1e-6)
+    assert p.grad.item() == pytest.approx(0.5e-6)
