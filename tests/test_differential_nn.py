@@ -172,6 +172,19 @@ def test_losses_of_pairs(name, reduction):
     check(call, real(3, 4), abs(wanted) if "multilabel" in name or "poisson" in name else wanted)
 
 
+@pytest.mark.parametrize("name", ["hinge_embedding_loss", "margin_ranking_loss", "soft_margin_loss",
+                                  "cosine_embedding_loss"])
+def test_losses_of_signs_with_targets_that_are_none(name):
+    """0 stands for "no label" in many programs; what comes of it is PyTorch's."""
+    x, signs = real(5, 3), np.array([1.0, -1.0, 0.0, 2.0, 0.5])
+    if "pair" in name or "ranking" in name or "cosine" in name:
+        one = () if "cosine" in name else (0,)
+        check(lambda F, x, y, t: getattr(F, name)(x, y, t.detach(), reduction="none"),
+              x[(slice(None), *one)], real(5, 3, seed=1)[(slice(None), *one)], signs)
+    else:
+        check(lambda F, x, t: getattr(F, name)(x, t.detach(), reduction="none"), x[:, 0], signs)
+
+
 def test_losses_of_probabilities():
     p, t, w = real(3, 4, low=0.1, high=0.9), real(3, 4, seed=1, low=0, high=1), real(4, low=0.5)
     check(lambda F, p, t: F.binary_cross_entropy(p, t), p, t)

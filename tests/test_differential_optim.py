@@ -93,6 +93,21 @@ def test_trajectories(name, options, dtype):
 
 
 @EVERY
+def test_a_gradient_that_is_nan_comes_through_as_it_does_there(name):
+    found = []
+    for L in BOTH:
+        p = tensor(L, [[1.0, 2.0], [3.0, -1.0]], "float64", requires_grad=True)
+        optimizer = getattr(L.optim, name)([p])
+
+        def closure():
+            p.grad = tensor(L, [[np.nan, 1.0], [0.5, -1.0]], "float64")
+            return (p * 0).sum()
+        optimizer.step(closure)
+        found.append(np.isnan(p.detach().numpy()))
+    assert (found[0] == found[1]).all() and found[0].any() == (name != "Rprop")
+
+
+@EVERY
 def test_signatures_and_defaults(name):
     mine, theirs = (inspect.signature(getattr(L.optim, name)).parameters for L in BOTH)
     assert list(mine) == list(theirs)

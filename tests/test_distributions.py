@@ -1,5 +1,6 @@
 """Distributions: values are drawn from their densities, with the gradients of their parameters."""
 
+import copy
 import doctest
 import pkgutil
 from importlib import import_module
@@ -148,6 +149,58 @@ def test_arguments_are_not_checked_where_that_is_not_wanted():
         d.Distribution.set_default_validate_args(True)
     with pytest.raises(ValueError, match="bool"):
         d.Distribution.set_default_validate_args("yes")
+
+
+FAMILY = {type(x).__name__: x for x in [
+    *CONTINUOUS, *NUMBERS, d.Beta(1.0, 2.0), d.Dirichlet(tl.ones(3)), d.StudentT(3.0),
+    d.Multinomial(3, tl.ones(2)), d.OneHotCategorical(tl.ones(2)),
+    d.MultivariateNormal(tl.zeros(2), tl.eye(2)), d.Independent(d.Normal(tl.zeros(3), 1.0), 1),
+    d.RelaxedBernoulli(tl.tensor(0.5), 0.3), d.RelaxedOneHotCategorical(tl.tensor(0.5), tl.ones(3)),
+]}
+WHOLE = pytest.mark.parametrize("distribution", FAMILY.values(), ids=list(FAMILY))
+
+
+@WHOLE
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_larger_batch_is_of_the_same_class_and_checks_as_much(distribution, checks):
+    one = copy.copy(distribution)
+    one._validate_args = checks
+    other = one.expand((4, *one.batch_shape))
+    assert type(other) is type(one) and other._validate_args is checks
+    assert other.batch_shape == (4, *one.batch_shape) and other.event_shape == one.event_shape
+    value = one.sample()
+    assert other.log_prob(value).equal(one.log_prob(value).expand(other.batch_shape))
+
+
+@WHOLE
+def test_values_of_another_shape_or_type_are_refused(distribution):
+    larger = distribution.expand((3,))
+    value = larger.sample()
+    with pytest.raises(ValueError, match="not broadcastable"):
+        larger.log_prob(value[:2])
+    with pytest.raises(ValueError, match="must be a Tensor"):
+        larger.log_prob(1.0)
+
+
+@pytest.mark.parametrize("n", [-1, 2])
+def test_dims_that_a_distribution_does_not_have_are_no_events(n):
+    with pytest.raises(ValueError, match="reinterpreted_batch_ndims"):
+        d.Independent(d.Normal(tl.zeros(3), 1.0), n)
+
+
+def test_each_mixture_of_a_batch_draws_a_component_of_its_own():
+    """Also where all have the same chances of these."""
+    components = d.Normal(tl.tensor([[0.0, 100.0], [0.0, 100.0]]), 1.0)
+    drawn = d.MixtureSameFamily(d.Categorical(tl.ones(2)), components).sample((N,)) > 50
+    alike = (drawn[:, 0] == drawn[:, 1]).double().mean()
+    assert drawn.shape == (N, 2) and abs(alike - 0.5) < 5 * 0.5 / N**0.5
+
+
+def test_chances_up_to_the_edge_of_a_support():
+    """It need not belong to the support itself."""
+    assert d.LogNormal(0.0, 1.0).cdf(tl.tensor(0.0)) == 0
+    with pytest.raises(ValueError, match="within the support"):
+        d.LogNormal(0.0, 1.0).cdf(tl.tensor(-1.0))
 
 
 def test_a_batch_of_densities_and_draws():

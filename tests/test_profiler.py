@@ -48,6 +48,42 @@ def test_every_kind_of_operation_is_seen(key):
     assert counts(prof)[key] == 3
 
 
+MADE = {
+    "zeros": lambda: tl.zeros(300, 300), "ones": lambda: tl.ones(300, 300),
+    "empty": lambda: tl.empty(300, 300), "full": lambda: tl.full((300, 300), 2.0),
+    "rand": lambda: tl.rand(300, 300), "randn": lambda: tl.randn(300, 300),
+    "randint": lambda: tl.randint(0, 9, (300, 300)), "randperm": lambda: tl.randperm(90_000),
+    "arange": lambda: tl.arange(90_000), "linspace": lambda: tl.linspace(0, 1, 90_000),
+    "eye": lambda: tl.eye(300), "zeros_like": lambda: tl.zeros_like(LARGE),
+    "empty_like": lambda: tl.empty_like(LARGE), "randn_like": lambda: tl.randn_like(LARGE),
+    "new_full": lambda: LARGE.new_full((300, 300), 1.0),
+}
+LARGE = tl.ones(300, 300)
+
+
+@pytest.mark.parametrize("key", MADE)
+def test_what_makes_tensors_of_sizes_alone_is_seen(key):
+    with profile() as prof, record_function("around"):
+        made = MADE[key]()
+    around, event = prof.events()
+    assert (around.key, event.key, event.count) == ("around", key, 1)
+    assert event.cpu_memory_usage == around.cpu_memory_usage >= 90_000 * made.itemsize
+    assert around.begin <= event.begin and event.stack[0].endswith(": <lambda>")
+    assert 0 < event.cpu_time_total <= around.cpu_time_total
+
+
+def test_sizes_that_are_refused_leave_no_event_open():
+    with profile() as prof:
+        with pytest.raises(RuntimeError):
+            tl.zeros(-1)
+        with pytest.raises(TypeError):
+            tl.zeros_like(3)
+        tl.ones(3)
+        tl.ones(3).add_(1)
+    assert counts(prof) == {"ones": 2, "add_": 1}
+    assert all(event.cpu_time_total < 1e6 for event in prof.events())
+
+
 def test_steps_of_optimizers_are_seen():
     class Own(tl.optim.Adam):
         def step(self, closure=None):
@@ -115,7 +151,8 @@ def test_shapes_are_noted_where_they_are_asked_for():
             tl.ones(2, 3) @ tl.ones(3, 4)
             tl.ones(2, 3) @ tl.ones(3, 4)
             tl.ones(5, 3) @ tl.ones(3, 4)
-        rows = prof.key_averages(group_by_input_shape=True)
+        rows = [row for row in prof.key_averages(group_by_input_shape=True)
+                if row.key == "matmul"]
         assert [(row.count, row.input_shapes) for row in rows] == (
             [(2, ((2, 3), (3, 4))), (1, ((5, 3), (3, 4)))] if wanted else [(3, ())])
 
@@ -251,6 +288,18 @@ def test_the_table(tmp_path):
     assert str(prof.key_averages()) == prof.key_averages().table()
     with pytest.warns(UserWarning, match="CUDA is not available"):
         profile(activities=[ProfilerActivity.CUDA])
+
+
+def test_a_table_of_what_ran_inside_of_nothing():
+    x = tl.ones(3, 3, requires_grad=True)
+    with profile() as prof:
+        F.cross_entropy(x.tanh(), tl.zeros(3, dtype=tl.int64)).backward()
+    for rows in (prof.events(), prof.key_averages()):
+        whole, top = (rows.table(row_limit=-1, top_level_events_only=only).splitlines()
+                      for only in (False, True))
+        names = [line.split()[0] for line in top[3:-2]]
+        assert names == ["tanh", "zeros", "cross_entropy", "backward"] and len(top) < len(whole)
+        assert top[-1] == whole[-1]                      # the time of all
 
 
 def test_traces_and_stacks_are_files(tmp_path):

@@ -5,6 +5,7 @@ import functools
 from tensorlib._core.graph.modes import (
     _set_grad_enabled, _set_inference, is_grad_enabled, is_inference_mode_enabled,
 )
+from tensorlib._core.sweep.graph_reader import enter_transform, leave_transform
 
 GENERATOR = 0x20  # the flag of a generator function's code
 
@@ -162,6 +163,21 @@ class inference_mode(_Mode):
     def fresh(self):
         """A mode like this one."""
         return inference_mode(self.mode)
+
+
+class apart_from_transforms:
+    """Under it this thread works as if no function were transformed, and records nothing.
+
+    So a layer writes what it keeps of its inputs into tensors that a function under `func.grad` may
+    not write, as they come from outside. Nothing that is written so is part of a result.
+    """
+
+    def __enter__(self):
+        self.before = enter_transform(False, False)
+        leave_transform((False, False, 0))
+
+    def __exit__(self, *error):
+        leave_transform(self.before)
 
 
 class set_multithreading_enabled(_Mode):

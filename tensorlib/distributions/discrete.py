@@ -249,8 +249,8 @@ class Poisson(ExponentialFamily):
             return tl.poisson(self.rate.detach().expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
-        value, rate = broadcast_all(value, self.rate)
         self._validate_sample(value)
+        value, rate = broadcast_all(value, self.rate)
         return tl.xlogy(value, rate) - rate - (value + 1).lgamma()
 
 

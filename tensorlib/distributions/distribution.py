@@ -63,6 +63,10 @@ class Distribution:
                 own = value.shape[value.ndim - constraint.event_dim:]
                 vars(new)[name] = value.expand((*batch_shape, *own))
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        return self._as_checked(new)
+
+    def _as_checked(self, new):
+        """A distribution made of this one, whose parameters were checked: values are as here."""
         new._validate_args = self._validate_args
         return new
 
@@ -199,8 +203,8 @@ class Independent(Distribution):
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         require("Independent", Distribution, base_distribution=base_distribution)
         shape, n = base_distribution.batch_shape, reinterpreted_batch_ndims
-        if n > len(shape):
-            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution."
+        if not 0 <= n <= len(shape):
+            raise ValueError("Expected 0 <= reinterpreted_batch_ndims <= len(base_distribution."
                              f"batch_shape), actual {n} vs {len(shape)}")
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         cut = len(shape) - n
@@ -209,8 +213,9 @@ class Independent(Distribution):
 
     def expand(self, batch_shape, _instance=None):
         own = self.event_shape[:self.reinterpreted_batch_ndims]
-        return Independent(self.base_dist.expand((*batch_shape, *own)),
-                           self.reinterpreted_batch_ndims, validate_args=False)
+        return self._as_checked(Independent(
+            self.base_dist.expand((*batch_shape, *own)), self.reinterpreted_batch_ndims,
+            validate_args=False))
 
     @property
     def has_rsample(self):

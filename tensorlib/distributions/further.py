@@ -50,9 +50,9 @@ class MixtureSameFamily(Distribution):
 
     def expand(self, batch_shape, _instance=None):
         n = self._mixture_distribution._num_events
-        return type(self)(self._mixture_distribution.expand(batch_shape),
-                          self._component_distribution.expand((*batch_shape, n)),
-                          validate_args=False)
+        return self._as_checked(type(self)(
+            self._mixture_distribution.expand(batch_shape),
+            self._component_distribution.expand((*batch_shape, n)), validate_args=False))
 
     @property
     def mixture_distribution(self):

@@ -66,7 +66,7 @@ class Chi2(Gamma):
         super().__init__(0.5 * self.df, 0.5, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        return type(self)(self.df.expand(batch_shape), validate_args=False)
+        return self._as_checked(type(self)(self.df.expand(batch_shape), validate_args=False))
 
 
 class Exponential(ExponentialFamily):

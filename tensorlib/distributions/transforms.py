@@ -247,10 +247,15 @@ class StickBreakingTransform(Transform):
         return (y[..., :-1].log() - softplus(moved)).sum(-1)
 
     def forward_shape(self, shape):
-        return tl.Size((*shape[:-1], shape[-1] + 1))
+        return self._longer(shape, 1)
 
     def inverse_shape(self, shape):
-        return tl.Size((*shape[:-1], shape[-1] - 1))
+        return self._longer(shape, -1)
+
+    def _longer(self, shape, more):
+        if not shape:
+            raise ValueError("Too few dimensions on input")
+        return tl.Size((*shape[:-1], shape[-1] + more))
 
 
 class LowerCholeskyTransform(Transform):

@@ -243,7 +243,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01,
     with no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
-            tensor[randperm(rows)[:zeros], column] = 0
+            tensor[randperm(rows, generator=generator)[:zeros], column] = 0
     return tensor
 
 

@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class Adadelta(FormulaOptimizer):
@@ -26,10 +26,8 @@ class Adadelta(FormulaOptimizer):
                  eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
                  capturable: bool = False, maximize: bool = False,
                  differentiable: bool = False) -> None:
-        check_rate(lr)
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative(epsilon=eps, weight_decay=weight_decay)
         super().__init__(params, dict(
             lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize,
             capturable=capturable, foreach=foreach, differentiable=differentiable))

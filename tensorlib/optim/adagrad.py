@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor, full_like
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class Adagrad(FormulaOptimizer):
@@ -27,9 +27,6 @@ class Adagrad(FormulaOptimizer):
                  weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
                  foreach: bool | None = None, *, maximize: bool = False,
                  differentiable: bool = False, fused: bool | None = None) -> None:
-        check_rate(lr)
-        check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay, epsilon=eps,
-                           initial_accumulator_value=initial_accumulator_value)
         super().__init__(params, dict(
             lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
             initial_accumulator_value=initial_accumulator_value, foreach=foreach,

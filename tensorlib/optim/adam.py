@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer, decayed, moments
-from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class Adam(FormulaOptimizer):
@@ -36,9 +36,6 @@ class Adam(FormulaOptimizer):
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
                  maximize: bool = False, capturable: bool = False, differentiable: bool = False,
                  fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
-        check_rate(lr)
-        check_not_negative(epsilon=eps, weight_decay=weight_decay)
-        check_betas(betas)
         super().__init__(params, dict(
             lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
             maximize=maximize, foreach=foreach, capturable=capturable,

@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class Adamax(FormulaOptimizer):
@@ -26,9 +26,6 @@ class Adamax(FormulaOptimizer):
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
                  differentiable: bool = False, capturable: bool = False) -> None:
-        check_rate(lr)
-        check_not_negative(epsilon=eps, weight_decay=weight_decay)
-        check_betas(betas)
         super().__init__(params, dict(
             lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach,
             maximize=maximize, differentiable=differentiable, capturable=capturable))

@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class ASGD(FormulaOptimizer):
@@ -29,8 +29,6 @@ class ASGD(FormulaOptimizer):
                  alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
                  capturable: bool = False) -> None:
-        check_rate(lr)
-        check_not_negative(weight_decay=weight_decay)
         super().__init__(params, dict(
             lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach,
             maximize=maximize, differentiable=differentiable, capturable=capturable))

@@ -12,7 +12,7 @@ from typing import Any
 from tensorlib import zeros_like
 from tensorlib._core.apply.updating import chosen, run_update
 from tensorlib.ops.updates import fused_update, trace_update
-from tensorlib.optim.optimizer import Optimizer
+from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
 
 
 class FormulaOptimizer(Optimizer):
@@ -32,6 +32,10 @@ class FormulaOptimizer(Optimizer):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         cls._updates = {}       # by the options that shape the formula
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        check_options(defaults)
+        super().__init__(params, defaults)
 
     def states(self, group):
         """The names of the states that the formula takes, in its order."""

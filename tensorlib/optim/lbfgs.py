@@ -62,7 +62,7 @@ class LBFGS(Optimizer):
         state["func_evals"] = state.get("func_evals", 0) + 1
         state.setdefault("n_iter", 0)
         point = [as_number(first_loss), self._flat_gradient()]
-        if point[1].abs().max() > group["tolerance_grad"]:
+        if not point[1].abs().max() <= group["tolerance_grad"]:      # NaN is not hidden, either
             self._iterate(group, state, closure, *point)
         return first_loss
 

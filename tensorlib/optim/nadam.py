@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer, decayed, moments
-from tensorlib.optim.optimizer import ParamsT, check_betas, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class NAdam(FormulaOptimizer):
@@ -35,9 +35,6 @@ class NAdam(FormulaOptimizer):
                  decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
                  maximize: bool = False, capturable: bool = False,
                  differentiable: bool = False) -> None:
-        check_rate(lr)
-        check_not_negative(epsilon=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
-        check_betas(betas)
         super().__init__(params, dict(
             lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay,
             decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach,

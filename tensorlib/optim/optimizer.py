@@ -402,6 +402,19 @@ def as_number(value):
 
 # ---- what options may be -------------------------------------------------------------------------
 
+NOT_NEGATIVE = ("eps", "weight_decay", "momentum", "momentum_decay", "lr_decay",
+                "initial_accumulator_value")
+
+
+def check_options(options):
+    """Raises ValueError or TypeError for options out of range, among those that many have."""
+    check_rate(options["lr"])
+    check_not_negative(**{"epsilon" if name == "eps" else name: options[name]
+                          for name in NOT_NEGATIVE if name in options})
+    if "betas" in options:
+        check_betas(options["betas"])
+
+
 def check_rate(lr):
     """Raises ValueError unless `lr` is a rate: a number of 0 or more, or a tensor of one."""
     if isinstance(lr, Tensor) and lr.numel() != 1:

@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT, check_not_negative
 
 
 class RMSprop(FormulaOptimizer):
@@ -28,8 +28,7 @@ class RMSprop(FormulaOptimizer):
                  eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
                  centered: bool = False, capturable: bool = False, foreach: bool | None = None,
                  maximize: bool = False, differentiable: bool = False) -> None:
-        check_rate(lr)
-        check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        check_not_negative(alpha=alpha)
         super().__init__(params, dict(
             lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
             weight_decay=weight_decay, capturable=capturable, foreach=foreach, maximize=maximize,

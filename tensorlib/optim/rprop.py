@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor, full_like
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class Rprop(FormulaOptimizer):
@@ -28,7 +28,6 @@ class Rprop(FormulaOptimizer):
                  step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False,
                  differentiable: bool = False) -> None:
-        check_rate(lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, dict(

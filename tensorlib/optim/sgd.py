@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer
-from tensorlib.optim.optimizer import ParamsT, check_not_negative, check_rate
+from tensorlib.optim.optimizer import ParamsT
 
 
 class SGD(FormulaOptimizer):
@@ -37,8 +37,6 @@ class SGD(FormulaOptimizer):
                  dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
                  maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
                  fused: bool | None = None) -> None:
-        check_rate(lr)
-        check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, dict(

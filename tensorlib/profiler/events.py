@@ -39,7 +39,8 @@ class EventList(list[Figures]):
         for row in self:
             key = key_of(row)
             if key not in found:
-                found[key] = Figures(row.key, input_shapes=row.input_shapes, stack=row.stack)
+                found[key] = Figures(row.key, input_shapes=row.input_shapes, stack=row.stack,
+                                     inside=row.inside)
             found[key].add(row)
         return EventList(found.values(), self.with_memory)
 
@@ -72,9 +73,10 @@ class EventList(list[Figures]):
         """The rows as text, at most `row_limit` of them; -1 for all.
 
         sort_by: an attribute, as "self_cpu_time_total", "cpu_time_total" or "count".
+        top_level_events_only: leaves out what ran inside of other events when it first came.
         Raises: ValueError for what rows cannot be sorted by.
         """
-        rows = list(self)
+        rows = [row for row in self if not (top_level_events_only and row.inside)]
         if sort_by is not None:
             if not isinstance(getattr(Figures("any"), sort_by, None), (int, float)):
                 raise ValueError(f"table: rows cannot be sorted by {sort_by!r}; try "
@@ -124,5 +126,5 @@ def figures_of(observed: list[list[Any]], with_memory: bool = True) -> EventList
         rows.append(Figures(
             name, 1, (end - begin) / 1000, (end - begin - time_inside) / 1000, nbytes,
             nbytes - bytes_inside, tuple(shapes or ()), [shown_line(line) for line in stack],
-            thread, begin / 1000))
+            thread, begin / 1000, event[3] is not None))
     return EventList(sorted(rows, key=attrgetter("begin")), with_memory)

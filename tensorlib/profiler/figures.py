@@ -23,6 +23,7 @@ class Figures:
     stack: list[str] = field(default_factory=list)
     thread: int = 0
     begin: float = 0.0                          # of a single event: when it began
+    inside: bool = False                        # the first event was inside of another
 
     @property
     def name(self) -> str:

@@ -148,7 +148,7 @@ class record_function:
     ...     with tensorlib.profiler.record_function("the whole"):
     ...         y = tensorlib.ones(3) + 1
     >>> [event.name for event in prof.events()]
-    ['the whole', 'add']
+    ['the whole', 'ones', 'add']
     """
 
     def __init__(self, name: str, args: str | None = None) -> None:

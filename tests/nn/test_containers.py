@@ -6,6 +6,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib.nn.modules.module import register_module_parameter_registration_hook
 from tensorlib.nn.parameter import Parameter
 
 
@@ -71,6 +72,18 @@ def test_a_dict_of_parameters_sorts_the_names_of_a_plain_dict():
             list(entries.items()))):
         assert list(nn.ParameterDict(ordered)) == ["b", "a"]
     assert list(nn.ModuleDict({"b": nn.ReLU(), "a": nn.ReLU()})) == ["b", "a"]
+
+
+def test_a_parameter_that_is_refused_leaves_no_gap():
+    def refuses(module, name, parameter):
+        raise RuntimeError("no more")
+
+    listed, named = nn.ParameterList([tl.ones(1)]), nn.ParameterDict({"a": tl.ones(1)})
+    with register_module_parameter_registration_hook(refuses):
+        for act in (lambda: listed.append(tl.ones(2)), lambda: named.update({"b": tl.ones(2)})):
+            with pytest.raises(RuntimeError, match="no more"):
+                act()
+    assert len(listed) == len(list(listed)) == 1 and list(named) == ["a"] and "b" not in named
 
 
 @pytest.mark.parametrize("act, error, text", [

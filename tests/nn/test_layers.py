@@ -6,6 +6,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib.nn import functional as F
 from tensorlib.nn.parameter import Parameter
 
 
@@ -30,7 +31,7 @@ from tensorlib.nn.parameter import Parameter
     (lambda: nn.utils.rnn.pad_packed_sequence(tl.ones(3)), TypeError, "expects a PackedSequence"),
     (lambda: nn.Embedding(3, 2, padding_idx=3), ValueError, "within num_embeddings"),
     (lambda: nn.Embedding.from_pretrained(tl.ones(3)), ValueError, "2-dimensional"),
-    (lambda: nn.Embedding(3, 2)(tl.tensor([3])), IndexError, ""),
+    (lambda: nn.Embedding(3, 2)(tl.tensor([3])), IndexError, "embedding: index out of range"),
     (lambda: nn.Hardtanh(2, 1), ValueError, "max_val must be above"),
     (lambda: nn.Softmax2d()(tl.ones(2)), ValueError, "3 or 4 dims"),
     (lambda: nn.Bilinear(0, 2, 3), ValueError, "above 0"),
@@ -86,3 +87,59 @@ def test_an_embedding_with_a_table_of_its_own():
     layer = nn.Embedding(4, 2, padding_idx=-1)
     layer(tl.tensor([0, 3])).sum().backward()
     assert layer.weight[3].tolist() == [0, 0] and layer.weight.grad[3].tolist() == [0, 0]
+    assert layer.padding_idx == 3 and "padding_idx=3" in repr(layer)
+
+
+@pytest.mark.parametrize("index", [0, [2, 0, 2], [[0, 1], [1, 1]]])
+def test_tables_said_to_be_sparse_have_dense_gradients(index):
+    """So that scripts which say so run; the gradients are the same."""
+    index, found = tl.tensor(index), []
+    for sparse in (False, True):
+        layers = [nn.Embedding(3, 2, sparse=sparse)]
+        if index.ndim == 2:
+            layers += [nn.EmbeddingBag(3, 2, mode=mode, sparse=sparse) for mode in ("sum", "mean")]
+        for layer in layers:
+            nn.init.ones_(layer.weight)
+            layer(index).square().sum().backward()
+        found.append([layer.weight.grad.tolist() for layer in layers])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda i: F.embedding(i, tl.ones(3, 2)), "embedding: index out of range in self: index 3"),
+    (lambda i: F.embedding(i.reshape(1, 2), tl.ones(3, 2)), "embedding: index out of range"),
+    (lambda i: F.embedding(i - 4, tl.ones(3, 2)), "embedding: index out of range in self: -4")])
+def test_rows_that_a_table_does_not_have(call, text):
+    with pytest.raises(IndexError, match=text):
+        call(tl.tensor([0, 3]))
+
+
+@pytest.mark.parametrize("option", ["scale_grad_by_freq", "sparse"])
+def test_maxima_of_bags_have_gradients_of_their_own(option):
+    with pytest.raises(ValueError, match="embedding_bag: max mode does not support"):
+        nn.EmbeddingBag(3, 2, mode="max", **{option: True})(tl.tensor([[0, 1]]))
+
+
+@pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (3, 1, 1), (2, 0, 2), (4, 2, 1)])
+def test_transposed_convolutions_give_each_size_that_leads_here(stride, padding, dilation):
+    """The sizes that a convolution brings to that of the input, and no others."""
+    up = nn.ConvTranspose1d(1, 1, 5, stride, padding, dilation=dilation)
+    down = nn.Conv1d(1, 1, 5, stride, padding, dilation)
+    x = tl.ones(1, 1, 4)
+    for size in range(1, 40):
+        if size + 2 * padding > 4 * dilation and down(tl.ones(1, 1, size)).shape == x.shape:
+            assert up(x, output_size=(size,)).shape == (1, 1, size)
+            assert up(x, output_size=(1, 1, size)).shape == (1, 1, size)
+        else:
+            with pytest.raises(ValueError, match="output_size .* can't be had"):
+                up(x, output_size=(size,))
+
+
+@pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
+@pytest.mark.parametrize("window, dilation", [(1, 1), (2, 1), (3, 1), (4, 1), (2, 3), (3, 2)])
+def test_what_is_added_for_the_same_size_stands_behind_where_it_is_odd(window, dilation, mode):
+    layer = nn.Conv1d(2, 3, window, padding="same", dilation=dilation, padding_mode=mode)
+    x = tl.randn(2, 2, 8)
+    margins = dilation * (window - 1) // 2, dilation * (window - 1) - dilation * (window - 1) // 2
+    wide = F.pad(x, margins, mode="constant" if mode == "zeros" else mode)
+    tl.testing.assert_close(layer(x), F.conv1d(wide, layer.weight, layer.bias, dilation=dilation))

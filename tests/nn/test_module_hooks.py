@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import weakref
+from collections import namedtuple
 
 import pytest
 
@@ -108,6 +109,20 @@ def test_hooks_that_are_always_called():
     assert [name for name, _ in seen] == ["usual", "always"]
 
 
+def test_hooks_that_are_always_called_see_how_far_it_came():
+    def fails(*args):
+        raise ValueError("no")
+
+    for register, there in ((nn.Module.register_forward_pre_hook, False),
+                            (nn.Module.register_forward_hook, True)):
+        layer, seen = nn.Identity(), []
+        register(layer, fails)
+        layer.register_forward_hook(lambda m, args, out: seen.append(out), always_call=True)
+        with pytest.raises(ValueError, match="no"):
+            layer(X)
+        assert seen == [X if there else None]
+
+
 def test_a_second_error_is_a_warning():
     layer = Pair()
 
@@ -166,6 +181,33 @@ def test_backward_hooks_of_inputs_without_gradients():
         layer(X)
     layer.requires_grad_(False)(X)
     assert not seen
+
+
+@pytest.mark.parametrize("kind", [tuple, namedtuple("Named", "first second")._make])
+def test_outputs_keep_their_type(kind):
+    class Several(nn.Module):
+        def forward(self, x):
+            return kind((x * 2, x * 3))
+
+    layer, seen = Several(), []
+    plain = layer(X)
+    layer.register_full_backward_hook(lambda m, grad_in, grad_out: seen.append(len(grad_out)))
+    out = layer(X.clone().requires_grad_())
+    assert type(out) is type(plain) and [x.tolist() for x in out] == [x.tolist() for x in plain]
+    (out[0] + out[1]).sum().backward()
+    assert seen == [2]
+
+
+def test_gradients_that_come_past_the_outputs_are_shown_to_nobody():
+    """Those of tensors in a dict, of which hooks see no gradient."""
+    class InDict(nn.Module):
+        def forward(self, x):
+            return {"out": x * 2}
+
+    layer, seen, x = InDict(), [], X.clone().requires_grad_()
+    layer.register_full_backward_hook(lambda m, *grads: seen.append(grads))
+    layer(x)["out"].sum().backward()
+    assert not seen and x.grad.tolist() == [2, 2, 2]
 
 
 def test_what_is_no_tensor_has_no_gradient():

@@ -132,18 +132,43 @@ def test_attributes_and_tables_are_the_same():
 def test_a_member_gives_way_to_another_kind():
     net = nn.Module()
     net.x = 3
-    net.x = Parameter(tl.ones(1))
-    assert list(net._parameters) == ["x"]
-    net.x = nn.Identity()
-    assert list(net._modules) == ["x"] and not net._parameters
     net.x = Buffer(tl.ones(1), persistent=False)
-    assert list(net._buffers) == ["x"] and not net._modules and list(net.state_dict()) == []
+    assert list(net._buffers) == ["x"] and list(net.state_dict()) == []
     net.x = tl.zeros(3)
     assert list(net._buffers) == ["x"] and net.x.shape == (3,)
     net.x = None
     assert net.x is None and list(net._buffers) == ["x"]
+    net.x = nn.Identity()
+    assert list(net._modules) == ["x"] and not net._buffers
+    net.x = Parameter(tl.ones(1))
+    assert list(net._parameters) == ["x"] and not net._modules and list(net.state_dict()) == ["x"]
     del net.x
     assert not hasattr(net, "x") and not net._non_persistent_buffers_set
+
+
+def test_a_buffer_that_was_deleted_leaves_nothing_to_the_next_of_its_name():
+    net = nn.Module()
+    net.register_buffer("x", tl.ones(1), persistent=False)
+    del net.x
+    assert not net._non_persistent_buffers_set
+    net._buffers["x"] = tl.ones(1)
+    assert list(net.state_dict()) == ["x"]
+
+
+MEMBERS = {"Parameter": lambda: Parameter(tl.ones(1)), "Module": nn.Identity,
+           "Tensor": lambda: Buffer(tl.ones(1))}
+
+
+@pytest.mark.parametrize("first, then", [
+    ("Parameter", "Module"), ("Parameter", "Tensor"), ("Module", "Tensor")])
+def test_a_member_does_not_give_way_to_a_kind_after_its_own(first, then):
+    """A slip of the name would take a parameter out of what is learnt, without a word."""
+    net = nn.Module()
+    net.x = member = MEMBERS[first]()
+    before = copy.copy(vars(net))
+    with pytest.raises(TypeError, match=f"cannot assign .* as 'x'.* expected a {first} or None"):
+        net.x = MEMBERS[then]()
+    assert net.x is member and vars(net) == before
 
 
 def test_a_shared_member_is_found_once():

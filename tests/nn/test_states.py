@@ -71,6 +71,7 @@ def test_assigning_takes_the_tensors_themselves():
     other.layer.weight.requires_grad_(False)
     other.load_state_dict(state, assign=True)
     assert other.gain is learnt and other.steps is state["steps"]
+    assert learnt.requires_grad                  # as what it takes the place of
     assert isinstance(other.layer.weight, nn.Parameter) and other.layer.weight.dtype == tl.float64
     assert other.layer.weight.data_ptr() == net.layer.weight.data_ptr()
     assert not other.layer.weight.requires_grad and other.layer.bias.requires_grad
@@ -95,6 +96,24 @@ def test_all_that_does_not_fit_is_reported_and_nothing_changes():
     assert "size mismatch for layer.weight" in text
     assert "layer.bias must be a Tensor, got list" in text
     assert values(net) == before
+
+
+@pytest.mark.parametrize("assign", [False, True])
+@pytest.mark.parametrize("spoil", [
+    lambda state: state.pop("steps"), lambda state: state.pop("layer.bias"),
+    lambda state: state.update(unknown=tl.zeros(1)),
+    lambda state: state.update({"layer.more": tl.zeros(1)}),
+    lambda state: state.update(gain=tl.zeros(3)), lambda state: state.update(gain=3.0),
+    lambda state: state.pop("_extra_state")])
+def test_one_thing_that_does_not_fit_keeps_all_others_out(spoil, assign):
+    net, state = Counted(), Counted().state_dict()
+    for name, value in state.items():
+        state[name] = tl.full_like(value, 7) if isinstance(value, tl.Tensor) else {"epoch": 7}
+    spoil(state)
+    before, members = values(net), list(net.parameters())
+    with pytest.raises(RuntimeError, match="Error.* in loading state_dict for Counted"):
+        net.load_state_dict(state, assign=assign)
+    assert values(net) == before and all(a is b for a, b in zip(net.parameters(), members))
 
 
 @pytest.mark.parametrize("key", ["layer", "layer.weight.more", "layer.nothing.weight", "steps.x"])
@@ -204,6 +223,22 @@ def test_hooks_on_loading():
     net._register_load_state_dict_pre_hook(lambda *args: seen.append(len(args)), with_module=True)
     net.load_state_dict(net.state_dict())
     assert seen == [7, 8]
+
+
+def test_hooks_after_loading_go_from_the_inside_outwards():
+    net, seen = nn.Sequential(nn.Linear(1, 1), nn.Sequential(nn.ReLU(), nn.Linear(1, 1))), []
+    for name, part in net.named_modules():
+        part.register_load_state_dict_post_hook(lambda m, keys, name=name: seen.append(name))
+    net.load_state_dict(net.state_dict())
+    assert seen == ["0", "1.0", "1.1", "1", ""]
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_what_hooks_before_loading_are_told(assign):
+    net, seen = nn.Linear(1, 1), []
+    net.register_load_state_dict_pre_hook(lambda m, state, prefix, local, *rest: seen.append(local))
+    net.load_state_dict(net.state_dict(), assign=assign)
+    assert seen == [{"version": 1, **({"assign_to_params_buffers": True} if assign else {})}]
 
 
 def test_a_class_that_loads_in_its_own_way():

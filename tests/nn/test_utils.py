@@ -50,6 +50,18 @@ def test_gradients_that_are_not_finite_are_named():
     assert model[0].weight.grad.isnan().all()                # as in PyTorch
 
 
+@pytest.mark.parametrize("name, options", [
+    ("uniform_", {}), ("normal_", {}), ("trunc_normal_", {}), ("xavier_uniform_", {}),
+    ("xavier_normal_", {}), ("kaiming_uniform_", {}), ("kaiming_normal_", {}), ("orthogonal_", {}),
+    ("sparse_", {"sparsity": 0.5})])
+def test_first_values_come_from_the_given_generator_alone(name, options):
+    before, found = tl.get_rng_state(), []
+    for _ in range(2):
+        generator = tl.Generator().manual_seed(5)
+        found.append(getattr(nn.init, name)(tl.empty(8, 6), generator=generator, **options))
+    assert found[0].equal(found[1]) and tl.get_rng_state().equal(before)
+
+
 @pytest.mark.parametrize("act, error, text", [
     (lambda: nn.utils.clip_grad_norm_([3], 1.0), TypeError, "expected tensors, or pairs"),
     (lambda: nn.utils.clip_grad_norm_(tl.ones(2), "much"), ValueError, "much"),
@@ -309,3 +321,31 @@ def test_an_ensemble_and_gradients_of_each_example():
     models[0](x).sum().backward()
     for name, parameter in models[0].named_parameters():
         assert tl.allclose(each[name].sum(0), parameter.grad, atol=1e-6)
+
+
+# ---- what is done more than once, or to very little ---------------------------------------------
+
+def test_slices_are_taken_out_one_after_the_other():
+    """Those that are out already are not chosen again."""
+    layer = nn.Linear(3, 5)
+    for times in range(1, 5):
+        prune.ln_structured(layer, "weight", 1, n=2, dim=0)
+        assert int((layer.weight == 0).all(1).sum()) == times
+    norms = layer.weight_orig.norm(dim=1)
+    assert layer.weight_mask.any(1).tolist() == (norms == norms.max()).tolist()
+
+
+def test_a_value_that_is_assigned_is_read_where_values_are_kept():
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Invertible())
+    with parametrize.cached():
+        first = layer.weight
+        assert layer.weight is first
+        layer.weight = tl.full((2, 2), 6.0)
+        assert layer.weight.tolist() == [[6, 6], [6, 6]] and layer.weight is not first
+
+
+def test_tiny_gradients_are_divided_by_no_less_than_a_millionth():
+    p = tl.zeros(1, requires_grad=True)
+    p.grad = tl.tensor([1e-6])
+    assert nn.utils.clip_grad_norm_(p, 1e-6).item() == pytest.approx(1e-6)
+    assert p.grad.item() == pytest.approx(0.5e-6)

@@ -45,6 +45,18 @@ def values(optimizer):
 # ---- making one ----------------------------------------------------------------------------------
 
 @EVERY
+def test_a_gradient_that_is_nan_is_not_hidden(kind):
+    p = tl.ones(2, 2, requires_grad=True)
+
+    def closure():
+        p.grad = tl.full((2, 2), float("nan"))
+        return (p * 0).sum()
+
+    kind([p]).step(closure)
+    assert p.isnan().all() or kind is optim.Rprop        # which goes by signs: NaN has none
+
+
+@EVERY
 def test_parameters_that_are_refused(kind):
     p = tl.ones(2, 2, requires_grad=True)
     for params, error, text in [
@@ -379,3 +391,37 @@ def test_training_gets_somewhere(kind):
         warnings.simplefilter("error")
         losses = [optimizer.step(closure).item() for _ in range(60)]
     assert losses[-1] < losses[0] * 0.9
+
+
+def test_adagrads_rate_falls_from_the_second_step_on():
+    """By 1 + lr_decay for each step before."""
+    p = tl.zeros(1, requires_grad=True)
+    optimizer, lengths = optim.Adagrad([p], lr=1.0, lr_decay=0.5, eps=0), []
+    for _ in range(4):
+        before, p.grad = p.item(), tl.ones(1)
+        optimizer.step()
+        lengths.append(before - p.item())
+    assert lengths == pytest.approx([1 / (n**0.5 * (1 + 0.5 * (n - 1))) for n in range(1, 5)])
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_lbfgs_keeps_as_many_changes_as_it_is_told(size):
+    params = parameters(1)
+    optimizer = optim.LBFGS(params, lr=0.1, max_iter=4, history_size=size)
+    train(optimizer)
+    state = optimizer.state[params[0]]
+    assert [len(state[name]) for name in ("old_dirs", "old_stps", "ro")] == [size] * 3
+
+
+@pytest.mark.parametrize("use_buffers", [False, True])
+def test_an_averaged_model_has_the_last_buffers_or_their_mean(use_buffers):
+    model = tl.nn.BatchNorm1d(2)
+    averaged = optim.swa_utils.AveragedModel(model, use_buffers=use_buffers)
+    for value in (1.0, 3.0, 8.0):
+        model.running_mean.fill_(value)
+        with tl.no_grad():
+            model.weight.fill_(value)
+        averaged.update_parameters(model)
+    assert averaged.module.weight.tolist() == [4, 4] and averaged.n_averaged == 3
+    assert averaged.module.running_mean.tolist() == ([4, 4] if use_buffers else [8, 8])
+    assert model.running_mean.tolist() == [8, 8]

@@ -221,3 +221,37 @@ def test_a_plateau_of_a_tensor():
     for loss in (1.0, float("nan")):
         schedule.step(tl.tensor(loss))
     assert schedule.get_last_lr() == [0.1] and not schedule.in_cooldown
+
+
+@pytest.mark.parametrize("options, losses, rates", [
+    ({"patience": 1}, [1, 1, 1, 1, 1], [1, 1, 0.5, 0.5, 0.25]),
+    ({"patience": 1, "cooldown": 2}, [1] * 8, [1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25]),
+    ({"patience": 0, "threshold": 0.5}, [4, 2.1, 1.9, 0.9], [1, 0.5, 0.5, 0.5]),
+    ({"patience": 0, "threshold": 0.5, "threshold_mode": "abs"}, [4, 3.6, 3.4, 3], [1, 0.5, 0.5,
+                                                                                    0.25]),
+    ({"patience": 0, "mode": "max"}, [1, 2, 2, 1], [1, 1, 0.5, 0.25]),
+    ({"patience": 0, "min_lr": 0.3}, [1, 1, 1, 1], [1, 0.5, 0.3, 0.3]),
+    ({"patience": 0, "eps": 0.2}, [1, 1, 1, 1], [1, 0.5, 0.25, 0.25]),
+])
+def test_when_a_plateau_lowers_the_rate(options, losses, rates):
+    optimizer, found = descent(), []
+    schedule = lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, **options)
+    for loss in losses:
+        schedule.step(loss)
+        found += schedule.get_last_lr()
+    assert found == rates and optimizer.param_groups[0]["lr"] == rates[-1]
+
+
+@pytest.mark.parametrize("name", ["CyclicLR", "OneCycleLR"])
+def test_the_first_of_the_betas_is_cycled_like_a_momentum(name):
+    sgd = descent(momentum=0.5)
+    adam = optim.Adam([tl.zeros(1, requires_grad=True)], betas=(0.5, 0.987))
+    schedules = [made(name, optimizer) for optimizer in (sgd, adam)]
+    momenta = set()
+    for _ in range(8):
+        for optimizer, schedule in zip((sgd, adam), schedules):
+            go_on(optimizer, schedule, 1)
+        momentum = sgd.param_groups[0]["momentum"]
+        assert adam.param_groups[0]["betas"] == (momentum, 0.987)
+        momenta.add(momentum)
+    assert len(momenta) > 3 and 0.5 not in momenta

@@ -8,7 +8,6 @@ cdef int check_options(str name, object layout, object device, object pin_memory
 cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device)
 cdef Tensor tensor_argument(str name, object value)
 cpdef object plain_number(str name, str argument, object value)
-cdef Py_ssize_t plain_size(str name, str argument, object value) except -1
 cdef object finish(str name, Tensor x, object out, object requires_grad)
 cdef int fill_number(str name, Tensor x, object value) except -1
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device)

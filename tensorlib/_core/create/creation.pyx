@@ -1,8 +1,7 @@
 """New tensors of given sizes: constant, or as another tensor is."""
 
 from cpython.float cimport PyFloat_Check, PyFloat_CheckExact
-from cpython.long cimport PyLong_AsSsize_t, PyLong_CheckExact
-from cpython.number cimport PyIndex_Check, PyNumber_Index
+from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
@@ -19,6 +18,7 @@ from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.observing cimport begin_making, end_making, observing
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.meta cimport device_beside, is_meta, new_on_meta
@@ -67,6 +67,8 @@ cdef int check_options(str name, object layout, object device, object pin_memory
 
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device):
     """An uninitialised tensor. Raises RuntimeError or OutOfMemoryError for its size."""
+    if observing:
+        begin_making(name)
     count(name, ndim, dims)
     if device is not None and is_meta_device(device):
         return new_on_meta(dtype, ndim, dims)
@@ -133,20 +135,6 @@ cdef object spread(str name, object value, shape, dtype, object out):
     return (value if dtype is None else value.to(dtype)).expand(shape).clone()
 
 
-cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
-    """A size of 0 or more. Raises TypeError or RuntimeError."""
-    cdef Py_ssize_t size
-    if not PyIndex_Check(value):
-        raise TypeError(f"{name}: {argument} must be an int, not {type(value).__name__}")
-    try:
-        size = PyLong_AsSsize_t(PyNumber_Index(value))
-    except OverflowError:
-        raise RuntimeError(f"{name}: {argument} is too large, got {value}") from None
-    if size < 0:
-        raise RuntimeError(f"{name}: {argument} must be 0 or more, got {size}")
-    return size
-
-
 cdef object finish(str name, Tensor x, object out, object requires_grad):
     """What a function of this module returns: `x`, or `out` with the elements of `x`."""
     if out is not None:
@@ -155,6 +143,8 @@ cdef object finish(str name, Tensor x, object out, object requires_grad):
         x = <Tensor>out
     if requires_grad:
         x.requires_grad = True
+    if observing:
+        end_making(name, x)
     if attached:
         made(x)
     return x
@@ -377,6 +367,8 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
     if stands_in(input):
         input = input.like()
     x = tensor_argument(name, input)
+    if observing:
+        begin_making(name)
     id = chosen_dtype(name, dtype, None, x.type)
     check_options(name, layout, device, pin_memory)
     if device is not None and is_meta_device(device) != is_meta(x):

@@ -1,6 +1,8 @@
 """New tensors of evenly spaced numbers, identity matrices, triangles of matrices."""
 
 from cpython.float cimport PyFloat_Check
+from cpython.long cimport PyLong_AsSsize_t
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.math cimport ceil, isfinite, pow
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
@@ -11,8 +13,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.create.creation cimport (
-    allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, plain_size,
-    run_over,
+    allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, run_over,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
@@ -162,6 +163,20 @@ cdef Tensor real_range(double start, double end, double step, int id):
     n = checked_count(ceil((end - start) / step))
     ramp.start, ramp.step, ramp.half = start, step, n
     return cast(run_ramp("arange", &ramp, n, id if id == FLOAT32 else FLOAT64), id)
+
+
+cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
+    """A size of 0 or more. Raises TypeError or RuntimeError."""
+    cdef Py_ssize_t size
+    if not PyIndex_Check(value):
+        raise TypeError(f"{name}: {argument} must be an int, not {type(value).__name__}")
+    try:
+        size = PyLong_AsSsize_t(PyNumber_Index(value))
+    except OverflowError:
+        raise RuntimeError(f"{name}: {argument} is too large, got {value}") from None
+    if size < 0:
+        raise RuntimeError(f"{name}: {argument} must be 0 or more, got {size}")
+    return size
 
 
 cdef Tensor spaced(str name, object start, object end, object steps, int id):

@@ -30,6 +30,7 @@ cdef str HERE = os.path.dirname(_importing.__file__) + os.sep
 cdef bint takes_shapes = False, takes_stacks = False
 cdef list events = None              # of the profile, in the order in which they ended
 cdef dict innermost = {}             # the event that is open on each thread
+cdef dict making = {}                # what a thread is making: name, beginning, bytes then
 
 # The places of an event's facts.
 cdef enum Fact:
@@ -95,6 +96,30 @@ cdef int end_event(list event) except -1:
     return 0
 
 
+cdef int begin_making(str name) except -1:
+    """Notes that a tensor of sizes alone begins to be made, by the function `name`."""
+    making[PyThread_get_thread_ident()] = (name, now(), in_use())
+    return 0
+
+
+cdef int end_making(str name, object made) except -1:
+    """Makes an event of what `begin_making` noted, where that was for this function.
+
+    So an error in between leaves no event open.
+    """
+    cdef long long end = now()
+    cdef object noted = making.pop(PyThread_get_thread_ident(), None)
+    cdef list event
+    if noted is None or noted[0] != name:
+        return 0
+    event = begin_event(name, NULL, 0)
+    event[BEGIN], event[BYTES] = noted[1:]
+    note_result(event, made)
+    end_event(event)
+    event[END] = end
+    return 0
+
+
 def observe(bint shapes=False, bint stacks=False):
     """Begins a profile; returns the list to which each event is added as it ends.
 
@@ -106,6 +131,7 @@ def observe(bint shapes=False, bint stacks=False):
         raise RuntimeError("profile: another profile is being taken; stop it first")
     events, takes_shapes, takes_stacks = [], shapes, stacks
     innermost.clear()
+    making.clear()
     observing = True
     watch.watched |= watch.PROFILES
     return events
@@ -117,6 +143,7 @@ def leave_alone():
     observing, events = False, None
     watch.watched &= ~watch.PROFILES
     innermost.clear()
+    making.clear()
 
 
 def is_observed():

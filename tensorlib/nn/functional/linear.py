@@ -10,7 +10,7 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd import no_grad
+from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.errors import require_floating
 from tensorlib.nn.functional.given import check_optional
@@ -145,7 +145,7 @@ def padding_place(name, padding_idx, rows):
 
 def renormalise(weight, indices, max_norm, norm_type):
     """Scales the rows that are looked up to at most this norm, in place."""
-    with no_grad():
+    with apart_from_transforms():
         places = indices.reshape(-1).long()
         rows = weight.detach().index_select(0, places)
         norms = rows.norm(norm_type, 1, keepdim=True)
@@ -166,18 +166,15 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
 
     padding_idx: a row that has no gradient. max_norm: rows that are looked up are first scaled, in
     place, to at most this norm of type `norm_type`. scale_grad_by_freq: gradients are divided by
-    how often their row is looked up.
+    how often their row is looked up. sparse: changes nothing, gradients are dense.
     Shapes: (*), (V, D) -> (*, D).
-    Raises: IndexError for an index out of range, RuntimeError for another dtype of indices,
-    NotImplementedError for `sparse`: gradients are dense.
+    Raises: IndexError for an index out of range, RuntimeError for another dtype of indices.
 
     >>> table = tensorlib.tensor([[1., 2.], [3., 4.]])
     >>> tensorlib.nn.functional.embedding(tensorlib.tensor([1, 1]), table)
     tensor([[3., 4.],
             [3., 4.]])
     """
-    if sparse:
-        raise NotImplementedError("embedding: sparse gradients are not supported")
     if weight.ndim != 2:
         raise RuntimeError(f"embedding: 'weight' must be 2-D, got {weight.ndim} dims")
     check_indices("embedding", input, weight.shape[0])
@@ -185,8 +182,12 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
         "embedding", padding_idx, weight.shape[0])
     if max_norm is not None:
         renormalise(weight, input, float(max_norm), float(norm_type))
-    out = weight[input] if input.ndim == 1 else weight.index_select(
-        0, input.reshape(-1)).reshape((*input.shape, weight.shape[1]))
+    try:
+        out = weight[input] if input.ndim == 1 else weight.index_select(
+            0, input.reshape(-1)).reshape((*input.shape, weight.shape[1]))
+    except IndexError as error:
+        raise IndexError(
+            f"embedding: index out of range in self:{str(error).partition(':')[2]}") from None
     if not weight.requires_grad:
         return out
     if padding is not None:

@@ -110,11 +110,12 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, size_average
                          reduction="mean"):
     """x where the target is 1, max(0, margin - x) where it is -1: mean, sum or each.
 
+    Another target, which PyTorch does not refuse either, gives the sum of both.
     Shapes: (*), (*) -> (), or (*) with "none". Raises: ValueError for another `reduction`.
     """
     require_floating("hinge_embedding_loss", input)
-    apart = where(target == -1, (margin - input).relu(), 0)
-    return named("hinge_embedding_loss", apart + where(target == 1, input, 0), locals())
+    apart = where(target != 1, (margin - input).relu(), 0)
+    return named("hinge_embedding_loss", apart + where(target != -1, input, 0), locals())
 
 
 @loss(public=True, tensors=("input1", "input2", "target"),

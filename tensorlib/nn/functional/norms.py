@@ -11,7 +11,7 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
 from tensorlib._core.reduce import normalize as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd import no_grad
+from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, op
@@ -387,18 +387,35 @@ def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, 
     if running_mean is None and running_var is None:
         return affine_norm(input, weight, bias, float(eps), True, True)
     wide = BY_NAME["float64" if input.dtype.name == "float64" else "float32"]
-    found = zeros(count, dtype=wide), zeros(count, dtype=wide)
-    out = affine_norm(input, weight, bias, float(eps), True, True, found)
+    if any(map(stands_in, (input, weight, bias))):     # of a batch, no kernel fills statistics
+        out = affine_norm(input, weight, bias, float(eps), True, True)
+        with apart_from_transforms():
+            x, dims = input.to(wide), other_dims(input.ndim, 1, True)
+            found = x.mean(dims), x.var(dims, correction=0)
+    else:
+        found = zeros(count, dtype=wide), zeros(count, dtype=wide)
+        out = affine_norm(input, weight, bias, float(eps), True, True, found)
     move_statistics(input, found, running_mean, running_var, momentum)
     return out
 
 
 def move_statistics(input, found, running_mean, running_var, momentum):
-    """Moves the running statistics towards those of a batch."""
+    """Moves the running statistics towards those of a batch.
+
+    They are no part of the result, so that they may be written where a function is transformed,
+    too. Raises: RuntimeError for those that all examples of a `vmap` share, where the input differs
+    between them; then they are as they were.
+    """
     n = math.prod(input.shape) // input.shape[1] if input.shape[1] else 0
-    with no_grad():
+    for running, new in zip((running_mean, running_var), found):
+        if running is not None and stands_in(new) and not stands_in(running):
+            raise RuntimeError(
+                "batch_norm: the input differs between the examples of a vmap, which share the "
+                "running statistics; give each its own, or none: track_running_stats=False or "
+                "func.replace_all_batch_norm_modules_")
+    with apart_from_transforms():
         if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(found[0].to(running_mean.dtype), alpha=momentum)
+            running_mean.lerp_(found[0].to(running_mean.dtype), momentum)
         if running_var is not None:
             unbiased = found[1] * (n / (n - 1) if n > 1 else 1.0)
-            running_var.mul_(1 - momentum).add_(unbiased.to(running_var.dtype), alpha=momentum)
+            running_var.lerp_(unbiased.to(running_var.dtype), momentum)

@@ -37,15 +37,18 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
 
     The bags are the rows of a matrix, or parts of a vector that begin at `offsets`. An empty bag
     gives zeros. per_sample_weights: a factor for each index, with "sum". padding_idx: a row that
-    is left out. include_last_offset: the last offset is the end.
+    is left out. include_last_offset: the last offset is the end. sparse: gradients are dense.
     Shapes: (B, N) or (N,), (V, D), (B,) -> (B, D).
-    Raises: IndexError for an index out of range, ValueError for other shapes or another `mode`,
-    NotImplementedError for `sparse`.
+    Raises: IndexError for an index out of range, ValueError for other shapes or another `mode`, and
+    for "max" with scale_grad_by_freq or sparse.
     """
-    if sparse:
-        raise NotImplementedError("embedding_bag: sparse gradients are not supported")
     if mode not in ("mean", "sum", "max"):
         raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("embedding_bag: max mode does not support scaling the gradient by the "
+                         "frequency")
+    if mode == "max" and sparse:
+        raise ValueError("embedding_bag: max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights takes mode='sum'")
     if isinstance(per_sample_weights, Tensor) and per_sample_weights.shape != input.shape:

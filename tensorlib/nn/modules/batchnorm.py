@@ -3,6 +3,7 @@
 from typing import Any
 
 from tensorlib import Tensor, empty, int64, ones, tensor, zeros
+from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn import functional as F
 from tensorlib.nn import init
 from tensorlib.nn.modules.lazy import LazyModuleMixin
@@ -106,7 +107,8 @@ class BatchNorm(Normalizing):
         momentum = 0.0 if self.momentum is None else self.momentum
         tracking = self.training and self.track_running_stats
         if tracking and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+            with apart_from_transforms():
+                self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
         used = tracking or not self.training

@@ -25,17 +25,9 @@ class Container(Module):
 class Row(Module):
     """What modules in a row have in common: positions count from either end."""
 
-    def position(self, idx: Any) -> int:
-        """A position from the start. Raises: IndexError, TypeError."""
-        number = as_int(idx)
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"{type(self).__name__}: index {number} is out of range for "
-                             f"{len(self)} modules")
-        return number % len(self)
-
     def name_at(self, idx: Any) -> str:
-        """The name of the module at a position."""
-        return list(self._modules)[self.position(idx)]
+        """The name of the module at a position. Raises: IndexError, TypeError."""
+        return list(self._modules)[position(self, idx, "modules")]
 
     def take(self, modules: Iterable[Module]) -> None:
         """Has these modules and no others, numbered from 0."""
@@ -256,11 +248,7 @@ class ParameterList(Module):
 
     def name_at(self, idx: Any) -> str:
         """The name of the value at a position. Raises: IndexError, TypeError."""
-        number = as_int(idx)
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"ParameterList: index {number} is out of range for {len(self)} "
-                             "values")
-        return str(number % len(self))
+        return str(position(self, idx, "values"))
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
@@ -278,8 +266,8 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> Self:
         """This list with a value more at the end."""
+        setattr(self, str(self._size), learnt(value))
         self._size += 1
-        self[len(self) - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
@@ -321,8 +309,8 @@ class ParameterDict(Module):
             raise TypeError(f"ParameterDict: names are strings, got {type(key).__name__}")
         if key not in self._keys and hasattr(self, key):
             raise KeyError(f"attribute '{key}' already exists")
-        self._keys[key] = None
         setattr(self, key, learnt(value))
+        self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
@@ -413,6 +401,15 @@ class ParameterDict(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict: holds values, and is not to be called")
+
+
+def position(container, idx, what):
+    """A position from the start, of one from either end. Raises: IndexError, TypeError."""
+    number = as_int(idx)
+    if not -len(container) <= number < len(container):
+        raise IndexError(f"{type(container).__name__}: index {number} is out of range for "
+                         f"{len(container)} {what}")
+    return number % len(container)
 
 
 def learnt(value):

@@ -96,7 +96,8 @@ class Hooked:
         """Calls `hook(module, args, output)` after `forward`; what it returns is the new output.
 
         With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is
-        called after an error, too, with None for the output. None changes nothing.
+        called after an error, too, with None for an output that is not there yet. None changes
+        nothing.
 
         >>> layer = Linear(2, 1)
         >>> handle = layer.register_forward_hook(lambda module, args, output: output * 0)
@@ -158,9 +159,9 @@ def call_eagerly(module, /, *args, **kwargs):
     sets = [hooks for hooks in (everywhere, vars(module).get("_hooks")) if hooks]
     if not sets:                     # those that there were have been taken off
         return module.forward(*args, **kwargs)
-    args, kwargs = before_forward(sets, module, args, kwargs)
-    called = set()
+    called, output = set(), None
     try:
+        args, kwargs = before_forward(sets, module, args, kwargs)
         before, after = hooks_of(sets, "backward_pre"), hooks_of(sets, "backward")
         passage = Passage(module, before, after) if before or after else None
         if passage:
@@ -173,7 +174,7 @@ def call_eagerly(module, /, *args, **kwargs):
     except Exception:
         for hook in hooks_of(sets, "forward"):
             if hook.always_call and id(hook) not in called:
-                call_after_error(hook, module, args, kwargs)
+                call_after_error(hook, module, args, kwargs, output)
         raise
 
 
@@ -208,10 +209,10 @@ def after_forward(hook, module, args, kwargs, output):
     return output if result is None else result
 
 
-def call_after_error(hook, module, args, kwargs):
+def call_after_error(hook, module, args, kwargs, output):
     """Calls a hook after an error, which a second one must not hide."""
     try:
-        after_forward(hook, module, args, kwargs, None)
+        after_forward(hook, module, args, kwargs, output)
     except Exception as error:
         warnings.warn(f"a forward hook with always_call=True raised an exception after one in "
                       f"{type(module).__name__}: {error}", stacklevel=3)

@@ -32,8 +32,8 @@ class Members:
         elif hasattr(getattr(type(self), name, None), "__set__"):     # a property takes anything
             object.__setattr__(self, name, value)
         else:
-            members = members_of(self, kind)
-            if name not in members:
+            if name not in members_of(self, kind):
+                check_replaceable(self, kind, name, value)
                 forget(self, name)
             register(self, kind, name, value)
 
@@ -254,17 +254,34 @@ def kind_of(value):
     return "_modules" if isinstance(value, Members) else None
 
 
+# What takes the place of a member of each kind. A member also gives way to one of a kind before it.
+WANTED = {"_parameters": "Parameter", "_modules": "Module", "_buffers": "Tensor"}
+
+
+def check_replaceable(module, kind, name, value):
+    """Raises TypeError where a name has a member that one of this kind does not replace."""
+    for other in WANTED:
+        if other == kind:
+            return
+        if name in members_of(module, other):
+            refuse_assignment(other, name, value)
+
+
 def replace_member(module, name, value):
     """Assigns a plain value where there may be a member, which only its like or None replaces."""
-    for kind, wanted in (("_parameters", "Parameter"), ("_modules", "Module"),
-                         ("_buffers", "Tensor")):
+    for kind in WANTED:
         if name not in vars(module)[kind]:
             continue
         if value is not None and not (kind == "_buffers" and isinstance(value, Tensor)):
-            raise TypeError(f"cannot assign {type(value).__name__} as '{name}', which is one of "
-                            f"the {kind[1:]}: expected a {wanted} or None")
+            refuse_assignment(kind, name, value)
         return register(module, kind, name, value)
     object.__setattr__(module, name, value)
+
+
+def refuse_assignment(kind, name, value):
+    """Raises TypeError: there is a member of another kind."""
+    raise TypeError(f"cannot assign {type(value).__name__} as '{name}', which is one of the "
+                    f"{kind[1:]}: expected a {WANTED[kind]} or None")
 
 
 def register(module, kind, name, value):

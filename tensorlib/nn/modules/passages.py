@@ -36,7 +36,9 @@ class Passage:
         several = isinstance(output, tuple)
         outputs, self.outputs = linked(output if several else (output,), self.enter)
         self.output_count = len(outputs)
-        return outputs if several else outputs[0]
+        if not several:
+            return outputs[0]
+        return output._make(outputs) if hasattr(output, "_make") else outputs   # a named tuple
 
     def enter(self, grads):
         """What the gradients of the outputs become, when they are there."""
@@ -52,6 +54,8 @@ class Passage:
 
     def leave(self, grads):
         """What the gradients of the inputs become, when they are there."""
+        if self.grad_output is None:     # they came past the outputs, in a dict for instance
+            return grads
         full = placed(grads, self.inputs, self.input_count)
         for hook in self.after:
             result = hook.function(self.module, full, self.grad_output)

@@ -120,9 +120,11 @@ class Stated(Members):
         modules = [(f"{name}." if name else "", module)
                    for name, module in self.named_modules(remove_duplicate=False)]
         for prefix, module in modules:
-            local = dict(metadata.get(prefix[:-1], {}), assign_to_params_buffers=assign)
+            local = dict(metadata.get(prefix[:-1], {}))
+            if assign:
+                local["assign_to_params_buffers"] = True
             module._load_from_state_dict(state, prefix, local, True, *found, report)
-        hooks = [(module, hook) for _, module in reversed(modules)
+        hooks = [(module, hook) for module in inner_first(self)
                  for hook in state_hooks(module, "load")]
         if not hooks or report:
             refuse(self, found, report, strict)
@@ -203,6 +205,14 @@ class Stated(Members):
                               hook if with_module else partial(call_without_module, hook))
 
 
+def inner_first(module):
+    """All modules in a module, those inside another before it; the module itself comes last."""
+    for child in module._modules.values():
+        if child is not None:
+            yield from inner_first(child)
+    yield module
+
+
 def own_state(module):
     """Names and tensors of the parameters and persistent buffers that a module has itself."""
     for name, parameter in module._parameters.items():
@@ -237,8 +247,8 @@ def put(module, name, tensor, value, assign):
         with no_grad():
             tensor.copy_(value)
     elif isinstance(tensor, Parameter):
-        setattr(module, name, value if isinstance(value, Parameter)
-                else Parameter(value, requires_grad=tensor.requires_grad))
+        setattr(module, name, value.requires_grad_(tensor.requires_grad)
+                if isinstance(value, Parameter) else Parameter(value, tensor.requires_grad))
     else:
         setattr(module, name, value)
 

@@ -6,6 +6,7 @@ from tensorlib import (
     Tensor, allclose, cat, dot, eye, finfo, geqrf, linalg, matrix_exp, mv, no_grad, randn,
     zeros_like,
 )
+from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.conv import ConvTranspose
 from tensorlib.nn.modules.module import Module
@@ -102,7 +103,7 @@ class SpectralNorm(Module):
 
     def iterate(self, matrix: Tensor, times: int) -> None:
         """Brings both vectors nearer to the singular ones."""
-        with no_grad():
+        with apart_from_transforms():
             for _ in range(times):
                 self._u.copy_(F.normalize(mv(matrix, self._v), dim=0, eps=self.eps))
                 self._v.copy_(F.normalize(mv(matrix.mT, self._u), dim=0, eps=self.eps))

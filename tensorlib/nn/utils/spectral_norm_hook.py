@@ -3,6 +3,7 @@
 from typing import Any
 
 from tensorlib import Tensor, dot, mv, no_grad
+from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.conv import ConvTranspose
 from tensorlib.nn.parameter import Parameter
@@ -30,7 +31,7 @@ class SpectralNorm:
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
         matrix = self.matrix(weight)
         if iterates:
-            with no_grad():
+            with apart_from_transforms():
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(mv(matrix.mT, u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(mv(matrix, v), dim=0, eps=self.eps))

@@ -1,0 +1,53 @@
+"""The search along a line: what it finds meets the strong Wolfe conditions, after few looks."""
+
+from math import cos, exp, sin
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.optim.line_search import DECREASE, FLATTENING, strong_wolfe
+
+# a function of one number that falls at 0, and its derivative
+LINES = {
+    "parabola": (lambda t: (t - 3) ** 2, lambda t: 2 * (t - 3)),
+    "narrow": (lambda t: (t - 0.01) ** 2, lambda t: 2 * (t - 0.01)),
+    "wide": (lambda t: (t / 1e3 - 1) ** 2, lambda t: 2e-3 * (t / 1e3 - 1)),
+    "quartic": (lambda t: (t - 2) ** 4 - t, lambda t: 4 * (t - 2) ** 3 - 1),
+    "waves": (lambda t: sin(5 * t) - 6 * t + t * t, lambda t: 5 * cos(5 * t) - 6 + 2 * t),
+    "steep": (lambda t: exp(4 * t) - 9 * t, lambda t: 4 * exp(4 * t) - 9),
+    "kinked": (lambda t: abs(t - 1) ** 1.5 + 0.1 * t * t,
+               lambda t: 1.5 * abs(t - 1) ** 0.5 * (1 if t > 1 else -1) + 0.2 * t),
+    "two valleys": (lambda t: (t - 1) ** 2 * (t - 4) ** 2 - 2 * t,
+                    lambda t: 2 * (t - 1) * (t - 4) * (2 * t - 5) - 2),
+}
+
+
+def searched(name, first, most=25):
+    loss, slope = LINES[name]
+    looks = []
+
+    def look(t):
+        looks.append(t)
+        return loss(t), tl.tensor([slope(t)], dtype=tl.float64)
+
+    direction = tl.ones(1, dtype=tl.float64)
+    found = strong_wolfe(look, first, direction, *look(0.0), slope(0.0), most=most)
+    return found, looks[1:]
+
+
+@pytest.mark.parametrize("first", [1e-3, 0.1, 1.0, 2.5, 30.0])
+@pytest.mark.parametrize("name", LINES)
+def test_what_is_found_is_lower_and_flatter(name, first):
+    (value, gradient, t, count), looks = searched(name, first)
+    loss, slope = LINES[name]
+    assert value == loss(t) and gradient.item() == slope(t) and t in looks and t > 0
+    assert value <= loss(0) + DECREASE * t * slope(0)
+    assert abs(slope(t)) <= -FLATTENING * slope(0)
+    assert count == len(looks) <= 12
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("name", LINES)
+def test_it_stops_after_the_looks_that_it_may_take(name, most):
+    (value, _, t, count), looks = searched(name, 30.0, most)
+    assert count == len(looks) <= most + 1 and value == LINES[name][0](t)
