@@ -285,8 +285,9 @@ def test_completion_shows_public_names_alone(module):
 
 def test_a_tensor_shows_public_names_alone():
     names = [name for name in dir(tensorlib.Tensor) if not name.startswith("__")]
-    # two that PyTorch's tensors have, and what repr() calls
-    assert {name for name in names if name.startswith("_")} <= {"_base", "_version", "_text"}
+    # two that PyTorch's tensors have, and what repr() and `in` call
+    assert {name for name in names if name.startswith("_")} <= {
+        "_base", "_version", "_text", "_contains"}
 
 
 PUBLIC = [
