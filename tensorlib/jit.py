@@ -1,0 +1,105 @@
+"""What scripts for PyTorch ask of its compiler TorchScript, which is not here: all runs eagerly.
+
+>>> @tensorlib.jit.script
+... def f(x, n: int):
+...     return x * n
+>>> f(tensorlib.ones(2), 3)
+tensor([3., 3.])
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from tensorlib import nn
+
+__all__ = ["Final", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze", "ignore",
+           "is_scripting", "is_tracing", "load", "optimize_for_inference", "save", "script",
+           "script_if_tracing", "script_method", "trace", "unused"]
+
+T = TypeVar("T")
+
+
+class ScriptModule(nn.Module):
+    """The base of classes that were written for TorchScript: a module like any other."""
+
+
+class ScriptFunction:
+    """The type of compiled functions, of which there are none."""
+
+
+def script(obj: T, *args: Any, **kwargs: Any) -> T:
+    """`obj`, a function, class or module, as it is. The other arguments change nothing."""
+    return obj
+
+
+def trace(func: T, *args: Any, **kwargs: Any) -> T:
+    """`func`, a function or a module, as it is: what depends on elements goes on to do so."""
+    return func
+
+
+def freeze(mod: T, *args: Any, **kwargs: Any) -> T:
+    """The module as it is. Raises: RuntimeError for one in training mode."""
+    if getattr(mod, "training", False):
+        raise RuntimeError("freeze: expects a module in eval mode, call its eval() first")
+    return mod
+
+
+def optimize_for_inference(mod: T, *args: Any, **kwargs: Any) -> T:
+    """The module as it is."""
+    return mod
+
+
+def export(fn: T) -> T:
+    """The method as it is, as of all decorators here."""
+    return fn
+
+
+def script_method(fn: T) -> T:
+    """The method as it is."""
+    return fn
+
+
+def script_if_tracing(fn: T) -> T:
+    """The function as it is."""
+    return fn
+
+
+def unused(fn: T) -> T:
+    """The method as it is."""
+    return fn
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """The function as it is; called with an option, a decorator that gives it as it is."""
+    return drop if callable(drop) else _as_it_is
+
+
+def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """The value."""
+    return the_value
+
+
+def is_scripting() -> bool:
+    """False: what runs was not compiled."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False: nothing is traced."""
+    return False
+
+
+def save(m: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+    """Raises RuntimeError: there are no compiled modules to be written."""
+    raise RuntimeError("jit.save: there is no TorchScript here; tensorlib.save(m.state_dict(), f) "
+                       "writes the parameters, tensorlib.onnx.export the program")
+
+
+def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raises RuntimeError: compiled modules can't be read."""
+    raise RuntimeError("jit.load: there is no TorchScript here; tensorlib.load reads the files of "
+                       "torch.save, load_state_dict() the parameters in them")
