@@ -21,6 +21,8 @@ from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core.base import dtypes as _dtypes
 from tensorlib._core.base.formats import (
+    channels_last,
+    channels_last_3d,
     contiguous_format,
     layout,
     memory_format,

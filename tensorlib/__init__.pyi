@@ -57,6 +57,8 @@ from tensorlib._core.base.dtypes import can_cast as can_cast
 from tensorlib._core.base.dtypes import dtype as dtype
 from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.base.dtypes import promote_types as promote_types
+from tensorlib._core.base.formats import channels_last as channels_last
+from tensorlib._core.base.formats import channels_last_3d as channels_last_3d
 from tensorlib._core.base.formats import contiguous_format as contiguous_format
 from tensorlib._core.base.formats import layout as layout
 from tensorlib._core.base.formats import memory_format as memory_format

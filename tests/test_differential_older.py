@@ -42,3 +42,23 @@ def outcome(library, call):
 def test_the_outcome_is_the_same(call):
     ours, theirs = outcome(tl, call), outcome(torch, call)
     assert ours == (theirs if isinstance(theirs, type) else pytest.approx(theirs, rel=1e-6))
+
+
+@pytest.mark.parametrize("shape", [
+    (2, 3, 4, 5), (1, 1, 1, 1), (2, 1, 3, 4), (2, 3, 1, 1), (1, 3, 1, 4),
+    (2, 3, 2), (2, 3, 2, 2, 2)])
+def test_which_orders_of_elements_a_tensor_has(shape):
+    found = []
+    for library in (tl, torch):
+        x, formats = library.ones(shape), (library.channels_last, library.channels_last_3d)
+        for change in (lambda x, f: x, lambda x, f: x.to(memory_format=f),
+                       lambda x, f: x.contiguous(memory_format=f).clone(),
+                       lambda x, f: x.to(memory_format=f) * 2, lambda x, f: x.transpose(0, 1)):
+            for format in formats:
+                try:
+                    y = change(x, format)
+                except RuntimeError:
+                    found.append("refused")
+                    continue
+                found += [y.is_contiguous(), *(y.is_contiguous(memory_format=f) for f in formats)]
+    assert found[:len(found) // 2] == found[len(found) // 2:]

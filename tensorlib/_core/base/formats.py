@@ -31,3 +31,8 @@ class memory_format(Format):
 strided = layout("strided")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+# The formats in which the channels, dim 1, lie closest together, with how many dims they have.
+RANKS = {channels_last: 4, channels_last_3d: 5}

@@ -9,7 +9,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 
 from tensorlib._core.base.device import CPU, META
-from tensorlib._core.base.formats import strided
+from tensorlib._core.base.formats import RANKS, contiguous_format, strided
 from tensorlib._core.tensor.tensor import attach
 
 
@@ -36,8 +36,25 @@ def nbytes(Tensor self):
 
 
 def is_contiguous(Tensor self, memory_format=None):
-    """Whether the elements lie in row-major order without gaps, the one format there is."""
-    return self.packed
+    """Whether the elements lie in row-major order without gaps; or as another format orders them.
+
+    Raises: RuntimeError for what is no order of elements.
+    """
+    cdef Py_ssize_t span = 1
+    cdef int d, i
+    if memory_format is None or memory_format is contiguous_format:
+        return self.packed
+    if memory_format not in RANKS:
+        raise RuntimeError("is_contiguous: memory_format must be contiguous_format, channels_last "
+                           f"or channels_last_3d, got {memory_format!r}")
+    if self.ndim_ != RANKS[memory_format]:
+        return False
+    for i in range(self.ndim_):              # the channels, then from the last dim to the first
+        d = 1 if i == 0 else 0 if i == self.ndim_ - 1 else self.ndim_ - i
+        if self.numel_ and self.dims[d] != 1 and self.steps[d] != span:
+            return False
+        span *= self.dims[d]
+    return True
 
 
 def data_ptr(Tensor self):

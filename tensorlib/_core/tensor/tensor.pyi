@@ -716,7 +716,8 @@ class Tensor:
     def is_conj(self) -> Tensor:
         """False: there are no complex tensors, whose conjugation could wait."""
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
-        """Whether the elements lie in row-major order without gaps, the one format there is."""
+        """Whether the elements lie in row-major order without gaps; or as another format orders
+        them."""
     @property
     def is_cpu(self) -> _bool: ...
     @property
