@@ -1,8 +1,10 @@
 """What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
 
+cimport cython
+
 from tensorlib._core.base.capture cimport attached, beside, offered
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
-from tensorlib._core.base.storage cimport Storage, borrow, untracked
+from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, replace, requires_grad as requires, track_tensor,
@@ -65,6 +67,63 @@ def data_ptr(Tensor self):
 def storage_offset(Tensor self):
     """Elements between the start of the storage and the first element."""
     return (self.data_pointer - self.storage.data) // ITEMSIZE[self.type]
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class UntypedStorage:
+    """The memory of a tensor, which its views share: where it is, and how many bytes it has.
+
+    `x.untyped_storage()` gives it; by itself it has none.
+    """
+    cdef Storage storage
+    cdef bint absent
+
+    def __cinit__(self):
+        self.storage = allocate(0)
+
+    def __init__(self):
+        pass                          # so that arguments are refused
+
+    def data_ptr(self):
+        """Address of the first byte; 0 on `meta`, where there are none."""
+        return 0 if self.absent else <size_t>self.storage.data
+
+    def nbytes(self):
+        """How many bytes there are."""
+        return self.storage.nbytes
+
+    def size(self):
+        """How many bytes there are."""
+        return self.storage.nbytes
+
+    def element_size(self):
+        """1: the elements are bytes."""
+        return 1
+
+    @property
+    def device(self):
+        """Where the bytes are."""
+        return META if self.absent else CPU
+
+    def __len__(self):
+        return self.storage.nbytes
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + (0 if self.absent else self.storage.nbytes)
+
+    def __reduce__(self):
+        raise TypeError("UntypedStorage: can't be pickled; save the tensor")
+
+    def __repr__(self):
+        return f"<UntypedStorage of {self.storage.nbytes} bytes on {self.device}>"
+
+
+def untyped_storage(Tensor self):
+    """The memory that this tensor and its views share."""
+    cdef UntypedStorage found = UntypedStorage()
+    found.storage = self.storage
+    found.absent = no_memory(self)
+    return found
 
 
 def device(Tensor self):
@@ -207,7 +266,7 @@ def set_data(Tensor self, Tensor value):
 
 
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
-               is_complex, requires_grad_, is_inference, detach, detach_):
+               untyped_storage, is_complex, requires_grad_, is_inference, detach, detach_):
     attach(method.__name__, method)
 for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, real, grad_fn, output_nr,
                retains_grad, _version, _base):

@@ -1481,6 +1481,8 @@ class Tensor:
         """`input` with a dim of size 1 put in at `dim`, as a view."""
     def unsqueeze_(self, dim: _Sizes) -> Tensor:
         """This tensor, after it got a dim of size 1 at `dim`."""
+    def untyped_storage(self) -> Any:
+        """The memory that this tensor and its views share."""
     def var(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =
