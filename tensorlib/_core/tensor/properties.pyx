@@ -51,9 +51,11 @@ def is_contiguous(Tensor self, memory_format=None):
                            f"or channels_last_3d, got {memory_format!r}")
     if self.ndim_ != RANKS[memory_format]:
         return False
+    if self.numel_ == 0:
+        return True
     for i in range(self.ndim_):              # the channels, then from the last dim to the first
         d = 1 if i == 0 else 0 if i == self.ndim_ - 1 else self.ndim_ - i
-        if self.numel_ and self.dims[d] != 1 and self.steps[d] != span:
+        if self.dims[d] != 1 and self.steps[d] != span:
             return False
         span *= self.dims[d]
     return True
@@ -75,26 +77,26 @@ cdef class UntypedStorage:
 
     `x.untyped_storage()` gives it; by itself it has none.
     """
-    cdef Storage storage
+    cdef Storage memory
     cdef bint absent
 
     def __cinit__(self):
-        self.storage = allocate(0)
+        self.memory = allocate(0)
 
     def __init__(self):
         pass                          # so that arguments are refused
 
     def data_ptr(self):
         """Address of the first byte; 0 on `meta`, where there are none."""
-        return 0 if self.absent else <size_t>self.storage.data
+        return 0 if self.absent else <size_t>self.memory.data
 
     def nbytes(self):
         """How many bytes there are."""
-        return self.storage.nbytes
+        return self.memory.nbytes
 
     def size(self):
         """How many bytes there are."""
-        return self.storage.nbytes
+        return self.memory.nbytes
 
     def element_size(self):
         """1: the elements are bytes."""
@@ -106,22 +108,22 @@ cdef class UntypedStorage:
         return META if self.absent else CPU
 
     def __len__(self):
-        return self.storage.nbytes
+        return self.memory.nbytes
 
     def __sizeof__(self):
-        return object.__sizeof__(self) + (0 if self.absent else self.storage.nbytes)
+        return object.__sizeof__(self) + (0 if self.absent else self.memory.nbytes)
 
     def __reduce__(self):
         raise TypeError("UntypedStorage: can't be pickled; save the tensor")
 
     def __repr__(self):
-        return f"<UntypedStorage of {self.storage.nbytes} bytes on {self.device}>"
+        return f"<UntypedStorage of {self.memory.nbytes} bytes on {self.device}>"
 
 
 def untyped_storage(Tensor self):
     """The memory that this tensor and its views share."""
     cdef UntypedStorage found = UntypedStorage()
-    found.storage = self.storage
+    found.memory = self.storage
     found.absent = no_memory(self)
     return found
 
