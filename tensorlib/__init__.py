@@ -20,7 +20,15 @@ with _without_collections():
 from tensorlib import memory
 from tensorlib import utils
 from tensorlib._core.base import dtypes as _dtypes
-from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
+from tensorlib._core.base.formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from tensorlib._core.base.device import NoSuchDevice, device
 from tensorlib._core.base.dtypes import can_cast, dtype, get_default_dtype, promote_types
 from tensorlib._core.base.limits import finfo, iinfo
@@ -93,10 +101,12 @@ globals().update(_declare.FUNCTIONS)
 accelerator = _later("tensorlib.accelerator")
 amp = _later("tensorlib.amp")
 backends = _later("tensorlib.backends")
+compiler = _later("tensorlib.compiler")
 cuda = _later("tensorlib.cuda")
 jit = _later("tensorlib.jit")
 linalg = _later("tensorlib.linalg")
 mps = _later("tensorlib.mps")
+multiprocessing = _later("tensorlib.multiprocessing")
 nn = _later("tensorlib.nn")
 onnx = _later("tensorlib.onnx")
 optim = _later("tensorlib.optim")
@@ -108,6 +118,7 @@ special = _later("tensorlib.special")
 profiler = _later("tensorlib.profiler")
 data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
+types = _later("tensorlib.types")
 version = _later("tensorlib.version")
 xpu = _later("tensorlib.xpu")
 

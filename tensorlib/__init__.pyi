@@ -21,6 +21,7 @@ from tensorlib import accelerator as accelerator
 from tensorlib import amp as amp
 from tensorlib import autograd as autograd
 from tensorlib import backends as backends
+from tensorlib import compiler as compiler
 from tensorlib import cuda as cuda
 from tensorlib import data as data
 from tensorlib import distributed as distributed
@@ -31,6 +32,7 @@ from tensorlib import jit as jit
 from tensorlib import linalg as linalg
 from tensorlib import memory as memory
 from tensorlib import mps as mps
+from tensorlib import multiprocessing as multiprocessing
 from tensorlib import nn as nn
 from tensorlib import onnx as onnx
 from tensorlib import ops as ops
@@ -41,6 +43,7 @@ from tensorlib import random as random
 from tensorlib import serialization as serialization
 from tensorlib import special as special
 from tensorlib import testing as testing
+from tensorlib import types as types
 from tensorlib import utils as utils
 from tensorlib import version as version
 from tensorlib import xpu as xpu
@@ -54,7 +57,11 @@ from tensorlib._core.base.dtypes import can_cast as can_cast
 from tensorlib._core.base.dtypes import dtype as dtype
 from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
 from tensorlib._core.base.dtypes import promote_types as promote_types
+from tensorlib._core.base.formats import channels_last as channels_last
+from tensorlib._core.base.formats import channels_last_3d as channels_last_3d
 from tensorlib._core.base.formats import contiguous_format as contiguous_format
+from tensorlib._core.base.formats import layout as layout
+from tensorlib._core.base.formats import memory_format as memory_format
 from tensorlib._core.base.formats import preserve_format as preserve_format
 from tensorlib._core.base.formats import strided as strided
 from tensorlib._core.base.limits import finfo as finfo

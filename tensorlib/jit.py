@@ -1,103 +1,118 @@
-"""What scripts ask of PyTorch's compiler: there is none, and functions run as they are.
-
-`script`, `trace` and their like give back what they get. So a program that decorates its functions
-for PyTorch's compiler runs, with the same results. `tensorlib.compile` captures a function as a
-program, and `tensorlib.save` keeps the values of a module.
+"""What scripts for PyTorch ask of its compiler TorchScript, which is not here: all runs eagerly.
 
 >>> @tensorlib.jit.script
-... def double(x):
-...     return x + x
->>> double(tensorlib.ones(2)), tensorlib.jit.is_scripting()
-(tensor([2., 2.]), False)
+... def f(x, n: int):
+...     return x * n
+>>> f(tensorlib.ones(2), 3)
+tensor([3., 3.])
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
-from typing import Final as Final  # of annotations for the compiler
+from typing import Any, Final, TypeVar
 
-__all__ = ["Attribute", "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing",
-           "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace",
-           "trace_module", "unused"]
+from tensorlib import nn
 
-Same = TypeVar("Same")
+__all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze",
+           "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save",
+           "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]
+
+T = TypeVar("T")
 
 
-def script(obj: Same, optimize: Any = None, example_inputs: Any = None) -> Same:
-    """`obj`, a function, class or module, as it is."""
+class ScriptModule(nn.Module):
+    """The base of classes that were written for TorchScript: a module like any other."""
+
+
+class ScriptFunction:
+    """The type of compiled functions, of which there are none."""
+
+
+def script(obj: T, *args: Any, **kwargs: Any) -> T:
+    """`obj`, a function, class or module, as it is. The other arguments change nothing."""
     return obj
 
 
-def script_if_tracing(fn: Same) -> Same:
-    """`fn` as it is: nothing is traced."""
-    return fn
-
-
-def trace(func: Same, example_inputs: Any = None, **options: Any) -> Same:
-    """`func` as it is, with its conditions and loops; it is not run. The options change nothing."""
+def trace(func: T, *args: Any, **kwargs: Any) -> T:
+    """`func`, a function or a module, as it is: what depends on elements goes on to do so."""
     return func
 
 
-def trace_module(mod: Same, inputs: dict[str, Any], **options: Any) -> Same:
-    """`mod` as it is; no method is run. The options change nothing."""
+def trace_module(mod: T, *args: Any, **kwargs: Any) -> T:
+    """`mod` as it is; no method is run."""
     return mod
 
 
-def freeze(mod: Same, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> (
-        Same):
-    """`mod` as it is."""
+def freeze(mod: T, *args: Any, **kwargs: Any) -> T:
+    """The module as it is. Raises: RuntimeError for one in training mode."""
+    if getattr(mod, "training", False):
+        raise RuntimeError("freeze: expects a module in eval mode, call its eval() first")
     return mod
 
 
-def optimize_for_inference(mod: Same, other_methods: list[str] | None = None) -> Same:
-    """`mod` as it is."""
+def optimize_for_inference(mod: T, *args: Any, **kwargs: Any) -> T:
+    """The module as it is."""
     return mod
 
 
-def export(fn: Same) -> Same:
-    """`fn` as it is: methods need no mark."""
+def export(fn: T) -> T:
+    """The method as it is, as of all decorators here."""
     return fn
 
 
-def unused(fn: Same) -> Same:
-    """`fn` as it is: it is never replaced by an error."""
+def script_method(fn: T) -> T:
+    """The method as it is."""
+    return fn
+
+
+def script_if_tracing(fn: T) -> T:
+    """The function as it is."""
+    return fn
+
+
+def unused(fn: T) -> T:
+    """The method as it is."""
     return fn
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A decorator that gives back its function; as `@ignore` and as `@ignore(drop=True)`."""
-    return drop if callable(drop) else unused
+    """The function as it is; called with an option, a decorator that gives it as it is."""
+    return drop if callable(drop) else _as_it_is
 
 
-def is_scripting() -> bool:
-    """False: functions are never translated."""
-    return False
+def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
 
 
-def is_tracing() -> bool:
-    """False: functions are never traced."""
-    return False
-
-
-def annotate(the_type: Any, the_value: Same) -> Same:
-    """`the_value`; its type is for readers."""
+def annotate(the_type: Any, the_value: T) -> T:
+    """The value."""
     return the_value
 
 
-def Attribute(value: Same, type: Any) -> Same:
-    """`value`; its type is for readers."""
+def Attribute(value: T, type: Any) -> T:
+    """The value."""
     return value
 
 
 isinstance: Callable[[Any, Any], bool] = isinstance
 
 
-def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Raises RuntimeError: there is no program of PyTorch's compiler to save."""
-    raise RuntimeError("jit.save: there are no compiled programs; "
-                       "tensorlib.save(m.state_dict(), f) keeps the values of a module")
+def is_scripting() -> bool:
+    """False: what runs was not compiled."""
+    return False
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
-    """Raises RuntimeError: programs of PyTorch's compiler do not run here."""
-    raise RuntimeError("jit.load: programs of PyTorch's compiler do not run here; tensorlib.load "
-                       "reads the values that torch.save(m.state_dict(), f) wrote")
+def is_tracing() -> bool:
+    """False: nothing is traced."""
+    return False
+
+
+def save(m: Any, f: Any, *args: Any, **kwargs: Any) -> None:
+    """Raises RuntimeError: there are no compiled modules to be written."""
+    raise RuntimeError("jit.save: there is no TorchScript here; tensorlib.save(m.state_dict(), f) "
+                       "writes the parameters, tensorlib.onnx.export the program")
+
+
+def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raises RuntimeError: compiled modules can't be read."""
+    raise RuntimeError("jit.load: there is no TorchScript here; tensorlib.load reads the files of "
+                       "torch.save, load_state_dict() the parameters in them")

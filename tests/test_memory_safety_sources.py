@@ -47,6 +47,7 @@ COUNTED = {
     "reduce/normalize.pyx": "some sizes of one tensor",
     "reduce/scans.pyx": "some sizes of one tensor",
     "reduce/search.pyx": "some sizes of one tensor",
+    "tensor/properties.pyx": "the sizes of one tensor that has elements",
     "products/windows.pyx": "some sizes of one tensor, and of windows that lie in it",
 }
 

@@ -1,9 +1,14 @@
-"""Modules that scripts for PyTorch import: of random numbers, and of groups of processes."""
+"""Modules that scripts for PyTorch import, and what stands in them for what is not here."""
 
+import multiprocessing
+import pickle
+
+import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib import distributed
+from tensorlib import distributed, nn
+from tensorlib.distributions import utils
 
 
 def test_what_is_drawn_in_a_fork_changes_nothing():
@@ -56,10 +61,6 @@ def test_functions_for_a_compiler_run_as_they_are():
     assert not tl.jit.is_scripting() and not tl.jit.is_tracing()
     assert tl.jit.annotate(list[int], [3]) == [3] and tl.jit.Attribute(2.5, float) == 2.5
     assert tl.jit.isinstance(3, int) and not tl.jit.isinstance(3.0, int)
-    with pytest.raises(RuntimeError, match=r"jit.save: .* tensorlib.save\(m.state_dict\(\), f\)"):
-        tl.jit.save(module, "model.pt")
-    with pytest.raises(RuntimeError, match="jit.load: programs of PyTorch's compiler"):
-        tl.jit.load("model.pt")
 
 
 def test_threads_between_operations_are_a_setting():
@@ -83,3 +84,137 @@ def test_old_names_of_interpolate_warn():
     with pytest.warns(UserWarning, match="upsample_bilinear. is deprecated"):
         assert functional.upsample_bilinear(x, 3).equal(
             functional.interpolate(x, 3, mode="bilinear", align_corners=True))
+
+
+def test_what_torchscript_would_compile_runs_eagerly(tmp_path):
+    @tl.jit.script
+    def scaled(x, n: int):
+        return x * n if x.sum() > 0 else x - n
+
+    class Model(tl.jit.ScriptModule):
+        limit: tl.jit.Final[int] = 3
+
+        @tl.jit.script_method
+        def forward(self, x):
+            return self.other(x) + tl.jit.annotate(int, 2)
+
+        @tl.jit.export
+        def other(self, x):
+            return self.print(x) if tl.jit.is_scripting() or tl.jit.is_tracing() else x
+
+        @tl.jit.ignore(drop=True)
+        def print(self, x):
+            raise AssertionError
+
+        unused = tl.jit.unused(print)
+        ignored = tl.jit.ignore(print)
+
+    assert scaled(tl.ones(2), 3).tolist() == [3.0, 3.0]
+    assert tl.jit.script_if_tracing(scaled)(-tl.ones(1), 1).tolist() == [-2.0]
+    model = tl.jit.script(Model().eval())
+    traced = tl.jit.trace(model, (tl.ones(1),), strict=False)
+    assert traced(tl.ones(1)).tolist() == [3.0] and isinstance(traced, tl.jit.ScriptModule)
+    assert tl.jit.optimize_for_inference(tl.jit.freeze(model)) is model
+    assert not isinstance(scaled, tl.jit.ScriptFunction)
+    with pytest.raises(RuntimeError, match="freeze: expects a module in eval mode"):
+        tl.jit.freeze(model.train())
+    with pytest.raises(RuntimeError, match="jit.save: there is no TorchScript here"):
+        tl.jit.save(model, tmp_path / "model.pt")
+    with pytest.raises(RuntimeError, match="jit.load: there is no TorchScript here"):
+        tl.jit.load(tmp_path / "model.pt")
+
+
+def test_a_function_that_is_not_to_be_captured():
+    seen = []
+
+    @tl.compiler.disable
+    def counted(x):
+        seen.append(tl.compiler.is_compiling())
+        return 2 * x
+
+    named = tl.compiler.disable(recursive=False, reason="it counts")(counted)
+    assert named.__name__ == "counted"
+    with pytest.warns(RuntimeWarning, match="compiler.disable: .*counted is not to be captured"):
+        compiled = tl.compile(lambda x: counted(x) + 1)
+        assert [compiled(tl.ones(1)).item() for _ in range(3)] == [3.0] * 3
+    assert seen == [False] * 3              # at each call
+    with pytest.raises(tl.program.CaptureError, match=r"not to be captured \(it counts\)"):
+        tl.compile(named, fullgraph=True)(tl.ones(1))
+
+
+def test_what_asks_whether_it_is_captured():
+    def asked(x):
+        return x + int(tl.compiler.is_compiling() and tl.compiler.is_dynamo_compiling())
+
+    assert asked(tl.zeros(1)).item() == 0 and tl.compiler.compile(asked)(tl.zeros(1)).item() == 1
+    assert not tl.compiler.is_compiling() and not tl.compiler.is_exporting()
+    assert tl.compiler.allow_in_graph(asked) is tl.compiler.assume_constant_result(asked) is asked
+    assert tl.compiler.list_backends() == []
+    assert tl.compiler.reset() is tl.compiler.cudagraph_mark_step_begin() is None
+
+
+def test_multiprocessing_is_pythons():
+    assert tl.multiprocessing.Process is multiprocessing.Process
+    assert set(multiprocessing.__all__) < set(tl.multiprocessing.__all__)
+    with tl.multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(tl.sum, [tl.ones(3), tl.ones(2)]) == [3, 2]
+    try:
+        tl.multiprocessing.set_sharing_strategy("file_system")
+        assert tl.multiprocessing.get_sharing_strategy() == "file_system"
+    finally:
+        tl.multiprocessing.set_sharing_strategy("file_descriptor")
+    assert tl.multiprocessing.get_all_sharing_strategies() == {"file_system", "file_descriptor"}
+    with pytest.raises(ValueError, match="set_sharing_strategy: expected one of file_descriptor, "):
+        tl.multiprocessing.set_sharing_strategy("none")
+
+
+def test_variables():
+    x = tl.ones(2)
+    v = tl.autograd.Variable(x, requires_grad=True)
+    assert v.requires_grad and v.is_leaf and not x.requires_grad and v.data_ptr() == x.data_ptr()
+    assert not tl.autograd.Variable(v * 2).requires_grad
+    assert isinstance(x, tl.autograd.Variable) and not isinstance(3, tl.autograd.Variable)
+    with pytest.warns(UserWarning, match="volatile has no effect"):
+        assert tl.autograd.variable.Variable(x, volatile=True).tolist() == [1.0, 1.0]
+    for data in (3, [1.0], np.ones(2)):
+        with pytest.raises(TypeError, match="Variable: data must be a Tensor, not"):
+            tl.autograd.Variable(data)
+    with pytest.raises(RuntimeError, match="floating"):
+        tl.autograd.Variable(tl.arange(3), requires_grad=True)
+
+
+def test_types_of_annotations_and_arguments():
+    assert isinstance(2.5, tl.types.Number) and isinstance("cpu", tl.types.Device)
+    assert isinstance(None, tl.types.Device) and isinstance("a", tl.types.FileLike)
+    assert tl.types.Tensor is tl.Tensor
+    assert isinstance(tl.strided, tl.layout) and isinstance(tl.ones(2).layout, tl.layout)
+    assert isinstance(tl.preserve_format, tl.memory_format)
+    assert not isinstance(tl.strided, tl.memory_format)
+    handle = nn.Linear(1, 1).register_forward_hook(print)
+    assert isinstance(handle, tl.utils.hooks.RemovableHandle)
+    assert pickle.loads(pickle.dumps(tl.contiguous_format)) is tl.contiguous_format
+
+
+@pytest.mark.parametrize("diag", [-3, -2, -1, 0, 1, 2])
+def test_the_lower_triangle_as_a_vector_and_back(diag):
+    matrix = tl.arange(18.0).reshape(2, 3, 3) + 1
+    vector = utils.tril_matrix_to_vec(matrix, diag)
+    expected = [row[:i + 1 + diag] for i, row in enumerate(matrix[1].tolist()) if i + 1 + diag > 0]
+    assert vector[1].tolist() == sum(expected, [])
+    if diag in (-1, 0, 1):                   # of other vectors, more than one size is right
+        assert utils.vec_to_tril_matrix(vector, diag).tolist() == tl.tril(matrix, diag).tolist()
+
+
+def test_what_distributions_are_made_of():
+    class Own:
+        @utils.lazy_property
+        def value(self):
+            return tl.ones(1)
+
+    own = Own()
+    assert own.value is own.value
+    assert [t.shape for t in utils.broadcast_all(tl.ones(3), 2.0)] == [(3,), (3,)]
+    with pytest.raises(ValueError, match="tril_matrix_to_vec: diag must be from -2 to 1, got 2"):
+        utils.tril_matrix_to_vec(tl.ones(2, 2), 2)
+    with pytest.raises(ValueError, match="vec_to_tril_matrix: no square matrix has 4 elements"):
+        utils.vec_to_tril_matrix(tl.ones(4))

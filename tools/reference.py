@@ -59,7 +59,7 @@ MODULES = [
 # The names of the package itself that are no operations, by what they are about.
 SETTINGS = [
     ("Tensors and their types",
-     ["Tensor", "Size", "dtype", "device", "finfo", "iinfo", "can_cast",
+     ["Tensor", "Size", "dtype", "device", "layout", "memory_format", "finfo", "iinfo", "can_cast",
       "promote_types", "get_default_dtype"]),
     ("Older kinds of tensors",
      ["FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor",

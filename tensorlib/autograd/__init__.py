@@ -29,18 +29,20 @@ if TYPE_CHECKING:
     from tensorlib.autograd.checking import gradcheck, gradgradcheck
     from tensorlib.autograd.function import Function
     from tensorlib.autograd.recompute import checkpoint
+    from tensorlib.autograd.variable import Variable
 
 fill_upcalls(needs_of=needs_of, gradient_of=gradient_of,
              tangent_of=deferred("tensorlib.autograd.jvp", "rule_of"), declare_all=declare_all)
 attach("backward", _backward)
 
-__all__ = ["Function", "anomaly_mode", "backward", "checkpoint", "detect_anomaly", "enable_grad",
-           "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
+__all__ = ["Function", "Variable", "anomaly_mode", "backward", "checkpoint", "detect_anomaly",
+           "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
            "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
            "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
            "set_multithreading_enabled"]
 
 __getattr__, __dir__ = on_first_use(__name__, {
-    "Function": "function", "checkpoint": "recompute", "forward_ad": "forward_ad",
+    "Function": "function", "Variable": "variable", "checkpoint": "recompute",
+    "forward_ad": "forward_ad",
     "function": "function", "functional": "functional", "gradcheck": "checking",
     "gradgradcheck": "checking"})

@@ -21,10 +21,11 @@ from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.autograd.modes import set_multithreading_enabled as set_multithreading_enabled
 from tensorlib.autograd.recompute import checkpoint as checkpoint
+from tensorlib.autograd.variable import Variable as Variable
 
 __all__ = [
-    "Function", "anomaly_mode", "backward", "checkpoint", "detect_anomaly", "enable_grad",
-    "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck",
-    "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"
+    "Function", "Variable", "anomaly_mode", "backward", "checkpoint", "detect_anomaly",
+    "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"
 ]

@@ -11,7 +11,7 @@ itself, of gamma, beta and Dirichlet numbers at their quantile (Figurnov, Mohame
 """
 
 from tensorlib.distributions import constraints, discrete, location, multivariate, positive
-from tensorlib.distributions import transformed, transforms
+from tensorlib.distributions import transformed, transforms, utils
 from tensorlib.distributions.constraint_registry import biject_to, transform_to
 from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, Multinomial, NegativeBinomial, OneHotCategorical,
@@ -51,5 +51,5 @@ __all__ = [
     "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform", "StudentT",
     "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
     "biject_to", "constraints", "identity_transform", "kl_divergence", "register_kl",
-    "transform_to", "transforms",
+    "transform_to", "transforms", "utils",
 ]

@@ -408,7 +408,7 @@ def no_integers(name, input):
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
-           tolerance="product", inplace=True, samples=triples(value=2))
+           between="value", tolerance="product", inplace=True, samples=triples(value=2))
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
 
@@ -424,7 +424,8 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
-           tolerance="product", inplace=True, samples=triples(low=0.5, value=2))
+           between="value", tolerance="product", inplace=True,
+           samples=triples(low=0.5, value=2))
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
 

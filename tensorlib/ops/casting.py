@@ -3,7 +3,7 @@
 from tensorlib._core.base.device import device as device_type
 from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.base.formats import contiguous_format, preserve_format
+from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format
 from tensorlib._core.layout import reinterpret, views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -44,14 +44,22 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
 def in_format(name, x, memory_format):
     """A result in the memory format that was asked for. Raises: RuntimeError for another."""
     check_format(name, memory_format)
-    return x.contiguous() if memory_format is contiguous_format else x
+    if memory_format not in RANKS:
+        return x.contiguous() if memory_format is contiguous_format else x
+    if x.ndim != RANKS[memory_format]:
+        raise RuntimeError(f"{name}: required rank {RANKS[memory_format]} tensor to use "
+                           f"{memory_format.name} format, got {x.ndim} dims")
+    if x.is_contiguous(memory_format=memory_format):
+        return x
+    return x.movedim(1, -1).contiguous().movedim(-1, 1)
 
 
 def check_format(name, memory_format):
     """Raises RuntimeError for what is no memory format."""
-    if memory_format not in (None, preserve_format, contiguous_format):
-        raise RuntimeError(f"{name}: memory_format must be preserve_format or contiguous_format, "
-                           f"got {memory_format!r}")
+    if memory_format not in (None, preserve_format, contiguous_format, *RANKS):
+        raise RuntimeError(f"{name}: memory_format must be one of preserve_format, "
+                           "contiguous_format, channels_last and channels_last_3d, got "
+                           f"{memory_format!r}")
 
 
 def without_elements(self, dtype):

@@ -1,9 +1,11 @@
 """Comparisons, logical and bitwise operations, and choices made by them."""
 
+from numbers import Number
+
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.tensor.tensor import Tensor
+from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.arithmetic import EDGES
 from tensorlib.ops.declare import alias, composite, elementwise, publish
 from tensorlib.ops.samples import booleans, integers, pairs, reals, triples
@@ -16,6 +18,20 @@ inf = float("inf")
 @elementwise(reference=np.equal, samples=pairs(), edges=EDGES, differentiable=False)
 def eq(input, other):
     """Whether the elements of both are equal, as bool."""
+
+
+def contains(self, element):
+    """Whether any element equals a number or, with broadcasting, one of a tensor.
+
+    Raises: RuntimeError for anything else.
+    """
+    if not isinstance(element, (Tensor, Number)):
+        raise RuntimeError("Tensor.__contains__ only supports Tensor or scalar, but you passed in a"
+                           f" {type(element)}.")
+    return bool(eq(self, element).any())
+
+
+attach("_contains", contains)
 
 
 @elementwise(reference=np.not_equal, samples=pairs(), edges=EDGES, differentiable=False)

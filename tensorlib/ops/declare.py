@@ -265,15 +265,16 @@ def _add_rules_to(made, record):
 # ---- made of operations --------------------------------------------------------------------------
 
 def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True,
-              outputs=("out",), tensors=None, out=False, inplace=False, random=False, **testing):
+              outputs=("out",), tensors=None, out=False, inplace=False, random=False, between=None,
+              **testing):
     """Declares a function made of operations; its gradient is theirs.
 
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
     `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
-    it draws numbers. What returns no Tensor says what by the
-    annotation of the function.
+    it draws numbers. between: the keyword of a number that older scripts write after the first
+    tensor. What returns no Tensor says what by the annotation of the function.
 
     reference: the NumPy function to equal; of what is `random` a function that gives the least and
     the greatest that each element may be.
@@ -299,7 +300,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             returns=annotations.get("return", Tensor),
             places=[names.index(a) for a in arguments],
             testing={"reference": reference, "samples": samples, **testing})
-        made = checked(name, function, out, record if is_seen_whole(record) else None)
+        made = checked(name, function, out, record if is_seen_whole(record) else None, between)
         publish(name, made, function.__doc__, False, public and is_ours(function))
         if method:
             publish(name, made, function.__doc__, True, public=False)
@@ -320,15 +321,15 @@ def is_seen_whole(record):
         not record.random or record.name in ("multinomial", "poisson", "binomial"))
 
 
-def checked(name, function, out, op=None):
+def checked(name, function, out, op=None, between=None):
     """A function in Python behind the check that its tensors are Tensors, and with its `out=`.
 
-    op: its record, where a capture sees it as a whole.
+    op: its record, where a capture sees it as a whole. between: see `composite`.
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
     if not places and not out:
         return function
-    made = wraps(function)(make_checked(name, places, function, out, op))
+    made = wraps(function)(make_checked(name, places, function, out, op, between))
     if out:
         made.__signature__ = with_out(function)
     return made

@@ -62,5 +62,6 @@ def op(
 def composite(
     *, reference: Any = None, samples: Any = None, differentiable: bool = True, method: bool = True,
     public: bool = True, outputs: Sequence[str] = ("out",), tensors: Sequence[str] | None = None,
-    out: bool = False, inplace: bool = False, random: bool = False, **testing: Any
+    out: bool = False, inplace: bool = False, random: bool = False, between: str | None = None,
+    **testing: Any
 ) -> _DeclaresComposite: ...

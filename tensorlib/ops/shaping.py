@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import listed, wrap
-from tensorlib._core.base.formats import contiguous_format
+from tensorlib._core.base.formats import RANKS, contiguous_format
 from tensorlib._core.create.overwrite import take_layout
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -306,6 +306,8 @@ def copied(input, *, memory_format=None):
 def made_contiguous(input, *, memory_format=contiguous_format):
     """The `convert` of `contiguous`."""
     check_format("contiguous", memory_format)
+    if memory_format in RANKS:
+        return [lambda x: in_format("contiguous", x, memory_format), input]
     return (input,)
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from tensorlib._importing import on_first_use
 
 if TYPE_CHECKING:
-    from tensorlib.utils import benchmark, checkpoint, data, dlpack
+    from tensorlib.utils import benchmark, checkpoint, data, dlpack, hooks
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks"]
 
 __getattr__, __dir__ = on_first_use(__name__, {name: name for name in __all__})

@@ -4,7 +4,8 @@ from tensorlib import data as data
 from tensorlib.utils import benchmark as benchmark
 from tensorlib.utils import checkpoint as checkpoint
 from tensorlib.utils import dlpack as dlpack
+from tensorlib.utils import hooks as hooks
 
 __all__ = [
-    "benchmark", "checkpoint", "data", "dlpack"
+    "benchmark", "checkpoint", "data", "dlpack", "hooks"
 ]

@@ -129,6 +129,25 @@ def test_attributes_and_tables_are_the_same():
     table["f"] = weight                      # of a module that is gone: a dict like any other
 
 
+def test_another_dict_of_members():
+    """Libraries put a dict of their own in the place of a table: it says what the module has."""
+    layer, other = nn.Linear(2, 1), Parameter(tl.full((1, 2), 3.0))
+    layer._parameters = {"weight": other, "bias": None}
+    assert layer.weight is other and layer.bias is None
+    assert layer(tl.ones(2)).tolist() == [6.0] and list(layer.parameters()) == [other]
+    layer._parameters["weight"] = Parameter(tl.ones(1, 2))
+    assert layer(tl.ones(2)).tolist() == [2.0]
+    layer._parameters = {}
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'weight'"):
+        layer.weight
+    with pytest.raises(TypeError, match="cannot assign list as '_parameters': expected a dict"):
+        layer._parameters = [other]
+    object.__setattr__(layer, "_parameters", {"weight": other})     # past Module.__setattr__
+    assert layer.weight is other
+    layer._parameters["weight"] = vars(layer)["_parameters"]["bias"] = None
+    assert layer.weight is None and layer.bias is None
+
+
 def test_a_member_gives_way_to_another_kind():
     net = nn.Module()
     net.x = 3

@@ -56,3 +56,58 @@ def test_types():
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def numbers_between(library):
+    """Calls with a number between the tensors, and the same with the number by its name."""
+    def pair(name, keyword, n_tensors):
+        x, *rest = [library.tensor([float(i + 1), 2.0]) for i in range(n_tensors)]
+        yield lambda: getattr(library, name)(x, 3, *rest), \
+            lambda: getattr(library, name)(x, *rest, **{keyword: 3})
+        yield lambda: getattr(x, name)(-0.5, *rest), \
+            lambda: getattr(x, name)(*rest, **{keyword: -0.5})
+        yield lambda: getattr(x.clone(), name + "_")(-0.5, *rest), \
+            lambda: getattr(x.clone(), name + "_")(*rest, **{keyword: -0.5})
+    for name in ("add", "sub"):
+        yield from pair(name, "alpha", 2)
+    for name in ("addcmul", "addcdiv"):
+        yield from pair(name, "value", 3)
+
+
+def test_a_number_between_the_tensors():
+    for old, new in numbers_between(tl):
+        with pytest.warns(UserWarning, match="a number between the tensors is deprecated, give it"):
+            result = old()
+        assert result.tolist() == new().tolist()
+
+
+@pytest.mark.filterwarnings("ignore:add. a number between")
+def test_a_number_between_the_tensors_has_the_gradient_of_the_factor():
+    x, y = tl.ones(2, requires_grad=True), tl.ones(2, requires_grad=True)
+    tl.add(x, 3, y).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0] and y.grad.tolist() == [3.0, 3.0]
+    added = tl.vmap(lambda a, b: a.add(2, b))(tl.ones(2, 3), tl.ones(2, 3))
+    assert added.tolist() == [[3.0] * 3] * 2
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.add(2, x, alpha=3), lambda x: x.add(x, 2), lambda x: x.add(2, 3),
+    lambda x: x.add(2, x, x), lambda x: x.mul(2, x), lambda x: x.addcmul(2, x, x, value=3),
+    lambda x: x.addcmul(x, 2, x), lambda x: x.addcmul(x, x, 2), lambda x: x.addcmul(2, 3, x),
+    lambda x: x.addcmul("2", x, x),
+    pytest.param(lambda x: x.add("2", x), marks=pytest.mark.filterwarnings("ignore:add. a num"))])
+def test_numbers_in_other_places_are_refused(call):
+    with pytest.raises(TypeError):
+        call(tl.ones(2))
+
+
+def test_what_a_tensor_contains():
+    x = tl.tensor([[1.0, 2.0], [3.0, float("nan")]], requires_grad=True)
+    assert 2 in x and 2.0 in x and np.float32(3) in x and True in x and 5 not in x
+    assert float("nan") not in x and x in x and tl.tensor([1.0, 7.0]) in x
+    assert tl.tensor([7.0, 1.0]) not in x and 1 not in tl.ones(0) and 3 in tl.tensor(3)
+    for element in ("a", None, [1.0], (1.0, 2.0)):
+        with pytest.raises(RuntimeError, match="Tensor.__contains__ only supports Tensor or scal"):
+            element in x
+    with pytest.raises(RuntimeError, match="broadcast"):
+        tl.ones(3) in x

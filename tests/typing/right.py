@@ -290,3 +290,8 @@ nn.utils.prune.l1_unstructured(nn.Linear(3, 2), "weight", amount=0.5)
 images: Tensor = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
                                nn.Flatten())(tl.randn(2, 1, 8, 8))
 assert_type(F.softmax(x, dim=1), Tensor)
+where = tl.device("cuda" if tl.cuda.is_available() else "cpu")
+assert_type(where.type, str)
+assert_type(where.index, int | None)
+assert_type(tl.jit.script(block.to(where)), Block)
+layouts: Tensor = images.to(memory_format=tl.channels_last)

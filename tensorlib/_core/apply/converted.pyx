@@ -4,6 +4,9 @@ take.
 As in operators.pyx each is made here once, closed over what it calls.
 """
 
+from numbers import Number
+from warnings import warn
+
 from cpython.object cimport PyObject_Call
 
 from tensorlib._core.apply.operators cimport (
@@ -18,13 +21,20 @@ from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.base.error_names import name_errors, shown
 
 
-def make_checked(str name, dict places, function, bint takes_out=False, op=None):
+def make_checked(str name, dict places, function, bint takes_out=False, op=None,
+                 str between=None):
     """A plain function behind a check that the arguments at these places (by name) are Tensors.
 
-    op: the record of one that a capture is offered as a whole.
+    op: the record of one that a capture is offered as a whole. between: the keyword of a number
+    that may stand after the first tensor, as older versions of PyTorch took it.
     """
     def checked(*args, **kwargs):
         cdef object out = None
+        if between is not None and len(args) == len(places) + 1 and between not in kwargs and (
+                is_number(args[1]) and isinstance(args[2], Tensor)):
+            warn_of_place(name, between)
+            kwargs[between] = args[1]
+            args = (args[0], *args[2:])
         check_tensors(name, places, args, kwargs)
         if watched:
             result = done_elsewhere(op, name, checked, args, kwargs)
@@ -125,11 +135,26 @@ def make_optioned(Op op, str option, convert, bint in_place):
     return name_errors(function)
 
 
+cdef bint is_number(object x) except -1:
+    """Whether something can be a factor: a number, or a tensor without dims."""
+    return (<Tensor>x).ndim_ == 0 if isinstance(x, Tensor) else isinstance(x, Number)
+
+
+cdef int warn_of_place(str name, str option) except -1:
+    """Warns that a number stood between the tensors, where older versions of PyTorch took it."""
+    warn(f"{name}: a number between the tensors is deprecated, give it as {option}=")
+    return 0
+
+
 cdef inline object call_optioned(Op op, object convert, bint in_place, object a, object b,
                                  tuple more, object out, str option, object value):
     cdef object given
     if in_place and out is not None:
         raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
+    if option == "alpha" and value is ... and len(more) == 1 and is_number(b) and (
+            isinstance(more[0], Tensor) or stands_in(more[0])):
+        warn_of_place(op.name + "_" * in_place, "alpha")
+        value, b, more = b, more[0], ()
     if value is not ...:
         if more or b is ...:
             check_count(op.name + "_" * in_place, 2, more, b)

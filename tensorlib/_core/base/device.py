@@ -1,6 +1,8 @@
 """Where tensors live: on the CPU, or on `meta`, where they have no elements. Other devices have
 names, so that scripts can ask for them."""
 
+from typing import Any, Self
+
 KINDS = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
          "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 
@@ -21,8 +23,10 @@ class device:
     """
 
     __slots__ = ("type", "index")
+    type: str
+    index: int | None
 
-    def __init__(self, type="cpu", index=None):
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         if isinstance(type, device) and index is None:
             type, index = type.type, type.index
         if not isinstance(type, (str, int)) or isinstance(type, bool):
@@ -43,24 +47,24 @@ class device:
             raise RuntimeError(f"device: index must be an int of 0 or more, got {index!r}")
         self.type, self.index = kind, index
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"device(type={self.type!r}" + (
             ")" if self.index is None else f", index={self.index})")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         require_device("device", self)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         pass
 
 

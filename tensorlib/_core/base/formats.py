@@ -2,7 +2,7 @@
 
 
 class Format:
-    """How the elements lie in memory, for the arguments `layout` and `memory_format`."""
+    """How the elements lie in memory: what `layout` and `memory_format` have in common."""
 
     __slots__ = ("name",)
 
@@ -16,6 +16,23 @@ class Format:
         return self.name         # the module's one object of this name
 
 
-strided = Format("strided")
-contiguous_format = Format("contiguous_format")
-preserve_format = Format("preserve_format")
+class layout(Format):
+    """The kind of a tensor's memory: `strided` is the only one."""
+
+    __slots__ = ()
+
+
+class memory_format(Format):
+    """The order of the elements in memory, for the arguments of that name."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+# The formats in which the channels, dim 1, lie closest together, with how many dims they have.
+RANKS = {channels_last: 4, channels_last_3d: 5}

@@ -1,15 +1,17 @@
 """What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
 
+cimport cython
+
 from tensorlib._core.base.capture cimport attached, beside, offered
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
-from tensorlib._core.base.storage cimport Storage, borrow, untracked
+from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, replace, requires_grad as requires, track_tensor,
 )
 
 from tensorlib._core.base.device import CPU, META
-from tensorlib._core.base.formats import strided
+from tensorlib._core.base.formats import RANKS, contiguous_format, strided
 from tensorlib._core.tensor.tensor import attach
 
 
@@ -36,8 +38,27 @@ def nbytes(Tensor self):
 
 
 def is_contiguous(Tensor self, memory_format=None):
-    """Whether the elements lie in row-major order without gaps, the one format there is."""
-    return self.packed
+    """Whether the elements lie in row-major order without gaps; or as another format orders them.
+
+    Raises: RuntimeError for what is no order of elements.
+    """
+    cdef Py_ssize_t span = 1
+    cdef int d, i
+    if memory_format is None or memory_format is contiguous_format:
+        return self.packed
+    if memory_format not in RANKS:
+        raise RuntimeError("is_contiguous: memory_format must be contiguous_format, channels_last "
+                           f"or channels_last_3d, got {memory_format!r}")
+    if self.ndim_ != RANKS[memory_format]:
+        return False
+    if self.numel_ == 0:
+        return True
+    for i in range(self.ndim_):              # the channels, then from the last dim to the first
+        d = 1 if i == 0 else 0 if i == self.ndim_ - 1 else self.ndim_ - i
+        if self.dims[d] != 1 and self.steps[d] != span:
+            return False
+        span *= self.dims[d]
+    return True
 
 
 def data_ptr(Tensor self):
@@ -48,6 +69,63 @@ def data_ptr(Tensor self):
 def storage_offset(Tensor self):
     """Elements between the start of the storage and the first element."""
     return (self.data_pointer - self.storage.data) // ITEMSIZE[self.type]
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class UntypedStorage:
+    """The memory of a tensor, which its views share: where it is, and how many bytes it has.
+
+    `x.untyped_storage()` gives it; by itself it has none.
+    """
+    cdef Storage memory
+    cdef bint absent
+
+    def __cinit__(self):
+        self.memory = allocate(0)
+
+    def __init__(self):
+        pass                          # so that arguments are refused
+
+    def data_ptr(self):
+        """Address of the first byte; 0 on `meta`, where there are none."""
+        return 0 if self.absent else <size_t>self.memory.data
+
+    def nbytes(self):
+        """How many bytes there are."""
+        return self.memory.nbytes
+
+    def size(self):
+        """How many bytes there are."""
+        return self.memory.nbytes
+
+    def element_size(self):
+        """1: the elements are bytes."""
+        return 1
+
+    @property
+    def device(self):
+        """Where the bytes are."""
+        return META if self.absent else CPU
+
+    def __len__(self):
+        return self.memory.nbytes
+
+    def __sizeof__(self):
+        return object.__sizeof__(self) + (0 if self.absent else self.memory.nbytes)
+
+    def __reduce__(self):
+        raise TypeError("UntypedStorage: can't be pickled; save the tensor")
+
+    def __repr__(self):
+        return f"<UntypedStorage of {self.memory.nbytes} bytes on {self.device}>"
+
+
+def untyped_storage(Tensor self):
+    """The memory that this tensor and its views share."""
+    cdef UntypedStorage found = UntypedStorage()
+    found.memory = self.storage
+    found.absent = no_memory(self)
+    return found
 
 
 def device(Tensor self):
@@ -190,7 +268,7 @@ def set_data(Tensor self, Tensor value):
 
 
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
-               is_complex, requires_grad_, is_inference, detach, detach_):
+               untyped_storage, is_complex, requires_grad_, is_inference, detach, detach_):
     attach(method.__name__, method)
 for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, real, grad_fn, output_nr,
                retains_grad, _version, _base):

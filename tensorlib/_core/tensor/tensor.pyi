@@ -716,7 +716,8 @@ class Tensor:
     def is_conj(self) -> Tensor:
         """False: there are no complex tensors, whose conjugation could wait."""
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
-        """Whether the elements lie in row-major order without gaps, the one format there is."""
+        """Whether the elements lie in row-major order without gaps; or as another format orders
+        them."""
     @property
     def is_cpu(self) -> _bool: ...
     @property
@@ -1480,6 +1481,8 @@ class Tensor:
         """`input` with a dim of size 1 put in at `dim`, as a view."""
     def unsqueeze_(self, dim: _Sizes) -> Tensor:
         """This tensor, after it got a dim of size 1 at `dim`."""
+    def untyped_storage(self) -> Any:
+        """The memory that this tensor and its views share."""
     def var(
         self, dim: _Sizes | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: _Number | None = None, axis: _Sizes | None = None, keepdims: _bool | None =

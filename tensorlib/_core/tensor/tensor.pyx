@@ -311,6 +311,9 @@ cdef class Tensor:
             raise TypeError("iteration over a 0-d tensor")
         return map(self.__getitem__, range(check_rows(self.dims[0])))
 
+    def __contains__(self, element):
+        return self._contains(element)
+
     # ---- as Python's own kinds ----------------------------------------------------------------
 
     def __bool__(self):
@@ -431,8 +434,7 @@ cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
     if not empty and not (inside and holds(storage, data, low, high, ITEMSIZE[dtype])):
         refuse_place(ndim, dims, steps, storage.nbytes)
     x.numel_ = 0 if empty else span
-    x.type = dtype
-    x.packed = packed or empty
+    x.type, x.packed = dtype, packed or empty
     x.storage = storage
     x.data_pointer = data
     return x
@@ -482,8 +484,7 @@ cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) excep
     cdef Tensor x = <Tensor>made
     set_layout_room(x, 1)
     x.dims[0], x.steps[0] = 0, 1
-    x.type = default_float()
-    x.packed = True
+    x.type, x.packed = default_float(), True
     x.storage = allocate(0)
     x.data_pointer = x.storage.data
     return made
@@ -494,6 +495,5 @@ quiet_type(Tensor)
 
 
 def attach(str name, object function):
-    """Adds a method or property to the Tensor type: all but those in its body. Nothing in the core
-    calls them: for that there is the table of upcalls."""
+    """Adds a method or property to the Tensor type, which the core calls by the upcalls only."""
     attach_to(Tensor, name, name_errors(function, True))

@@ -27,6 +27,8 @@ class Members:
         kind = kind_of(value)
         if kind is None and (name not in attributes or "_modules" not in attributes):
             object.__setattr__(self, name, value)
+        elif name in registration_hooks:
+            replace_members(self, name, value)
         elif kind is None:
             replace_member(self, name, value)
         elif hasattr(getattr(type(self), name, None), "__set__"):     # a property takes anything
@@ -46,6 +48,10 @@ class Members:
         object.__delattr__(self, name)
 
     def __getattr__(self, name: str) -> Any:
+        for kind in registration_hooks:      # of a plain dict that somebody put in its place
+            members = vars(self).get(kind, ())
+            if name in members:
+                return members[name]
         found = getattr(type(self), name, None)
         if isinstance(found, property):      # it raised an AttributeError, and will do so again
             return found.__get__(self)
@@ -282,6 +288,19 @@ def refuse_assignment(kind, name, value):
     """Raises TypeError: there is a member of another kind."""
     raise TypeError(f"cannot assign {type(value).__name__} as '{name}', which is one of the "
                     f"{kind[1:]}: expected a {WANTED[kind]} or None")
+
+
+def replace_members(module, kind, members):
+    """Takes another dict for all members of a kind: those of before are attributes no longer.
+
+    Raises: TypeError for what is no dict.
+    """
+    if not isinstance(members, dict):
+        raise TypeError(f"cannot assign {type(members).__name__} as '{kind}': expected a dict of "
+                        f"the {kind[1:]} by their names")
+    members = dict(members)
+    members_of(module, kind).clear()
+    members_of(module, kind).update(members)
 
 
 def register(module, kind, name, value):

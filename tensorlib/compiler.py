@@ -1,0 +1,84 @@
+"""What scripts say to PyTorch's compiler; `tensorlib.compile` is this library's."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from tensorlib import compile
+from tensorlib._core.base import capture
+from tensorlib.program.errors import CaptureError
+
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
+           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+           "reset"]
+
+
+def is_compiling() -> bool:
+    """Whether what runs is being captured by `compile`, or as another program.
+
+    >>> tensorlib.compiler.is_compiling()
+    False
+    """
+    recorder = capture.current()
+    return recorder is not None and not getattr(recorder, "why", "")
+
+
+def is_dynamo_compiling() -> bool:
+    """The same as `is_compiling`."""
+    return is_compiling()
+
+
+def is_exporting() -> bool:
+    """False: an export captures as `compile` does."""
+    return False
+
+
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *,
+            reason: str | None = None) -> Any:
+    """`fn`, which runs eagerly also where its caller was given to `compile`: so does the caller.
+
+    Without a function, this is a decorator. recursive changes nothing.
+    Raises: program.CaptureError when it is called in what must be captured whole.
+    """
+    if fn is None:
+        return lambda function: disable(function, recursive, reason=reason)
+    function, why = fn, "" if reason is None else f" ({reason})"
+
+    @wraps(function)
+    def eager(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            name = getattr(function, "__qualname__", repr(function))
+            refuse(f"compiler.disable: {name} is not to be captured{why}")
+        return function(*args, **kwargs)
+    return eager
+
+
+def refuse(why: str) -> None:
+    """Ends the capture under way. Raises: CaptureError if it must not end."""
+    recorder: Any = capture.current()
+    if not hasattr(recorder, "fail"):
+        raise CaptureError(why)
+    recorder.fail(why)
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """The function as it is: what it does with tensors is captured as all else."""
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """The function as it is: what is no tensor is constant in a capture."""
+    return fn
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Does nothing: there are no graphs of a GPU."""
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """No names: there is one way to run what was captured."""
+    return []
+
+
+def reset() -> None:
+    """Does nothing: what was captured is kept with the function that `compile` gave."""

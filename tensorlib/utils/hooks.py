@@ -1,0 +1,5 @@
+"""The handle that registering a hook returns, under the name that PyTorch keeps for it."""
+
+from tensorlib._core.graph.held import RemovableHandle
+
+__all__ = ["RemovableHandle"]

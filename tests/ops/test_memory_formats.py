@@ -1,0 +1,64 @@
+"""The orders of elements in memory that images can have."""
+
+import pytest
+
+import tensorlib as tl
+
+FORMATS = [(tl.channels_last, (2, 3, 4, 5)), (tl.channels_last_3d, (2, 3, 2, 4, 5))]
+
+
+@pytest.mark.parametrize("format, shape", FORMATS)
+@pytest.mark.parametrize("change", [
+    lambda x, format: x.to(memory_format=format), lambda x, format: x.clone(memory_format=format),
+    lambda x, format: x.contiguous(memory_format=format),
+    lambda x, format: x.double(memory_format=format),
+    lambda x, format: x.to(tl.float64, memory_format=format)])
+def test_channels_lie_closest_together(format, shape, change):
+    x = tl.randn(shape, requires_grad=True)
+    y = change(x, format)
+    assert y.shape == x.shape and tl.equal(y.float(), x)
+    assert y.is_contiguous(memory_format=format) and not y.is_contiguous()
+    assert y.stride(1) == 1 and y.stride(-1) == 3 and y.movedim(1, -1).is_contiguous()
+    assert not x.is_contiguous(memory_format=format)
+    assert y.contiguous(memory_format=format) is y and y.to(memory_format=format) is y
+    assert y.clone().is_contiguous(memory_format=format)           # which keeps the order
+    assert tl.zeros_like(y).is_contiguous(memory_format=format)
+    assert y.contiguous().is_contiguous() and (y * 2).sum().backward() is None
+    assert x.grad.tolist() == tl.full(shape, 2.0).tolist()
+
+
+def test_sizes_of_one_and_none():
+    for shape in ((1, 1, 1, 1), (2, 1, 3, 4), (2, 3, 1, 1), (1, 3, 1, 4)):
+        x = tl.randn(shape).to(memory_format=tl.channels_last)
+        assert x.is_contiguous(memory_format=tl.channels_last)
+        assert x.is_contiguous() == (shape in ((1, 1, 1, 1), (2, 1, 3, 4), (2, 3, 1, 1)))
+    empty = tl.ones(0, 3, 2, 2)
+    assert empty.is_contiguous(memory_format=tl.channels_last) and empty.is_contiguous()
+    meta = tl.empty(2, 3, 4, 5, device="meta").to(memory_format=tl.channels_last)
+    assert meta.stride() == (60, 1, 15, 3) and meta.is_meta
+
+
+def test_what_is_refused():
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        tl.ones(2, 3).to(memory_format=tl.channels_last)
+    with pytest.raises(RuntimeError, match="required rank 5 tensor to use channels_last_3d"):
+        tl.ones(2, 3, 4, 5).contiguous(memory_format=tl.channels_last_3d)
+    assert not tl.ones(2, 3).is_contiguous(memory_format=tl.channels_last)
+    for format in (tl.preserve_format, 3, "channels_last"):
+        with pytest.raises(RuntimeError, match="is_contiguous: memory_format must be contiguous_f"):
+            tl.ones(2).is_contiguous(memory_format=format)
+
+
+def test_a_training_step_with_images_in_the_format():
+    """The results and the gradients are those of the plain order."""
+    model = tl.nn.Sequential(tl.nn.Conv2d(3, 4, 3), tl.nn.BatchNorm2d(4), tl.nn.ReLU(),
+                             tl.nn.MaxPool2d(2), tl.nn.Flatten(), tl.nn.Linear(16, 2))
+    x, found = tl.randn(2, 3, 6, 6), []
+    for format in (tl.contiguous_format, tl.channels_last):
+        model = model.to(memory_format=format)
+        model.zero_grad()
+        out = model(x.to(memory_format=format))
+        out.square().sum().backward()
+        found.append([out, *(p.grad for p in model.parameters())])
+    for plain, other in zip(*found, strict=True):
+        tl.testing.assert_close(plain, other)
