@@ -97,8 +97,11 @@ def test_a_collection_may_give_the_operand_other_memory(call, other):
     (tl.Tensor.stride, (4, 1))])
 @pytest.mark.parametrize("other", [lambda: tl.zeros(()), lambda: tl.zeros((1,) * 40)])
 def test_what_is_read_into_lists_is_of_one_state(read, expected, other):
-    """Each list or tuple may be what starts a collection; of lists 80 are kept for reuse."""
-    acted = []
+    """Each list or tuple may be what starts a collection; of lists 80 are kept for reuse.
+
+    So are 2,000 pairs, which do not start one: all of them are in use here.
+    """
+    acted, pairs = [], [(x, x) for x in range(2001)]
     for skip in range(20):
         x = tl.ones(100, 4)
 
@@ -110,7 +113,7 @@ def test_what_is_read_into_lists_is_of_one_state(read, expected, other):
         with Collecting(act, skip):
             found = read(x)
         assert found in (expected, read(x))
-    assert acted
+    assert acted and len(pairs) == 2001
 
 
 def test_an_operation_collects_nothing_itself():

@@ -140,7 +140,7 @@ def rows(owner, names):
         value = getattr(owner, name)
         if isinstance(value, types.FunctionType):      # it may stand for another
             value = getattr(importlib.import_module(value.__module__), name, value)
-        if callable(value):
+        if callable(value) and value.__module__.startswith("tensorlib"):     # not typing.Final
             yield row(linked(name, value, parameters_of(name, value)), escaped(summary(value)))
 
 
