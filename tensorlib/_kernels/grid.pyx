@@ -44,8 +44,8 @@ cdef inline floating place(floating c, floating size, floating scale, int paddin
         at = at if span > zero else zero
     if padding:
         slope[0] = slope[0] if (at > zero) & (at < most) else zero
+        at = at if at > zero else zero   # NaN, too, is at the first element
         at = at if at < most else most
-        at = at if at > zero else zero
     return at
 
 
@@ -56,14 +56,14 @@ cdef inline int32_t at_or_none(int32_t at, int32_t there) noexcept nogil:
 
 cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floating high,
                       floating across, floating down, int padding, bint align, bint nearest,
-                      int32_t* corners, floating* right, floating* below,
+                      int32_t width, int32_t height, int32_t* corners, floating* right, floating* below,
                       floating* slopes) noexcept nogil:
     """For n places the elements at their corners, or -1; the parts of these on the right and below;
-    the slopes of the places, columns first"""
+    the slopes of the places, columns first. Sizes above 2**24 are not exact as float32"""
     cdef Py_ssize_t i
     cdef floating x, y, left, top, slope = 0
     cdef floating zero = 0, two = 2
-    cdef int32_t at, col, row, width = <int32_t>wide, height = <int32_t>high
+    cdef int32_t at, col, row
     cdef int32_t first, second, upper, lower
     for i in range(n):
         x = place(grid[2 * i], wide, across, padding, align, &slope)
@@ -92,20 +92,25 @@ cdef inline void found(const floating* grid, Py_ssize_t n, const Look* look, int
     cdef floating wide = <floating>look.wide, high = <floating>look.high, one = 1, half = 0.5
     cdef floating across = (wide - one if look.align else wide) * half
     cdef floating down = (high - one if look.align else high) * half
+    cdef int32_t width = <int32_t>look.wide, height = <int32_t>look.high
     if look.padding == 2 and look.align:
-        find(grid, n, wide, high, across, down, 2, True, look.nearest, corners, right, below,
-             slopes)
+        find(grid, n, wide, high, across, down, 2, True, look.nearest, width, height, corners,
+             right, below, slopes)
     elif look.padding == 2:
-        find(grid, n, wide, high, across, down, 2, False, look.nearest, corners, right, below,
-             slopes)
+        find(grid, n, wide, high, across, down, 2, False, look.nearest, width, height, corners,
+             right, below, slopes)
     elif look.padding == 1 and look.nearest:
-        find(grid, n, wide, high, across, down, 1, False, True, corners, right, below, slopes)
+        find(grid, n, wide, high, across, down, 1, False, True, width, height, corners, right,
+             below, slopes)
     elif look.padding == 1:
-        find(grid, n, wide, high, across, down, 1, False, False, corners, right, below, slopes)
+        find(grid, n, wide, high, across, down, 1, False, False, width, height, corners, right,
+             below, slopes)
     elif look.nearest:
-        find(grid, n, wide, high, across, down, 0, False, True, corners, right, below, slopes)
+        find(grid, n, wide, high, across, down, 0, False, True, width, height, corners, right,
+             below, slopes)
     else:
-        find(grid, n, wide, high, across, down, 0, False, False, corners, right, below, slopes)
+        find(grid, n, wide, high, across, down, 0, False, False, width, height, corners, right,
+             below, slopes)
 
 
 cdef inline floating seen(const floating* x, int32_t at) noexcept nogil:

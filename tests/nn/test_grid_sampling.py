@@ -96,3 +96,16 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(RuntimeError, match="does not fit"):
         look_back(sampled(x, grid, "zeros", False, False), x, grid, "mirror", False, False)
     assert F.grid_sample(x.to("meta"), grid.to("meta"), align_corners=False).shape == (3, 5, 31, 29)
+
+
+def test_places_that_are_not_numbers_and_very_wide_images():
+    nan = float("nan")
+    x = tl.arange(12.0).reshape(1, 1, 3, 4) + 1
+    grid = tl.tensor([[[[nan, 0.0], [0.0, nan]]]])
+    for kind, padding in product(("bilinear", "nearest"), ("border", "reflection")):
+        out = F.grid_sample(x, grid, kind, padding, True)
+        assert out[0, 0, 0, 0] == 5             # the first of its row; PyTorch, too
+    wide = tl.zeros(1, 1, 1, 2**24 + 3)         # no float32 is that number
+    wide[..., -1] = 1
+    ends = tl.tensor([[[[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]]]])
+    assert F.grid_sample(wide, ends, "nearest", "zeros", True).sum() <= 1

@@ -15,6 +15,7 @@ from tensorlib import _kernels
 
 cdef enum:
     PART = 1024              # places of an image that a thread looks at together, at least
+    MOST = 1 << 29           # elements of an image: a row and an element more are an int32, too
 
 ctypedef void (*look_fn)(const char* x, const char* grid, char* y, const Look* look,
                          Py_ssize_t begin, Py_ssize_t end) noexcept nogil
@@ -75,7 +76,7 @@ cdef int begin(Work* work, Tensor input, Tensor grid, object padding, bint neare
     cdef bint fits = input.ndim_ == 4 and grid.ndim_ == 4 and padding in MODES
     fits = fits and KIND[input.type] == FLOAT_KIND and KIND[grid.type] == FLOAT_KIND
     fits = fits and grid.dims[0] == input.dims[0] and grid.dims[3] == 2
-    if not fits or times(input.dims[2], input.dims[3]) >= <Py_ssize_t>1 << 30 or (
+    if not fits or times(input.dims[2], input.dims[3]) >= MOST or (
             input.dims[2] < 1 or input.dims[3] < 1):
         raise RuntimeError(f"grid_sample: a grid of shape {tuple(grid.shape)} does not fit to an "
                            f"input of shape {tuple(input.shape)} and {dtype_object(input.type)}")
@@ -84,7 +85,7 @@ cdef int begin(Work* work, Tensor input, Tensor grid, object padding, bint neare
     work.look.places = grid.dims[1] * grid.dims[2]
     work.look.padding, work.look.nearest, work.look.align = MODES[padding], nearest, align
     work.image = work.look.channels * work.look.high * work.look.wide * item
-    work.seen = work.look.channels * work.look.places * item
+    work.seen = times(times(work.look.channels, work.look.places), item)
     work.spots = work.look.places * 2 * item
     work.parts = 1 + work.look.places // PART
     return dtype
@@ -98,7 +99,6 @@ def look(Tensor input, Tensor grid, padding, bint nearest, bint align):
     cdef Py_ssize_t count
     cdef Tensor x = packed(cast(input, dtype)), places = packed(cast(grid, dtype)), y
     dims[0], dims[1], dims[2], dims[3] = x.dims[0], x.dims[1], places.dims[1], places.dims[2]
-    times(times(dims[0], dims[1]), times(dims[2], dims[3]))
     y = new_tensor(dtype, 4, dims)
     if y.numel_ == 0 or in_region(y.data_pointer):
         return cast(y, input.type)

@@ -245,6 +245,6 @@ def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zero
             grid.shape[0] != input.shape[0] or 0 in tuple(input.shape)[2:]):
         raise RuntimeError(f"grid_sample: a grid of shape {tuple(grid.shape)} does not fit to an "
                            f"input of shape {tuple(input.shape)}")
-    if n == 2 and input.shape[2] * input.shape[3] < 2 ** 30 and input.dtype == grid.dtype:
+    if n == 2 and input.shape[2] * input.shape[3] < 2 ** 29 and input.dtype == grid.dtype:
         return look(input, grid, padding_mode, mode == "nearest", bool(align_corners))
     return look_formula(input, grid, padding_mode, mode == "nearest", bool(align_corners))
