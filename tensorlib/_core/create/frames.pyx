@@ -1,7 +1,7 @@
 """Tensors with margins of a number, or with parts cut off: raw, outside the graph."""
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
-from tensorlib._core.base.shape cimport MAX_NDIM, count
+from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.create.creation cimport fill_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport copy_into
@@ -14,6 +14,7 @@ def framed(Tensor input, tuple pad, value):
 
     Raises: RuntimeError for margins that do not fit.
     """
+    pad = settled(pad)
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t kept[MAX_NDIM]
     cdef Py_ssize_t from_place = 0, to_place = 0, before, after

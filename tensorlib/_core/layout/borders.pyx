@@ -10,7 +10,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.items cimport item
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.shape cimport MAX_NDIM, count
+from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
@@ -167,6 +167,7 @@ MODES = {"reflect": 0, "replicate": 1, "circular": 2}
 def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     """Planes of sizes `spatial`, the last dims, with margins, in pairs for the last dim first; with
     `back` the sums of what shows each element. Raises: RuntimeError."""
+    spatial, margins = settled(spatial), settled(margins)
     cdef Bordered b
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t planes = 1, rows

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for, range_fn
-from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, times
+from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.products.windows cimport (
@@ -232,6 +232,12 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     return 0
 
 
+cdef tuple plain_options(tuple options):
+    """Stride, padding, dilation and groups as Python's own ints, which each look finds the same."""
+    stride, padding, dilation, groups = options
+    return settled(stride), settled(padding), settled(dilation), settled(groups)
+
+
 cdef Tensor new_of(str name, int dtype, object sizes):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d
@@ -243,6 +249,7 @@ cdef Tensor new_of(str name, int dtype, object sizes):
 
 def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     """The products of the windows of the input with the weights; `planes`: sizes of the result."""
+    planes, options = settled(planes), plain_options(options)
     cdef Convolution c
     cdef Tensor x, w, y
     cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
@@ -262,6 +269,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
 
 def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     """The adjoint of `convolve` for its input, whose planes have sizes `spatial`."""
+    spatial, options = settled(spatial), plain_options(options)
     cdef Convolution c
     cdef Tensor g, w, y
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
@@ -279,6 +287,7 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
 
 def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
+    kernel, options = settled(kernel), plain_options(options)
     cdef Convolution c
     cdef int first = 0
     cdef Tensor g, x, y

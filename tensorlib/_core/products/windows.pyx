@@ -5,7 +5,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, times
+from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
@@ -45,7 +45,8 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
                      object padding, object dilation, object out) except -1:
     """Takes sizes of a plane and of windows, of one to three dims; dims before these have size 1.
 
-    Raises: RuntimeError for sizes that no window may have.
+    They are Python's own ints, as `settled` gives them, so that each is the same when it is read
+    again. Raises: RuntimeError for sizes that no window may have.
     """
     cdef int d, n = len(spatial), first = 3 - n
     if not (1 <= n <= 3 and n == len(kernel) == len(stride) == len(padding) == len(dilation)
@@ -152,6 +153,8 @@ cdef inline Py_ssize_t planes_of(Tensor x, int n) noexcept:
 
 def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation, tuple planes):
     """The maxima of windows over the last dims, and their places in the plane as int64."""
+    kernel, stride, padding = settled(kernel), settled(stride), settled(padding)
+    dilation, planes = settled(dilation), settled(planes)
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("max_pool", input), n = len(kernel), d
@@ -190,6 +193,7 @@ cdef bint reaches(const Window* w, int d) noexcept:
 
 def put_places(Tensor input, Tensor places, tuple spatial):
     """Zeros of sizes `spatial` in the last dims, plus the elements of `input` at places there."""
+    spatial = settled(spatial)
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("put_places", input), n = len(spatial)
@@ -219,6 +223,8 @@ def put_places(Tensor input, Tensor places, tuple spatial):
 def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple planes,
              bint counts_padding, Py_ssize_t divisor, bint back):
     """The means of windows over the last dims; with `back` from these back to planes."""
+    spatial, kernel, stride = settled(spatial), settled(kernel), settled(stride)
+    padding, planes = settled(padding), settled(planes)
     cdef Window w
     cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
     cdef Tensor x = packed(cast(input, dtype))
@@ -235,6 +241,7 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
 
 def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
     """The means of so many windows that cover planes; with `back` from these back to planes."""
+    spatial, planes = settled(spatial), settled(planes)
     cdef Window w
     cdef int dtype = floating_dtype("adaptive_pool", input), n = len(planes), d
     cdef Tensor x = packed(cast(input, dtype))
@@ -244,7 +251,6 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
         raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
                            f"{planes if back else spatial}")
     for d in range(3):
-        times(w.size[d], w.out[d] + 1)
         w.kernel[d] = 2 + w.size[d] // max(<Py_ssize_t>1, w.out[d])      # at most
     w.adaptive = True
     return means(x, &w, n, spatial if back else planes, input.type, back)
@@ -268,6 +274,8 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back)
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,
             tuple planes, bint back):
     """(*, C, *spatial) -> (*, C * elements of a window, windows), or back, with sums."""
+    spatial, kernel, stride = settled(spatial), settled(kernel), settled(stride)
+    padding, dilation, planes = settled(padding), settled(dilation), settled(planes)
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("unfold", input), n = len(kernel), lead
