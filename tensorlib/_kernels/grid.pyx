@@ -56,8 +56,8 @@ cdef inline int32_t at_or_none(int32_t at, int32_t there) noexcept nogil:
 
 cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floating high,
                       floating across, floating down, int padding, bint align, bint nearest,
-                      int32_t width, int32_t height, int32_t* corners, floating* right, floating* below,
-                      floating* slopes) noexcept nogil:
+                      int32_t width, int32_t height, int32_t* corners, floating* right,
+                      floating* below, floating* slopes) noexcept nogil:
     """For n places the elements at their corners, or -1; the parts of these on the right and below;
     the slopes of the places, columns first. Sizes above 2**24 are not exact as float32"""
     cdef Py_ssize_t i
