@@ -343,12 +343,14 @@ def einsum(equation, *operands: Tensors):
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)) and type(equation) is str:
         operands = tuple(operands[0])
+    if type(equation) is not str:
+        return planned(equation, operands)
     for x in operands:
         if not isinstance(x, Tensor):
             return planned(equation, operands)
     try:
         plan = PLANS[equation, *[x.shape for x in operands]]
-    except (KeyError, TypeError):               # a new one, or no equation
+    except KeyError:
         return planned(equation, operands)
     return plan(operands)
 

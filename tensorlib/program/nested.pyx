@@ -1,14 +1,18 @@
 """Values nested in dicts, tuples, lists and slices, as the arguments of calls are.
 
 Each call is asked many times which variables it reads while a program is made, so this is compiled.
+What is nested too deeply is a RecursionError, as in Python's own functions.
 """
 
+from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.index.keys import Index
 
 cdef object VARIABLE = None          # the class whose instances are looked for
+cdef frozenset CONTAINERS = frozenset((tuple, list, dict, slice))
+cdef char* WHERE = b" in nested arguments"
 
 
 def look_for(type variable):
@@ -29,10 +33,20 @@ def gather_values(dict values, list found):
 
 
 cdef int add(value, list found) except -1:
-    cdef object kind = type(value)
-    if kind is VARIABLE:
+    if type(value) is VARIABLE:
         found.append(value)
-    elif kind is tuple:
+    elif type(value) in CONTAINERS:
+        enter(WHERE)
+        try:
+            add_parts_of(value, found)
+        finally:
+            leave()
+    return 0
+
+
+cdef int add_parts_of(value, list found) except -1:
+    cdef object kind = type(value)
+    if kind is tuple:
         for part in <tuple>value:
             add(part, found)
     elif kind is list:
@@ -41,7 +55,7 @@ cdef int add(value, list found) except -1:
     elif kind is dict:
         for part in (<dict>value).values():
             add(part, found)
-    elif kind is slice:
+    else:
         add(value.start, found)
         add(value.stop, found)
         add(value.step, found)
@@ -54,19 +68,27 @@ def mapped(value, change):
 
 
 cdef object with_change(value, change):
-    cdef object kind = type(value)
-    if kind is VARIABLE:
+    if type(value) is VARIABLE:
         return change(value)
+    if type(value) not in CONTAINERS:
+        return value
+    enter(WHERE)
+    try:
+        return parts_with_change(value, change)
+    finally:
+        leave()
+
+
+cdef object parts_with_change(value, change):
+    cdef object kind = type(value)
     if kind is tuple:
         return tuple([with_change(part, change) for part in <tuple>value])
     if kind is list:
         return [with_change(part, change) for part in <list>value]
     if kind is dict:
         return {key: with_change(part, change) for key, part in (<dict>value).items()}
-    if kind is slice:
-        return slice(with_change(value.start, change), with_change(value.stop, change),
-                     with_change(value.step, change))
-    return value
+    return slice(with_change(value.start, change), with_change(value.stop, change),
+                 with_change(value.step, change))
 
 
 def tensors_in(value):
@@ -79,7 +101,17 @@ def tensors_in(value):
 cdef int add_tensors(value, list found) except -1:
     if isinstance(value, Tensor):
         found.append(value)
-    elif isinstance(value, (tuple, list)):
+    elif isinstance(value, (tuple, list, dict, slice, Index)):
+        enter(WHERE)
+        try:
+            add_tensors_of(value, found)
+        finally:
+            leave()
+    return 0
+
+
+cdef int add_tensors_of(value, list found) except -1:
+    if isinstance(value, (tuple, list)):
         for part in value:
             add_tensors(part, found)
     elif isinstance(value, dict):
@@ -87,7 +119,7 @@ cdef int add_tensors(value, list found) except -1:
             add_tensors(part, found)
     elif isinstance(value, slice):
         add_tensors((value.start, value.stop, value.step), found)
-    elif isinstance(value, Index):
+    else:
         add_tensors(tuple(value.places), found)
     return 0
 
@@ -109,15 +141,20 @@ def parts_of(list calls):
 
 cdef int add_parts(value, list found) except -1:
     cdef object kind = type(value)
-    if kind is dict:
-        for name, part in (<dict>value).items():
-            found.append(name)
-            add_parts(part, found)
-    elif kind is tuple or kind is list:
-        for part in value:
-            add_parts(part, found)
-    else:
+    if kind is not dict and kind is not tuple and kind is not list:
         found.append(value)
+        return 0
+    enter(WHERE)
+    try:
+        if kind is dict:
+            for name, part in (<dict>value).items():
+                found.append(name)
+                add_parts(part, found)
+        else:
+            for part in value:
+                add_parts(part, found)
+    finally:
+        leave()
     return 0
 
 
@@ -149,6 +186,14 @@ def frozen(value):
 
 
 cdef object key(value):
+    enter(WHERE)
+    try:
+        return key_of(value)
+    finally:
+        leave()
+
+
+cdef object key_of(value):
     cdef object kind = type(value)
     if kind is VARIABLE:
         return VARIABLE, id(value)

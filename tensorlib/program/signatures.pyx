@@ -2,6 +2,7 @@
 
 cimport cython
 from tensorlib._core.base.dtypes cimport default_float
+from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.storage cimport Storage, allocate
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
@@ -36,11 +37,15 @@ cdef class Signature:
             self.examples.append(like_on_meta(value))
             self.requires.append(requires_grad(<Tensor>value))
             return (TENSOR, len(seen) - 1)
-        if isinstance(value, (tuple, list)):
+        if not isinstance(value, (tuple, list, dict)):
+            return (OTHER, value)
+        enter(b" in the arguments of a compiled function")
+        try:
+            if isinstance(value, dict):
+                return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
             return (type(value), [self.shape_of(x, seen) for x in value])
-        if isinstance(value, dict):
-            return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
-        return (OTHER, value)
+        finally:
+            leave()
 
     cpdef list tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""

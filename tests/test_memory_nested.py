@@ -1,0 +1,91 @@
+"""Arguments that are nested deeply, or hold themselves, are errors and no crash."""
+
+import re
+from pathlib import Path
+
+import pytest
+from process import run_python
+
+import tensorlib as tl
+
+HEAD = r"^(?= {0,4}(?:cdef|cpdef|def) [^=(\n]*\()"      # of a function or method
+
+# Where compiled functions call themselves without a look at Python's limit, and why they end.
+END = {
+    "convert.pyx": "no deeper than a tensor has dims",
+    "numbers.pyx": "once, with a number; no deeper than a tensor has dims",
+    "signatures.pyx": "no deeper than the structure, which was made with a look at the limit",
+    "getitem.pyx": "once, on what is below", "product.pyx": "once, on what is below",
+    "inplace.pyx": "once, on the operation itself", "operands.pyx": "once, with a tensor",
+    "keys.pyx": "once, with float32", "sweep.pyx": "once, for tensors without memory",
+    "tensor.pyx": "a function of the same name",
+}
+
+
+def functions(text):
+    """(name, body) of the functions and methods of a Cython module."""
+    for part in re.split(HEAD, text, flags=re.MULTILINE):
+        head = re.match(r"( *)(?:cdef|cpdef|def) [^=(\n]*?(\w+) *\(.*?:\n", part, re.DOTALL)
+        if head:
+            body = re.match(rf"(?:{head[1]} .*\n|\n)*", part[head.end():])[0]
+            yield head[2], re.sub(r'""".*?"""', "", body, flags=re.DOTALL)
+
+
+def test_compiled_functions_that_call_themselves_look_at_the_limit():
+    found = {path.name for path in Path(tl.__file__).parent.rglob("*.pyx")
+             for name, body in functions(path.read_text())
+             if "enter(" not in body and re.search(rf"(?:(?<![\w.\"])|self\.){name}\(", body)}
+    assert found == set(END)
+
+
+DEEP = """
+import signal, types, warnings
+import tensorlib as tl
+from tensorlib.ops.late import declare_all
+
+def nest(wrap):
+    value = tl.ones(2)
+    for _ in range(100_000):
+        value = wrap(value)
+    return value
+
+def within(kind):
+    held = kind()
+    held.append(held) if kind is list else held.update(a=held)
+    return held
+
+declare_all()
+warnings.simplefilter("ignore")
+odd = [nest(lambda x: [x]), nest(lambda x: {"a": x}), nest(slice), within(list), within(dict)]
+functions = [op.function for op in tl.ops.registry.values()]
+for place in tl, tl.func, tl.autograd, tl.program, tl.linalg, tl.utils, tl.data, tl.nn.utils:
+    functions += [value for name in dir(place)
+                  if isinstance(value := getattr(place, name), types.FunctionType)]
+functions += [
+    tl.compile(lambda x: x), tl.compile(lambda x: tl.ones(2) + 1), tl.vmap(lambda x: x),
+    tl.func.grad(lambda x: tl.ones(())), lambda x: tl.program.trace(lambda y: tl.ones(2), x),
+    lambda x: tl.ones(2)[x], lambda x: tl.save(x, "/dev/null")]
+ended = 0
+for function in functions:
+    for value in odd:
+        for args in (value,), (tl.ones(2), value):
+            try:
+                function(*args)
+            except Exception:
+                pass
+            ended += 1
+print(ended > 5000)
+"""
+
+
+def test_what_is_nested_deeply_or_holds_itself():
+    """A tuple is left out: Python itself crashes where it looks up one that is so deep."""
+    assert run_python(DEEP) == "True\n"
+
+
+def test_compiled_functions_and_programs_say_so():
+    held = []
+    held.append(held)
+    for call in (tl.compile(lambda x: x), lambda x: tl.program.nested.gather(x, [])):
+        with pytest.raises(RecursionError):
+            call(held)
