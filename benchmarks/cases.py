@@ -1,13 +1,13 @@
 """All cases, in the order of the table."""
 
 from benchmarks import (
-    graphs, kernels, loading, optimizers, overhead, sequences, training, transforms,
+    graphs, kernels, layers, loading, optimizers, overhead, sequences, training, transforms,
 )
 from benchmarks.case import REGISTERED, Case
 
-GROUPS = {"overhead": overhead, "kernels": kernels, "graph": graphs, "training": training,
-          "sequences": sequences, "optimizers": optimizers, "loading": loading,
-          "transforms": transforms}
+GROUPS = {"overhead": overhead, "kernels": kernels, "layers": layers, "graph": graphs,
+          "training": training, "sequences": sequences, "optimizers": optimizers,
+          "loading": loading, "transforms": transforms}
 
 
 def in_order() -> list[Case]:
