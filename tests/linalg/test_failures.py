@@ -137,3 +137,8 @@ def test_systems_of_other_shapes_are_refused_by_operations_themselves(name, shap
     pivots = [tl.ones(2, dtype=tl.int32)] if name == "ldl_systems_solved" else []
     with pytest.raises((RuntimeError, ValueError, TypeError, IndexError)):
         op(tl.ones(shapes[0]), *pivots, tl.ones(shapes[1]), *([True] if "tri" in name else []))
+
+
+def test_systems_of_two_dtypes_are_refused_by_the_operation_itself():
+    with pytest.raises(ValueError, match="expected one dtype, got float64 and float32"):
+        tl.ops.registry["solve_triangles"](tl.eye(3, dtype=tl.float64), tl.ones(3, 1), True)

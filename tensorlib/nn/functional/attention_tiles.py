@@ -48,28 +48,26 @@ def backward_formula(grad, query, key, value, out, logs, mask, causal, scale):
 
 # ---- the references ------------------------------------------------------------------------------
 
-def softmax_of(q, k, mask, causal, scale):
+def softmax_of(q, k, causal, scale):
     """The softmax of the scores and the logarithms of its sums, in NumPy."""
     scores = q @ k.swapaxes(-1, -2) * scale
-    if mask is not None:
-        scores = scores + mask
     if causal:
         scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
     sums = np.exp(scores).sum(-1, keepdims=True)
     return np.exp(scores) / np.where(sums == 0, 1, sums), np.log(sums)[..., 0]
 
 
-def attention_reference(q, k, v, *options):
-    """The reference of `attention`."""
-    p, logs = softmax_of(q, k, *options)
+def attention_reference(q, k, v, mask, causal, scale):
+    """The reference of `attention` without a mask."""
+    p, logs = softmax_of(q, k, causal, scale)
     return p @ v, logs
 
 
-def backward_reference(g, q, k, v, out, logs, *options):
+def backward_reference(g, q, k, v, out, logs, mask, causal, scale):
     """The reference of `attention_backward`, by the Jacobian of each row's softmax."""
-    p, _ = softmax_of(q, k, *options)
+    p, _ = softmax_of(q, k, causal, scale)
     jacobians = np.eye(p.shape[-1]) * p[..., None] - p[..., None] * p[..., None, :]
-    slope = np.einsum("nlst,nls->nlt", jacobians, g @ v.swapaxes(-1, -2)) * options[-1]
+    slope = np.einsum("nlst,nls->nlt", jacobians, g @ v.swapaxes(-1, -2)) * scale
     return slope @ k, slope.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ g
 
 

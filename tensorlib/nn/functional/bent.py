@@ -99,7 +99,7 @@ def border_given(name):
 
 
 @activation(reference=lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, x),
-            samples=with_numbers(0.1, 3, 0.5, clear=0.5), edges=(0.0, 1.0, -2.0, nan),
+            samples=with_numbers(0.1, 3, 0.5, clear=0.5), edges=(0.0, 1.0, -1.0, -2.0, nan),
             convert=border_given("hardshrink"), public=True, method=True)
 def hardshrink(input, lambd):
     """0 for each element from -lambd to lambd, and the others as they are."""
@@ -122,7 +122,7 @@ def shrunk(x, lambd):
 
 
 @activation(reference=shrunk, samples=with_numbers(0.1, 3, 0.5, clear=0.5),
-            edges=(0.0, 1.0, 2.0, nan), convert=border_given("softshrink"))
+            edges=(0.0, 1.0, -1.0, 2.0, nan), convert=border_given("softshrink"))
 def softshrink(input, lambd):
     """Each element brought nearer to 0 by `lambd`, and 0 where it is nearer than that.
 
