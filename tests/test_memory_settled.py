@@ -1,14 +1,58 @@
-"""Ints that are others each time they are asked, in the place of every int of every operation."""
+"""Numbers and objects in the place of every int and every tensor of every operation.
+
+The processes may end with a status of their own: in a build with sanitizers, at the first read of
+memory that is nobody's.
+"""
 
 import pytest
 from process import run_python
 
-CALLS = """
+ARGUMENTS = """
 import itertools, sys, warnings
 import tensorlib as tl
 from tensorlib.ops.late import declare_all
-from tensorlib.testing.catalogue import call, samples, Sample, prepared
+from tensorlib.testing.catalogue import prepared, samples
 
+def places(value, kind, path=()):
+    "Where values of a type are in arguments, at any depth."
+    if type(value) is kind:
+        yield path
+    elif isinstance(value, (tuple, list)):
+        for i, part in enumerate(value):
+            yield from places(part, kind, (*path, i))
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from places(part, kind, (*path, name))
+
+def replaced(value, path, make):
+    if not path:
+        return make(value)
+    if isinstance(value, dict):
+        return {k: replaced(v, path[1:], make) if k == path[0] else v for k, v in value.items()}
+    found = [replaced(v, path[1:], make) if i == path[0] else v for i, v in enumerate(value)]
+    return type(value)(found) if type(value) in (tuple, list) else tuple(found)
+
+def arguments(part, parts):
+    "Each operation with the arguments of its samples, some of them."
+    warnings.simplefilter("ignore")
+    declare_all()
+    for number, op in enumerate(list(tl.ops.registry.values())):
+        if number % parts == part and op.testing.get("samples"):
+            for sample in samples(op):
+                try:
+                    yield op, prepared(op, sample.tensors())
+                except Exception:
+                    pass
+
+def returns(function, args, kwargs):
+    try:
+        function(*args, **kwargs)
+        return True
+    except Exception:
+        return False
+"""
+
+CHANGING = """
 class Changing:
     def __init__(self, first, then, times):
         self.first, self.then, self.times = first, then, times
@@ -25,51 +69,40 @@ for name in ("eq ne lt le gt ge add radd sub rsub mul rmul floordiv rfloordiv mo
              "hash bool").split():
     setattr(Changing, f"__{name}__", operator(f"__{name}__"))
 
-def places(value, path=()):
-    "Where the ints are in arguments, at any depth."
-    if type(value) is int:
-        yield path
-    elif isinstance(value, (tuple, list)):
-        for i, part in enumerate(value):
-            yield from places(part, (*path, i))
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            yield from places(part, (*path, name))
-
-def replaced(value, path, make):
-    if not path:
-        return make(value)
-    if isinstance(value, dict):
-        return {k: replaced(v, path[1:], make) if k == path[0] else v for k, v in value.items()}
-    found = [replaced(v, path[1:], make) if i == path[0] else v for i, v in enumerate(value)]
-    return type(value)(found) if type(value) in (tuple, list) else tuple(found)
-
-warnings.simplefilter("ignore")
-declare_all()
 calls = outcomes = 0
-for number, op in enumerate(list(tl.ops.registry.values())):
-    if number % PARTS != PART or not op.testing.get("samples"):
-        continue
-    for sample in samples(op):
-        try:
-            args, kwargs = prepared(op, sample.tensors())
-        except Exception:
-            continue
-        for path in places((args, kwargs)):
-            for times, more in itertools.product((1, 2, 3, 5, 8, 13), (-1, 1, 700)):
-                given = replaced((tuple(args), kwargs), path,
-                                 lambda n: Changing(n, n + more, times))
-                calls += 1
-                try:
-                    op.function(*given[0], **given[1])
-                    outcomes += 1
-                except Exception:
-                    pass
+for op, given in arguments(PART, PARTS):
+    for path in places(given, int):
+        for times, more in itertools.product((1, 2, 3, 5, 8, 13), (-1, 1, 700)):
+            args, kwargs = replaced(given, path, lambda n: Changing(n, n + more, times))
+            calls += 1
+            outcomes += returns(op.function, args, kwargs)
 print(calls > 1000, outcomes > 100)
+"""
+
+NO_TENSORS = """
+odd = [7, 2**62, -1.5, None, "abc", b"", (), [1], {}, object(), tl.float32, tl.zeros,
+       tl.ones(2).storage_offset, slice(3), tl.ones(0, 3, dtype=tl.int8), tl.ones(()),
+       tl.ones(2, 3, 4, dtype=tl.bool)[:, ::-1]]
+calls = 0
+for op, given in arguments(PART, PARTS):
+    for path in places(given, tl.Tensor):
+        for value in odd:
+            args, kwargs = replaced(given, path, lambda x: value)
+            calls += 1
+            returns(op.function, args, kwargs)
+            if op.forward is not None:
+                returns(op.forward, (*args, *kwargs.values()), {})
+print(calls > 1000)
 """
 
 
 @pytest.mark.parametrize("part", range(3))
 def test_what_is_checked_is_what_is_used(part):
-    """An operation may refuse such a number or take one of its values; it may not crash."""
-    assert run_python(f"PART, PARTS = {part}, 3\n{CALLS}") == "True True\n"
+    """An int may be another each time it is asked. It is refused, or one of its values is taken."""
+    assert run_python(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{CHANGING}") == "True True\n"
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_what_is_no_tensor_is_looked_at_as_none(part):
+    """Also by the forward functions alone, which take what was checked before."""
+    assert run_python(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{NO_TENSORS}") == "True\n"

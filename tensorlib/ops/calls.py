@@ -4,6 +4,7 @@ from typing import Any
 
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
@@ -106,7 +107,7 @@ def as_input(x, output):
     """An input as it is recorded: a number as a tensor, a sequence of tensors as a tuple."""
     if isinstance(x, (int, float)):
         return FUNCTIONS["tensor"](x, dtype=output.dtype)
-    return tuple(x) if isinstance(x, (list, tuple)) else x
+    return listed(x) if isinstance(x, (list, tuple)) else x
 
 
 def build_grad_op(call: Call) -> GradOp:

@@ -4,7 +4,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import wraps
-from itertools import chain
+from itertools import chain, islice
 from numbers import Real
 from typing import Any
 from warnings import warn
@@ -436,9 +436,9 @@ def check_betas(betas):
     """Raises ValueError unless there are two decay rates in [0, 1), TypeError for one number."""
     if not isinstance(betas, Iterable):
         raise TypeError(f"betas must be two numbers, not {type(betas).__name__}")
-    betas = tuple(betas)
+    betas = tuple(islice(betas, 3))              # whose length may lie
     if len(betas) != 2:
-        raise ValueError(f"betas must be two numbers, got {len(betas)}")
+        raise ValueError("betas must be two numbers, got " + ("0", "1", "", "more")[len(betas)])
     for i, beta in enumerate(betas):
         if not 0 <= beta < 1:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

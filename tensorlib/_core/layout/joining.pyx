@@ -30,7 +30,7 @@ def cat(tuple tensors, dim=0):
     if not tensors:
         raise RuntimeError("cat: expects a non-empty sequence of Tensors")
     dim = settled(dim)
-    dtype = (<Tensor>tensors[0]).type
+    dtype = (<Tensor?>tensors[0]).type
     for x in tensors:
         if x.type != dtype:
             dtype = promote("cat", dtype, x.type)
@@ -72,7 +72,7 @@ def stack(tuple tensors, dim=0):
     if not tensors:
         raise RuntimeError("stack: expects a non-empty sequence of Tensors")
     dim = settled(dim)
-    first = <Tensor>tensors[0]
+    first = tensors[0]
     dtype = first.type
     along = wrap_dim("stack", dim, first.ndim_ + 1)
     for i, x in enumerate(tensors):
