@@ -1,6 +1,6 @@
 """What loops that move elements, or add to them, are compiled for."""
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 # by size
 ctypedef fused item:
@@ -9,12 +9,12 @@ ctypedef fused item:
     uint32_t
     uint64_t
 
-# those that are computed with as they are stored
+# those that are added up as they are stored; sums of signed integers have the bits of unsigned
+# ones, for which C says that they wrap
 ctypedef fused number:
     uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
+    uint16_t
+    uint32_t
+    uint64_t
     float
     double

@@ -111,9 +111,9 @@ cdef Py_ssize_t check_rows(Py_ssize_t rows) except -1:
     """`rows`, which are to be iterated over. Raises where a list could not hold them as tensors.
 
     `list` asks for its memory by the length, before the first row, and would raise a MemoryError
-    without a word.
+    without a word. (PyTorch makes all rows first.)
     """
-    if rows >> 31:
+    if rows >> 28:                   # 30 GB of tensors
         raise OutOfMemoryError(f"iteration: {rows} rows are too many tensors")
     return rows
 

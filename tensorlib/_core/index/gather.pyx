@@ -5,11 +5,11 @@ index names a position in that dim and means its own position in the others. A 0
 a vector of one element, and so does a 0-d index.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, INTEGER_KIND, ITEMSIZE, KIND,
-    UINT8, dtype_id, dtype_object, is_unsigned, signed_twin,
+    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, INTEGER_KIND, ITEMSIZE, KIND, dtype_id,
+    dtype_object, is_unsigned,
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.pool cimport parallel_for
@@ -135,15 +135,13 @@ cdef line picking(int dtype) noexcept:
 
 cdef line adding(int dtype) noexcept:
     """Half types are added by the caller in float32: they have none here."""
-    dtype = signed_twin(dtype)
     if dtype == BOOL: return <line>add_bools
-    if dtype == UINT8: return <line>add[uint8_t]
-    if dtype == INT8: return <line>add[int8_t]
-    if dtype == INT16: return <line>add[int16_t]
-    if dtype == INT32: return <line>add[int32_t]
-    if dtype == INT64: return <line>add[int64_t]
     if dtype == FLOAT32: return <line>add[float]
-    return <line>add[double]
+    if dtype == FLOAT64: return <line>add[double]
+    if ITEMSIZE[dtype] == 1: return <line>add[uint8_t]
+    if ITEMSIZE[dtype] == 2: return <line>add[uint16_t]
+    if ITEMSIZE[dtype] == 4: return <line>add[uint32_t]
+    return <line>add[uint64_t]
 
 
 # All that a walk along lines needs to know: it runs without the GIL and looks at no tensor.

@@ -5,11 +5,11 @@ each of them the remaining dims, and moves an element or a contiguous run either
 is told has been checked before, and lies where nobody else can write to it.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8, signed_twin,
+    BOOL, FLOAT32, FLOAT64, ITEMSIZE,
 )
 from tensorlib._core.base.items cimport item, number
 from tensorlib._core.base.pool cimport parallel_for
@@ -95,15 +95,13 @@ cdef mover pick(Move kind, Py_ssize_t run, int dtype) noexcept:
         if run == 4: return <mover>put_items[uint32_t]
         if run == 8: return <mover>put_items[uint64_t]
         return put_runs
-    dtype = signed_twin(dtype)
     if dtype == BOOL: return <mover>or_runs
-    if dtype == UINT8: return <mover>add_runs[uint8_t]
-    if dtype == INT8: return <mover>add_runs[int8_t]
-    if dtype == INT16: return <mover>add_runs[int16_t]
-    if dtype == INT32: return <mover>add_runs[int32_t]
-    if dtype == INT64: return <mover>add_runs[int64_t]
     if dtype == FLOAT32: return <mover>add_runs[float]
-    return <mover>add_runs[double]
+    if dtype == FLOAT64: return <mover>add_runs[double]
+    if ITEMSIZE[dtype] == 1: return <mover>add_runs[uint8_t]
+    if ITEMSIZE[dtype] == 2: return <mover>add_runs[uint16_t]
+    if ITEMSIZE[dtype] == 4: return <mover>add_runs[uint32_t]
+    return <mover>add_runs[uint64_t]
 
 
 # ---- the walk over positions and dims ---------------------------------------------------------

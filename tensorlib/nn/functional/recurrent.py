@@ -3,6 +3,8 @@
 import numpy as np
 
 from tensorlib import cat, stack, zeros
+from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.base.shape import listed
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.dropout import dropout as dropped
 from tensorlib.nn.functional.linear import linear
@@ -179,9 +181,18 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     """The hidden state and the cell of an LSTM after one step; hx: those before it.
 
     Shapes: (B, I), ((B, H), (B, H)), (4 * H, I), (4 * H, H), (4 * H), (4 * H) -> (B, H), (B, H).
-    Raises: RuntimeError for sizes that do not fit.
+    Raises: RuntimeError for sizes that do not fit, TypeError for an `hx` that is no pair of Tensors.
     """
-    return one_step("lstm", input, *hx, w_ih, w_hh, b_ih, b_hh)
+    hidden, cell = pair_of("lstm_cell", hx)
+    return one_step("lstm", input, hidden, cell, w_ih, w_hh, b_ih, b_hh)
+
+
+def pair_of(name, hx):
+    """A hidden state and a cell. Raises: TypeError."""
+    hx = listed(hx) if isinstance(hx, (tuple, list)) else ()
+    if len(hx) != 2 or not all(isinstance(x, Tensor) or stands_in(x) for x in hx):
+        raise TypeError(f"{name}: hx must be a pair of Tensors, the hidden state and the cell")
+    return hx
 
 
 publish("lstm_cell", lstm_cell, lstm_cell.__doc__, method=False)
