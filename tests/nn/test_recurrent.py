@@ -184,3 +184,9 @@ def test_a_rule_of_a_batch_works_outside_of_it():
     found = vmap(doubled_slope)(x)
     assert type(found) is tl.Tensor
     assert_close(found, 2 * x)
+
+
+@pytest.mark.parametrize("hx", [(1, 2), tl.ones(2, 1), (tl.ones(2, 1),), None, [tl.ones(2, 1)] * 3])
+def test_the_states_of_an_lstm_are_a_pair_of_tensors(hx):
+    with pytest.raises(TypeError, match="lstm_cell: hx must be a pair of Tensors"):
+        tl.lstm_cell(tl.ones(2, 3), hx, tl.ones(4, 3), tl.ones(4, 1))
