@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Iterable
 from contextlib import nullcontext
 
+from tensorlib._core.base.shape import listed
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import _set_forward_mode, _set_packing
 from tensorlib._core.tensor.tensor import Tensor
@@ -187,7 +188,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
     if not isinstance(functions, Iterable):
         raise TypeError("checkpoint_sequential: expects functions in a row, got "
                         f"{type(functions).__name__}")
-    functions = list(functions)
+    functions = listed(functions)
     if not 1 <= segments <= max(len(functions), 1):
         raise ValueError(f"checkpoint_sequential: {len(functions)} functions can't be cut into "
                          f"{segments} parts")
