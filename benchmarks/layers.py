@@ -111,10 +111,15 @@ plain("gather, 256x256", lambda lib: forward(
 plain("scatter_add, 256x256", lambda lib: forward(
     lib, lambda x, i, y: x.scatter_add(1, i, y), uniform(lib, 256, 256),
     places(lib, 65_536, 256).reshape(256, 256), uniform(lib, 256, 256, seed=1)), 1)
+def distinct(lib, count):
+    """Numbers of which no two are equal, in no order."""
+    return places(lib, count, count).to(lib.float32)
+
+
 for name in ("sort", "argsort", "topk"):
     plain(f"{name} of 1 M", lambda lib, name=name: forward(
         lib, {"sort": lambda x: x.sort()[0], "argsort": lambda x: x.argsort(),
-              "topk": lambda x: x.topk(100)[0]}[name], uniform(lib, 1 << 20)), 3, "large")
+              "topk": lambda x: x.topk(100)[0]}[name], distinct(lib, 1 << 20)), 3, "large")
 
 
 # ---- random numbers ------------------------------------------------------------------------------
