@@ -78,4 +78,7 @@ def test_a_view_shows_what_is_written_to_its_input(op):
         arrays = sample.map(lambda i, array: array.copy())
         result = call(op, arrays.tensors())
         arrays.arrays[0][...] = GAP
-        np.testing.assert_array_equal(values(result), values(call(op, arrays.tensors())))
+        if op.name == "view_dtype":          # the bytes of the same elements
+            np.testing.assert_array_equal(values(result), values(call(op, arrays.tensors())))
+        else:
+            assert (values(result) == GAP).all()
