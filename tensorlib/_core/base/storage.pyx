@@ -14,6 +14,7 @@ from libc.stdlib cimport free
 
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.region cimport computes_nothing, reserve
+from tensorlib._core.base.scratch cimport drop_scratch, kept_scratch
 
 cdef extern from * nogil:
     """
@@ -301,6 +302,7 @@ def empty_cache():
     global bytes_kept, count_released
     cdef int size_class
     cdef Block* block
+    drop_scratch()
     for size_class in range(N_CLASSES):
         if class_bytes(size_class) <= SMALL:   # cut from slabs, reused for ever
             continue
@@ -335,13 +337,14 @@ def set_cache_limit(Py_ssize_t nbytes):
 def stats():
     """Figures of the allocator as a dict; sizes in bytes, of whole blocks.
 
-    `in_use` now, its `peak`, `kept` for reuse (of blocks above 4 KiB; smaller ones are cut from
-    slabs and stay), `limit` of what may be kept; `requests` in all, how many of them `reused` a
-    kept block, and `released`, the blocks given back.
+    `in_use` now, its `peak`, `kept` for reuse (the memory that kernels work in, and blocks above 4
+    KiB; smaller ones are cut from slabs and stay), `limit` of what may be kept; `requests` in all,
+    how many of them `reused` a kept block, and `released`, the blocks given back.
     """
     return {
-        "in_use": bytes_in_use, "peak": peak_in_use, "kept": bytes_kept, "limit": limit_kept,
-        "requests": count_requests, "reused": count_reused, "released": count_released,
+        "in_use": bytes_in_use, "peak": peak_in_use, "kept": bytes_kept + kept_scratch(),
+        "limit": limit_kept, "requests": count_requests, "reused": count_reused,
+        "released": count_released,
     }
 
 

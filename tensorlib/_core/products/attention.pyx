@@ -5,11 +5,11 @@ NeurIPS 2022; Milakov and Gimelshein, "Online normalizer calculation for softmax
 """
 
 from libc.math cimport INFINITY, log
-from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
@@ -107,7 +107,8 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef bint wide = w.dtype != FLOAT32
     cdef Py_ssize_t tiles = (w.queries + ROWS - 1) // ROWS, head, row, rows, col, cols, piece, r
     cdef Py_ssize_t last, i
-    cdef char* room = <char*>malloc((ROWS * COLS + ROWS * w.depth + 3 * ROWS) * w.item)
+    cdef size_t nbytes = (ROWS * COLS + ROWS * w.depth + 3 * ROWS) * w.item
+    cdef char* room = take_scratch(nbytes)
     cdef char* part
     cdef char* top
     cdef char* total
@@ -163,7 +164,7 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
                     (<double*>y)[r * w.depth + i] *= value
                 else:
                     (<float*>y)[r * w.depth + i] *= <float>value
-    free(room)
+    give_scratch(room, nbytes)
 
 
 cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -171,7 +172,8 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     cdef Work* w = <Work*>context
     cdef bint wide = w.dtype != FLOAT32
     cdef Py_ssize_t head, row, rows, col, cols, r, i, last, most = max(w.width, w.depth)
-    cdef char* room = <char*>malloc((2 * ROWS * COLS + max(ROWS, COLS) * most + ROWS) * w.item)
+    cdef size_t nbytes = (2 * ROWS * COLS + max(ROWS, COLS) * most + ROWS) * w.item
+    cdef char* room = take_scratch(nbytes)
     cdef char* dp
     cdef char* part
     cdef char* d
@@ -223,7 +225,7 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
                 add(w, w.dk + i * w.width * w.item, part, cols * w.width)
                 col += cols
             row += rows
-    free(room)
+    give_scratch(room, nbytes)
 
 
 cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:

@@ -2,18 +2,23 @@
 
 The columns of an image are as many times larger than it as a window has elements. They are made
 anew for each product, and those of a large image strip by strip, so that they stay in the caches.
+Windows of 3 x 3 in float32 go by fewer multiplications (`winograd.pyx`) where there are channels
+enough.
 """
 
-from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for, range_fn
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.products.windows cimport (
     COL2IM, IM2COL, fill_window, find_window_loop, window_fn,
+)
+from tensorlib._core.products.winograd cimport (
+    ADJOINT, GRADIENT, Images, PRODUCT, WinogradPass, winograd, winograd_fits,
 )
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport SUM
@@ -100,7 +105,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef char* g
     cdef char* weight
     if not c.plain:
-        columns = <char*>malloc(rows * places * c.itemsize)
+        columns = take_scratch(rows * places * c.itemsize)
         if columns == NULL:
             c.failed = True
             return
@@ -119,7 +124,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         c.im2col(x, columns, &w, c.ins)
         multiply(c, weight, rows, 1, columns, area(w.out), 1, g, c.places, c.outs, rows,
                  area(w.out))
-    free(columns)
+    give_scratch(columns, rows * places * c.itemsize)
 
 
 cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -131,7 +136,7 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef char* g
     cdef char* weight
     if not c.plain:
-        columns = <char*>malloc(rows * c.places * c.itemsize)
+        columns = take_scratch(rows * c.places * c.itemsize)
         if columns == NULL:
             c.failed = True
             return
@@ -144,14 +149,14 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         if not c.plain:
             memset(x, 0, c.ins * c.plane * c.itemsize)
             c.col2im(columns, x, &c.window, c.ins)
-    free(columns)
+    give_scratch(columns, rows * c.places * c.itemsize)
 
 
 cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The gradients of the weight of some images each, in order; `weight` has one for each share"""
     cdef Convolution* c = <Convolution*>context
     cdef Py_ssize_t rows = c.ins * c.elements, share, image, group, i, part, size = c.outs * rows
-    cdef char* columns = <char*>malloc((rows * c.places + size) * c.itemsize)
+    cdef char* columns = take_scratch((rows * c.places + size) * c.itemsize)
     cdef char* product
     cdef char* x
     cdef char* total
@@ -176,7 +181,7 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                 else:
                     for i in range(size):
                         (<double*>total)[i] += (<double*>product)[i]
-    free(columns)
+    give_scratch(columns, (rows * c.places + size) * c.itemsize)
 
 
 cdef int run(Convolution* c, Py_ssize_t parts) except -1:
@@ -215,7 +220,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
         raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(like.type)}")
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
-    c.kind, c.dtype, c.failed = kind, compute_dtype(like.type), False
+    c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
     c.col2im = <window_fn>find_window_loop(COL2IM, c.dtype)
@@ -230,6 +235,22 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
         c.plain = c.plain and c.window.stride[d] == 1 and c.window.pad[d] == 0 and (
             c.window.out[d] == c.window.size[d])
     return 0
+
+
+cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
+    """Whether the result was computed with fewer multiplications."""
+    cdef const Window* w = &c.window
+    cdef Images i
+    cdef int d
+    if c.dtype != FLOAT32 or w.size[0] != 1 or w.out[0] != 1 or w.kernel[0] != 1 or w.pad[0]:
+        return False
+    for d in range(2):
+        if w.kernel[d + 1] != 3 or w.stride[d + 1] != 1 or w.dilation[d + 1] != 1:
+            return False
+        i.size[d], i.out[d], i.pad[d] = w.size[d + 1], w.out[d + 1], w.pad[d + 1]
+    i.kind, i.x, i.y, i.weight = kind, c.x, c.g, c.weight
+    i.images, i.groups, i.ins, i.outs = c.images, c.groups, c.ins, c.outs
+    return winograd_fits(&i) and winograd(&i, c.share)
 
 
 cdef tuple plain_options(tuple options):
@@ -262,8 +283,9 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
-        cut_strips(&c)
-        run(&c, c.images * c.groups)
+        if not by_tiles(&c, PRODUCT):
+            cut_strips(&c)
+            run(&c, c.images * c.groups)
     return cast(y, input.type)
 
 
@@ -281,7 +303,8 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
-        run(&c, c.images * c.groups)
+        if not by_tiles(&c, ADJOINT):
+            run(&c, c.images * c.groups)
     return cast(y, grad.type)
 
 
@@ -299,8 +322,11 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     c.share = max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
     shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // c.share)
     y = new_of("convolution", c.dtype, (shares, *sizes))
-    zero(y)
-    if g.numel_ and x.numel_ and y.numel_:
+    if not (g.numel_ and x.numel_):
+        zero(y)
+    elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
-        run(&c, shares)
+        if not by_tiles(&c, GRADIENT):
+            zero(y)
+            run(&c, shares)
     return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)

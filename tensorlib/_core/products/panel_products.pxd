@@ -27,3 +27,8 @@ cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_c
 cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                           Py_ssize_t n) noexcept nogil
+cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
+                     char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                     Py_ssize_t n) noexcept nogil
+cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
+               Py_ssize_t n) noexcept nogil

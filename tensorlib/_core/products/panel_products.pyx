@@ -9,45 +9,12 @@ An element is a sum of sums over DEPTH products at most, each a chain from the f
 its bits follow from k alone, not from the rows and columns beside it, their layout or the threads.
 """
 
-from libc.stdlib cimport free
-
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES
 from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 
 from tensorlib import _kernels
-
-cdef extern from * nogil:
-    """
-    #include <stdlib.h>
-
-    /* Rooms that nobody uses, kept for the next block: fresh memory of this size would cost page
-       faults each time. */
-    enum { PANEL_ROOMS = 64 };
-    static void* panel_rooms[PANEL_ROOMS];
-
-    static void* panel_room_take(size_t size) {
-        void* room = NULL;
-        for (int i = 0; i < PANEL_ROOMS; i++)
-            if (__atomic_load_n(&panel_rooms[i], __ATOMIC_RELAXED)
-                    && (room = __atomic_exchange_n(&panel_rooms[i], NULL, __ATOMIC_ACQ_REL)))
-                return room;
-        return posix_memalign(&room, 64, size) ? NULL : room;
-    }
-
-    static int panel_room_give(void* room) {
-        for (int i = 0; i < PANEL_ROOMS; i++) {
-            void* none = NULL;
-            if (!__atomic_load_n(&panel_rooms[i], __ATOMIC_RELAXED)
-                    && __atomic_compare_exchange_n(&panel_rooms[i], &none, room, 0,
-                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-                return 1;
-        }
-        return 0;
-    }
-    """
-    char* panel_room_take(size_t size)
-    bint panel_room_give(char* room)
 
 cdef enum:
     # Below this many products nothing is shared.
@@ -66,6 +33,7 @@ cdef enum:
     PART = 1 << 19          # bytes of panels
     # Rows of a that were turned lie no power of two apart: these would share few lines of L1.
     TURNED_ROW = DEPTH + 16
+    ROOM = PART + CHUNK_ROWS * TURNED_ROW * 8
     TURNED_LEAST = 48       # columns of b from which on this is worth it
 
 ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
@@ -107,6 +75,19 @@ cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t
                           Py_ssize_t n) noexcept nogil:
     """y (m, n) := a (m, k) @ the matrix that was packed into p"""
     panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, False)
+
+
+cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
+                     char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                     Py_ssize_t n) noexcept nogil:
+    """y (m, n) += a (m, k) @ the matrix that was packed into p"""
+    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, True)
+
+
+cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
+               Py_ssize_t n) noexcept nogil:
+    """y (n, m) := x.T, of m rows of n contiguous elements each"""
+    turns[dtype](x, x_row, y, y_row, m, n)
 
 
 # ---- a b that has room on the stack --------------------------------------------------------------
@@ -156,7 +137,7 @@ cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
 
 cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexcept nogil:
     """The rows and columns of a block of y; false where there is no memory for panels."""
-    cdef char* room = panel_room_take(PART + CHUNK_ROWS * TURNED_ROW * 8)
+    cdef char* room = take_scratch(ROOM)
     cdef Py_ssize_t size = args.y_col, depth = parts_of(args.k, parts_of(args.k, DEPTH))
     cdef Py_ssize_t most = PART // (depth * size) // COLUMNS * COLUMNS
     cdef Py_ssize_t l = 0, col, end = block.col + block.cols
@@ -169,8 +150,7 @@ cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexce
                           min(most, end - col))
             col += most
         l += depth
-    if not panel_room_give(room):
-        free(room)
+    give_scratch(room, ROOM)
     return True
 
 

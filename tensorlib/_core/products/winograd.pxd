@@ -1,0 +1,19 @@
+"""Convolutions with windows of 3 x 3 by fewer multiplications, on raw memory."""
+
+cdef enum WinogradPass:
+    PRODUCT          # y := the windows of x times the weight
+    ADJOINT          # y := the image of which x is the gradient of the result
+    GRADIENT         # weight := the gradient of it, where y is the gradient of the result
+
+ctypedef struct Images:              # all contiguous, of float32
+    WinogradPass kind
+    char* x                          # (images, groups * ins, *size)
+    char* y                          # (images, groups * outs, *out)
+    char* weight                     # as the convolution has it
+    Py_ssize_t images, groups, ins, outs
+    Py_ssize_t size[2]
+    Py_ssize_t out[2]
+    Py_ssize_t pad[2]
+
+cdef bint winograd_fits(const Images* images) noexcept
+cdef int winograd(Images* images, Py_ssize_t share) except -1

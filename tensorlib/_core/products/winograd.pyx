@@ -1,0 +1,341 @@
+"""Convolutions with windows of 3 x 3 by fewer multiplications (`_kernels/winograd.h`), raw.
+
+Some rows of tiles at a time, also of several small images, so that the 16 matrices of their windows
+stay in the caches: the image is laid with its channels last and transformed, multiplied by the
+transformed weight in panels, and put back. An element of the result has the same bits whatever the
+images beside it are.
+
+An output needs 4 products for each channel then, not 9. Its error is about that of one chain of
+sums (docs/accuracy.md), but relative to the largest element of its window. Where a result is not
+finite, as that of an infinite input or of one near the largest number is not, all is left undone:
+the convolution is then to be computed as it is defined.
+"""
+
+from libc.string cimport memset
+
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.products.panel_products cimport (
+    add_panels, multiply_panels, pack_panels, panels_size, turn,
+)
+
+from tensorlib import _kernels
+
+cdef extern from "winograd.h" nogil:
+    ctypedef struct WinogradTiles:
+        Py_ssize_t size[2]
+        Py_ssize_t pad[2]
+        Py_ssize_t out[2]
+        Py_ssize_t first, rows, channels, step
+
+cdef enum:
+    LANES = 16           # channels are filled up to a multiple
+    MATRICES = 16
+    LINE = 16            # elements; matrices that lie a power of two apart would share lines of L1
+    LEAST = 16           # channels; with fewer, the transforms take longer than they save
+    BYTES = 1 << 19      # of the matrices of a block
+    LEAST_TILES = 48     # of a block; with fewer, reading the weight takes longer than the products
+    ROWS = 6             # of a matrix that meet a panel
+
+ctypedef void (*input_fn)(const char* x, const char* zeros, char* v,
+                          const WinogradTiles* t) noexcept nogil
+ctypedef void (*output_fn)(const char* m, char* y, const WinogradTiles* t) noexcept nogil
+ctypedef void (*gradient_fn)(const char* y, const char* zeros, char* p, const WinogradTiles* t,
+                             Py_ssize_t all, Py_ssize_t done) noexcept nogil
+ctypedef void (*filter_fn)(const char* w, char* u, Py_ssize_t n, Py_ssize_t outs) noexcept nogil
+ctypedef bint (*finite_fn)(const char* x, Py_ssize_t n) noexcept nogil
+
+cdef input_fn of_input
+cdef output_fn to_output
+cdef gradient_fn of_gradient
+cdef filter_fn of_filter
+cdef filter_fn to_filter
+cdef finite_fn finite
+
+
+cdef int fill() except -1:
+    global of_input, to_output, of_gradient, of_filter, to_filter, finite
+    cdef dict at = {name: address for name, _, _, address in _kernels.load("winograd").table()}
+    of_input = <input_fn><size_t>at["input"]
+    to_output = <output_fn><size_t>at["output"]
+    of_gradient = <gradient_fn><size_t>at["gradient"]
+    of_filter = <filter_fn><size_t>at["filter"]
+    to_filter = <filter_fn><size_t>at["filter_back"]
+    finite = <finite_fn><size_t>at["finite"]
+    return 0
+
+
+fill()
+
+
+ctypedef struct Work:
+    Images images            # as the products see them: `ins` are summed over
+    Py_ssize_t ins, outs     # rounded up to LANES
+    Py_ssize_t rows, cols    # of the tiles of an image
+    Py_ssize_t high, blocks  # rows of tiles in a block, and blocks in a group or a share
+    Py_ssize_t share         # images whose gradients of the weight are added up apart
+    char* panels             # of the weight: 16 matrices for each group
+    size_t nbytes            # of these
+    bint failed, infinite
+
+ctypedef struct Room:        # of a worker
+    char* x                  # rows of an image with the channels last
+    char* y
+    char* v                  # of the windows
+    char* m                  # of the tiles
+    char* u                  # of the weight, or of its gradient
+    char* w                  # the weight with its channels last
+    char* zeros
+
+
+cdef inline Py_ssize_t rounded(Py_ssize_t channels) noexcept nogil:
+    return (channels + LANES - 1) // LANES * LANES
+
+
+cdef bint winograd_fits(const Images* i) noexcept:
+    """Whether it is worth it. All sizes are such that the columns of an image would fit."""
+    cdef Py_ssize_t rows = (i.out[0] + 1) // 2, cols = (i.out[1] + 1) // 2
+    return (i.ins >= LEAST and i.outs >= LEAST and i.pad[0] <= 2 and i.pad[1] <= 2
+            and rows * cols * 20 <= i.out[0] * i.out[1] * 9
+            and i.images * rows * cols >= LEAST_TILES)
+
+
+cdef int winograd(Images* images, Py_ssize_t share) except -1:
+    """Runs a pass; gives whether it was done, which it is not where a result is not finite.
+
+    GRADIENT: `weight` takes one gradient for each share of the images.
+    """
+    cdef Work w
+    cdef Py_ssize_t d, rows, tile, parts
+    cdef int era
+    w.images, w.share = images[0], share
+    if images.kind == ADJOINT:           # the weight is turned around, and so are the roles
+        w.images.ins, w.images.outs = images.outs, images.ins
+        w.images.x, w.images.y = images.y, images.x
+        for d in range(2):
+            w.images.size[d], w.images.out[d] = images.out[d], images.size[d]
+            w.images.pad[d] = 2 - images.pad[d]
+    w.ins, w.outs = rounded(w.images.ins), rounded(w.images.outs)
+    w.rows, w.cols = (w.images.out[0] + 1) // 2, (w.images.out[1] + 1) // 2
+    tile = MATRICES * 4 * (w.ins + w.outs)
+    w.high = max(<Py_ssize_t>1, max(BYTES // tile, <Py_ssize_t>LEAST_TILES) // w.cols)
+    if w.high > ROWS:
+        w.high -= w.high % ROWS
+    rows = w.images.images * w.rows if images.kind != GRADIENT else share * w.rows
+    w.high = min(w.high, rows)
+    w.blocks = (rows + w.high - 1) // w.high
+    w.failed = w.infinite = False
+    w.nbytes = w.images.groups * MATRICES * panels_size(w.images.ins, w.images.outs) * 4
+    parts = w.images.groups * w.blocks
+    if images.kind == GRADIENT:
+        parts = w.images.groups * ((w.images.images + share - 1) // share)
+    era = work_begins()
+    with nogil:
+        if images.kind == GRADIENT:
+            parallel_for(run_gradients, &w, parts, 1)
+        else:
+            pack_weight(&w)
+            if not w.failed:
+                parallel_for(run_blocks, &w, parts, 1)
+            give_scratch(w.panels, w.nbytes)
+    work_ends(era)
+    if w.failed:
+        raise MemoryError("convolution: no memory for the windows of some rows of an image")
+    return not w.infinite
+
+
+# ---- the weight ----------------------------------------------------------------------------------
+
+cdef void pack_weight(Work* w) noexcept nogil:
+    """w.panels := the 16 matrices (ins, outs) of each group"""
+    cdef Images* i = &w.images
+    cdef bint around = i.kind == ADJOINT
+    cdef Py_ssize_t ins = i.outs if around else i.ins, outs = i.ins if around else i.outs
+    cdef Py_ssize_t wide = rounded(outs), size = panels_size(i.ins, i.outs), group
+    cdef size_t of_last = ins * 9 * wide * 4, of_u = MATRICES * ins * wide * 4
+    cdef int a, b, at
+    cdef char* last = take_scratch(of_last)
+    cdef char* u = take_scratch(of_u)
+    cdef char* p
+    cdef char* matrix
+    w.panels = take_scratch(w.nbytes)
+    w.failed = last == NULL or u == NULL or w.panels == NULL
+    if not w.failed:
+        memset(last, 0, of_last)
+        p = w.panels
+        for group in range(i.groups):
+            turn(FLOAT32, i.weight + group * ins * outs * 36, ins * 9, last, wide, outs, ins * 9)
+            of_filter(last, u, ins, wide)
+            for a in range(4):
+                for b in range(4):
+                    at = 4 * turned(a) + turned(b) if around else 4 * a + b
+                    matrix = u + at * ins * wide * 4
+                    if around:
+                        pack_panels(FLOAT32, matrix, 1, wide, p, outs, ins)
+                    else:
+                        pack_panels(FLOAT32, matrix, wide, 1, p, ins, outs)
+                    p += size * 4
+    give_scratch(last, of_last)
+    give_scratch(u, of_u)
+
+
+cdef inline int turned(int i) noexcept nogil:
+    """Which row of G w is row i of G times w upside down"""
+    return 3 - i if i == 0 or i == 3 else i
+
+
+# ---- blocks of rows of tiles ---------------------------------------------------------------------
+
+cdef char* make_room(const Work* w, Room* room, size_t* nbytes) noexcept nogil:
+    """The parts of a worker's memory, of which `nbytes` are to be given back; NULL for none"""
+    cdef const Images* i = &w.images
+    cdef Py_ssize_t tiles = w.high * w.cols, d, k = w.outs
+    cdef bint gradient = i.kind == GRADIENT
+    cdef size_t[7] size
+    cdef char* block
+    if gradient:
+        k = panels_size(1, i.outs)
+    size = [min(2 * w.high + 2, i.size[0]) * i.size[1] * w.ins, 2 * w.high * i.out[1] * w.outs,
+            MATRICES * (tiles * w.ins + LINE), MATRICES * (tiles * k + LINE),
+            MATRICES * i.ins * w.outs * gradient, 9 * i.ins * w.outs * gradient,
+            max(w.ins, w.outs)]
+    nbytes[0] = 0
+    for d in range(7):
+        size[d] = 4 * (size[d] + LINE)
+        nbytes[0] += size[d]
+    block = take_scratch(nbytes[0])
+    if block == NULL:
+        return NULL
+    room.x = block
+    room.y = room.x + size[0]
+    room.v = room.y + size[1]
+    room.m = room.v + size[2]
+    room.u = room.m + size[3]
+    room.w = room.u + size[4]
+    room.zeros = room.w + size[5]
+    memset(room.zeros, 0, size[6])
+    if w.outs != i.outs:                 # channels that are filled up
+        memset(room.m, 0, size[3])
+    return block
+
+
+cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
+                      WinogradTiles* t) noexcept nogil:
+    """t := the rows of tiles from `row` to the end, or to that of the image; gives the image"""
+    cdef const Images* i = &w.images
+    cdef Py_ssize_t d
+    for d in range(2):
+        t.size[d], t.pad[d], t.out[d] = i.size[d], i.pad[d], i.out[d]
+    t.first = row % w.rows
+    t.rows = min(w.rows - t.first, end - row)
+    return row // w.rows
+
+
+cdef void take_windows(const Work* w, const Room* room, const WinogradTiles* t, Py_ssize_t image,
+                       Py_ssize_t group, Py_ssize_t done) noexcept nogil:
+    """The rows of the image that the tiles see, transformed, after the tiles that are done"""
+    cdef const Images* i = &w.images
+    cdef Py_ssize_t plane = i.size[0] * i.size[1], top = 2 * t.first - i.pad[0]
+    cdef Py_ssize_t begin = max(<Py_ssize_t>0, min(top, i.size[0]))
+    cdef Py_ssize_t end = max(begin, min(top + 2 * t.rows + 2, i.size[0]))
+    cdef const char* x = i.x + ((image * i.groups + group) * i.ins * plane + begin * i.size[1]) * 4
+    turn(FLOAT32, x, plane, room.x, w.ins, i.ins, (end - begin) * i.size[1])
+    of_input(room.x, room.zeros, room.v + done * w.ins * 4, t)
+
+
+cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image, Py_ssize_t group,
+                         Py_ssize_t* places) noexcept nogil:
+    """Where the rows of the result begin that the tiles have, and how many places these are"""
+    cdef const Images* i = &w.images
+    places[0] = min(2 * t.rows, i.out[0] - 2 * t.first) * i.out[1]
+    return i.y + ((image * i.groups + group) * i.outs * i.out[0] + 2 * t.first) * i.out[1] * 4
+
+
+cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y := the result of blocks of all groups"""
+    cdef Work* w = <Work*>context
+    cdef Images* i = &w.images
+    cdef WinogradTiles t
+    cdef Room room
+    cdef Py_ssize_t block, group, row, first, last, image, done, tiles, xi, places
+    cdef Py_ssize_t size = panels_size(i.ins, i.outs) * 4
+    cdef char* y
+    cdef size_t nbytes
+    cdef char* memory = make_room(w, &room, &nbytes)
+    if memory == NULL:
+        w.failed = True
+        return
+    for block in range(begin, end):
+        group, first = block // w.blocks, block % w.blocks * w.high
+        last = min(first + w.high, i.images * w.rows)
+        tiles = (last - first) * w.cols
+        row, done = first, 0
+        t.channels, t.step = w.ins, tiles * w.ins + LINE
+        while row < last:
+            image = piece(w, row, last, &t)
+            take_windows(w, &room, &t, image, group, done)
+            row += t.rows
+            done += t.rows * w.cols
+        for xi in range(MATRICES):
+            multiply_panels(FLOAT32, room.v + xi * (tiles * w.ins + LINE) * 4, w.ins, 1,
+                            w.panels + (group * MATRICES + xi) * size,
+                            room.m + xi * (tiles * w.outs + LINE) * 4, w.outs, tiles, i.ins,
+                            i.outs)
+        row, done = first, 0
+        t.channels, t.step = w.outs, tiles * w.outs + LINE
+        while row < last:
+            image = piece(w, row, last, &t)
+            y = result(w, &t, image, group, &places)
+            to_output(room.m + done * w.outs * 4, room.y, &t)
+            if not finite(room.y, places * w.outs):
+                w.infinite = True
+            turn(FLOAT32, room.y, w.outs, y, i.out[0] * i.out[1], places, i.outs)
+            row += t.rows
+            done += t.rows * w.cols
+    give_scratch(memory, nbytes)
+
+
+cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """weight := the gradients of shares of the images, for all groups"""
+    cdef Work* w = <Work*>context
+    cdef Images* i = &w.images
+    cdef WinogradTiles t
+    cdef Room room
+    cdef Py_ssize_t part, share, group, row, first, last, image, done, tiles, xi, places, step
+    cdef Py_ssize_t width = panels_size(1, i.outs)
+    cdef char* y
+    cdef size_t nbytes
+    cdef char* memory = make_room(w, &room, &nbytes)
+    if memory == NULL:
+        w.failed = True
+        return
+    for part in range(begin, end):
+        share, group = part // i.groups, part % i.groups
+        memset(room.u, 0, MATRICES * i.ins * w.outs * 4)
+        first, last = share * w.share * w.rows, min((share + 1) * w.share, i.images) * w.rows
+        while first < last:
+            tiles = min(w.high, last - first) * w.cols
+            row, done = first, 0
+            while row < min(first + w.high, last):
+                image = piece(w, row, min(first + w.high, last), &t)
+                t.channels, t.step = w.ins, tiles * w.ins + LINE
+                take_windows(w, &room, &t, image, group, done)
+                t.channels, t.step = w.outs, tiles * width + LINE
+                y = result(w, &t, image, group, &places)
+                turn(FLOAT32, y, i.out[0] * i.out[1], room.y, w.outs, i.outs, places)
+                of_gradient(room.y, room.zeros, room.m, &t, tiles, done)
+                row += t.rows
+                done += t.rows * w.cols
+            for xi in range(MATRICES):
+                add_panels(FLOAT32, room.v + xi * (tiles * w.ins + LINE) * 4, 1, w.ins,
+                           room.m + xi * (tiles * width + LINE) * 4,
+                           room.u + xi * i.ins * w.outs * 4, w.outs, i.ins, tiles, i.outs)
+            first += w.high
+        to_filter(room.u, room.w, i.ins, w.outs)
+        if not finite(room.w, 9 * i.ins * w.outs):
+            w.infinite = True
+        turn(FLOAT32, room.w, w.outs, i.weight + part * i.outs * i.ins * 36, i.ins * 9, i.ins * 9,
+             i.outs)
+    give_scratch(memory, nbytes)
