@@ -26,9 +26,10 @@ def convolutions(draw):
     size = [draw(st.integers(max(1, 3 - 2 * pad), 19)) for pad in padding]
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     out = [size[d] + 2 * padding[d] - 2 for d in range(2)]
-    shapes = (images, groups * ins, *size), (groups * outs, ins, 3, 3), (images, groups * outs, *out)
-    return *(tl.from_numpy(rng.integers(-4, 5, shape).astype("float32")) for shape in shapes), (
-        padding), groups
+    shapes = [(images, groups * ins, *size), (groups * outs, ins, 3, 3),
+              (images, groups * outs, *out)]
+    tensors = [tl.from_numpy(rng.integers(-4, 5, shape).astype("float32")) for shape in shapes]
+    return *tensors, padding, groups
 
 
 @settings(max_examples=60)
