@@ -17,9 +17,17 @@ The mean and the variance are computed anew in each: two looks at what lies in t
 than keeping and finding them.
 """
 
-from tensorlib._kernels.lanes cimport Squares, fold
-from tensorlib._kernels.rows cimport TILE, row_sums
 from tensorlib._kernels.vecmath cimport floating, sqrt
+
+cdef extern from "row_moments.h" nogil:
+    double moments_sum_float(const float* x, Py_ssize_t n)
+    double moments_sum_double(const double* x, Py_ssize_t n)
+    double moments_squares_float(const float* x, float mean, Py_ssize_t n)
+    double moments_squares_double(const double* x, double mean, Py_ssize_t n)
+    void moments_slopes_float(const float* g, const float* w, const float* x, float mean,
+                              Py_ssize_t n, double* plain, double* moved)
+    void moments_slopes_double(const double* g, const double* w, const double* x, double mean,
+                               Py_ssize_t n, double* plain, double* moved)
 
 ctypedef struct Sizes:
     Py_ssize_t outer, channels, inner
@@ -31,20 +39,35 @@ cdef enum:
     LEAF = 32           # of which so many are added before they are added in double
 
 
-cdef inline double sum_of_squares(const floating* x, floating shift, Py_ssize_t n) noexcept nogil:
-    cdef floating total
-    fold(<Squares*>NULL, x, &shift, &total, 1, n, 1, 0, 1)
-    return total
+cdef inline double sum_of(const floating* x, Py_ssize_t n) noexcept nogil:
+    if floating is float:
+        return moments_sum_float(x, n)
+    else:
+        return moments_sum_double(x, n)
+
+
+cdef inline double sum_of_squares(const floating* x, floating mean, Py_ssize_t n) noexcept nogil:
+    """The sum of the squared distances from the mean"""
+    if floating is float:
+        return moments_squares_float(x, mean, n)
+    else:
+        return moments_squares_double(x, mean, n)
+
+
+cdef inline void slopes(const floating* g, const floating* w, const floating* x, floating mean,
+                        Py_ssize_t n, double* plain, double* moved) noexcept nogil:
+    """The sums of g * w and of g * w * (x - mean); no w is 1"""
+    if floating is float:
+        moments_slopes_float(g, w, x, mean, n, plain, moved)
+    else:
+        moments_slopes_double(g, w, x, mean, n, plain, moved)
 
 
 cdef inline void row_statistics(const floating* x, Py_ssize_t n, double eps, bint centered,
                                 floating* mean, floating* scale) noexcept nogil:
     """The mean, and 1 / sqrt(variance + eps)"""
     cdef double one = 1
-    mean[0] = 0
-    if centered:
-        row_sums(x, mean, 1, n)
-        mean[0] /= n
+    mean[0] = <floating>(sum_of(x, n) / n) if centered else 0
     scale[0] = <floating>(one / sqrt(sum_of_squares(x, mean[0], n) / n + eps))
 
 
@@ -63,27 +86,6 @@ cdef void rows(const floating* x, const floating* w, const floating* b, floating
         y += n
 
 
-cdef inline void gradient_sums(const floating* g, const floating* x, const floating* w,
-                               floating mean, Py_ssize_t n, double* plain,
-                               double* moved) noexcept nogil:
-    """The sums of g * w and of g * w * (x - mean)"""
-    cdef floating a[TILE]
-    cdef floating b[TILE]
-    cdef floating part
-    cdef Py_ssize_t begin = 0, size, i
-    plain[0] = moved[0] = 0
-    while begin < n:
-        size = min(<Py_ssize_t>TILE, n - begin)
-        for i in range(size):
-            a[i] = g[begin + i] * w[begin + i]
-            b[i] = a[i] * (x[begin + i] - mean)
-        row_sums(a, &part, 1, size)
-        plain[0] += part
-        row_sums(b, &part, 1, size)
-        moved[0] += part
-        begin += size
-
-
 cdef void rows_backward(const floating* g, const floating* x, const floating* w, floating* y,
                         Py_ssize_t rows, Py_ssize_t n, double eps, bint centered) noexcept nogil:
     """y := scale * (h - mean(h) - u * mean(h * u)), h = g * w and u the normalised x"""
@@ -92,7 +94,7 @@ cdef void rows_backward(const floating* g, const floating* x, const floating* w,
     cdef Py_ssize_t r, i
     for r in range(rows):
         row_statistics(x, n, eps, centered, &mean, &scale)
-        gradient_sums(g, x, w, mean, n, &plain, &moved)
+        slopes(g, w, x, mean, n, &plain, &moved)
         shift = <floating>(plain / n) if centered else 0
         slope = <floating>(moved / n * scale * scale)
         for i in range(n):
@@ -124,10 +126,8 @@ cdef inline void channel_statistics(const floating* x, const Sizes* sizes, float
     """The mean and the variance of one channel, whose first element is at x"""
     cdef Py_ssize_t step = sizes.channels * sizes.inner, o, n = sizes.outer * sizes.inner
     cdef double total = 0
-    cdef floating part
     for o in range(sizes.outer):
-        row_sums(x + o * step, &part, 1, sizes.inner)
-        total += part
+        total += sum_of(x + o * step, sizes.inner)
     mean[0] = <floating>(total / n) if sizes.centered else 0
     total = 0
     for o in range(sizes.outer):
@@ -238,25 +238,18 @@ cdef inline void channel_sums(const floating* g, const floating* x, const Sizes*
                               Py_ssize_t width, const floating* mean, double* plain,
                               double* moved) noexcept nogil:
     """The sums of g and of g * (x - mean) over the channels whose first elements are at g and x"""
-    cdef Py_ssize_t step = sizes.channels * sizes.inner, o, i, begin, size
-    cdef floating products[TILE]
-    cdef floating part
+    cdef Py_ssize_t step = sizes.channels * sizes.inner, o, i
+    cdef double sums, products
     for i in range(width):
         plain[i] = moved[i] = 0
     if sizes.inner == 1:
         column_sums(g, x, sizes, width, mean, plain, moved)
         return
     for o in range(sizes.outer):
-        begin = 0
-        while begin < sizes.inner:
-            size = min(<Py_ssize_t>TILE, sizes.inner - begin)
-            for i in range(size):
-                products[i] = g[o * step + begin + i] * (x[o * step + begin + i] - mean[0])
-            row_sums(products, &part, 1, size)
-            moved[0] += part
-            row_sums(g + o * step + begin, &part, 1, size)
-            plain[0] += part
-            begin += size
+        slopes(g + o * step, <const floating*>NULL, x + o * step, mean[0], sizes.inner, &sums,
+               &products)
+        plain[0] += sums
+        moved[0] += products
 
 
 cdef void channels_backward(const floating* g, const floating* x, const floating* w, floating* y,
