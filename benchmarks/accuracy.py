@@ -131,7 +131,7 @@ Most are within 2 ulp. Beyond that are
 
 `silu` and `mish` were measured from -87 on: further below they fade to 0 as `exp` overflows, or
 underflows, as in PyTorch. `logaddexp` was measured for numbers above 0, as elsewhere it has zeros.
-`gelu` is x / 2 * (1 + erf(x / sqrt(2))), as in PyTorch, so that its error is small beside x and not
+`gelu` is x times the normal distribution function, so that its error is small beside x and not
 beside the result. So is that of `log_softmax`, `logsumexp` and `logcumsumexp` beside the largest
 of what they sum.
 

@@ -12,7 +12,7 @@ it lies.
 
 from libc.stdint cimport int64_t
 
-from tensorlib._kernels.rows cimport exp_below, exp_sums, row_maxima, row_sums
+from tensorlib._kernels.rows cimport exp_below, exp_sums, row_max, row_sum
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_log cimport log
 
@@ -32,7 +32,7 @@ cdef Py_ssize_t nll(const floating* x, changing* target, int64_t ignored, floati
             continue
         if not 0 <= place < n:
             return r
-        row_maxima(x + r * n, &shift, 1, n)
+        shift = row_max(x + r * n, n)
         exp_sums(x + r * n, &shift, &total, 1, n)
         y[r] = log(total) + (shift - x[r * n + place])
     return -1
@@ -42,7 +42,7 @@ cdef Py_ssize_t nll_backward(const floating* g, const floating* x, changing* tar
                              int64_t ignored, floating* y, Py_ssize_t rows,
                              Py_ssize_t n) noexcept nogil:
     """y[r] := g[r] * (softmax(x[r]) - 1 at the target)"""
-    cdef floating shift, total, scale
+    cdef floating shift, scale
     cdef int64_t place
     cdef Py_ssize_t r, i
     cdef const floating* row
@@ -57,11 +57,10 @@ cdef Py_ssize_t nll_backward(const floating* g, const floating* x, changing* tar
             continue
         if not 0 <= place < n:
             return r
-        row_maxima(row, &shift, 1, n)
+        shift = row_max(row, n)
         for i in range(n):
             out[i] = exp_below(row[i] - shift)
-        row_sums(out, &total, 1, n)
-        scale = g[r] / total
+        scale = <floating>(g[r] / row_sum(out, n))
         for i in range(n):
             out[i] *= scale
         out[place] -= g[r]

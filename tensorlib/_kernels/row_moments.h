@@ -1,5 +1,5 @@
-/* Sums over one contiguous row: of its elements, of their squared distances from a mean, and of
-   what the gradient of a normalisation needs.
+/* Of one contiguous row: its greatest element, and the sums of its elements, of their squared
+   distances from a mean, and of what the gradient of a normalisation needs.
 
    Blocks of MOMENTS_BLOCK elements are added in four registers each, whose lanes are added in
    pairs, and the blocks in double. By the loops of `lanes.pxd` a row of 64 float32 was normalised
@@ -101,5 +101,38 @@ enum { MOMENTS_SUM, MOMENTS_SQUARES, MOMENTS_SLOPES };
         }                                                                                        \
     }
 
+/* The greatest element, NaN where there is one; -inf of none. A comparison with NaN is false, so
+   that the greatest of the others goes on, and the NaN are counted apart. */
+#define ROW_MAX(T, I)                                                                            \
+    static inline T row_max_##T(const T* x, Py_ssize_t n) {                                      \
+        enum { LANES = 2 * REGISTER / sizeof(T) };                                               \
+        T most[LANES], greatest = -__builtin_inf();                                              \
+        I unlike[LANES] = {0}, any = 0;                                                          \
+        Py_ssize_t i = 0;                                                                        \
+        if (n >= LANES) {                                                                        \
+            for (int k = 0; k < LANES; k++) most[k] = x[k];                                      \
+            for (; i < n; i += LANES) {                                                          \
+                const T* at = x + (i < n - LANES ? i : n - LANES);                               \
+                for (int k = 0; k < LANES; k++) {                                                \
+                    most[k] = at[k] > most[k] ? at[k] : most[k];                                 \
+                    unlike[k] |= at[k] != at[k];                                                 \
+                }                                                                                \
+            }                                                                                    \
+            for (int half = LANES / 2; half; half /= 2)                                          \
+                for (int k = 0; k < half; k++) {                                                 \
+                    most[k] = most[k + half] > most[k] ? most[k + half] : most[k];               \
+                    unlike[k] |= unlike[k + half];                                               \
+                }                                                                                \
+            return unlike[0] ? __builtin_nan("") : most[0];                                      \
+        }                                                                                        \
+        for (; i < n; i++) {                                                                     \
+            greatest = x[i] > greatest ? x[i] : greatest;                                        \
+            any |= x[i] != x[i];                                                                 \
+        }                                                                                        \
+        return any ? __builtin_nan("") : greatest;                                               \
+    }
+
+ROW_MAX(float, int)
+ROW_MAX(double, long long)
 MOMENTS(float, int, 16)
 MOMENTS(double, long long, 8)

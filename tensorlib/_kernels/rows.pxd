@@ -4,7 +4,14 @@ from tensorlib._kernels.lanes cimport Max, Sum, fold
 from tensorlib._kernels.vecmath cimport floating, power_of_two
 from tensorlib._kernels.vecmath_exp cimport exp_reduce, exp_series
 
+cdef extern from "row_moments.h" nogil:
+    float row_max_float(const float* x, Py_ssize_t n)
+    double row_max_double(const double* x, Py_ssize_t n)
+    double moments_sum_float(const float* x, Py_ssize_t n)
+    double moments_sum_double(const double* x, Py_ssize_t n)
+
 cdef enum:
+    LONG = 32           # elements of rows that fill registers of their own
     # Rows are taken together up to this many elements, so that short ones fill the vector
     # registers too; a longer row is taken in blocks of it.
     TILE = 2048
@@ -24,10 +31,29 @@ cdef inline Py_ssize_t rows_together(Py_ssize_t rows, Py_ssize_t n) noexcept nog
     return min(rows, max(1, TILE // max(1, n)))
 
 
+cdef inline floating row_max(const floating* x, Py_ssize_t n) noexcept nogil:
+    """The greatest element, NaN where there is one, -inf of none"""
+    if floating is float:
+        return row_max_float(x, n)
+    else:
+        return row_max_double(x, n)
+
+
+cdef inline double row_sum(const floating* x, Py_ssize_t n) noexcept nogil:
+    if floating is float:
+        return moments_sum_float(x, n)
+    else:
+        return moments_sum_double(x, n)
+
+
 cdef inline void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
                      Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t r
     if n == 0:
         fill_zero(y, rows)        # of no elements any finite number will do: their sum is 0
+    elif n >= LONG:
+        for r in range(rows):
+            y[r] = row_max(x + r * n, n)
     else:
         fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
 
@@ -36,8 +62,28 @@ cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
                    Py_ssize_t n) noexcept nogil:
     if n == 0:
         fill_zero(y, rows)
+    elif rows == 1:
+        y[0] = <floating>row_sum(x, n)
     else:
         fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
+
+
+cdef inline void exps_of(const floating* x, const floating* shift, floating* y, Py_ssize_t rows,
+                         Py_ssize_t n) noexcept nogil:
+    """y[r, i] := exp(x[r, i] - shift[r]); y may be x"""
+    cdef Py_ssize_t i, r
+    cdef floating least
+    if n >= LONG:
+        for r in range(rows):
+            least = shift[r]
+            for i in range(n):
+                y[r * n + i] = exp_below(x[r * n + i] - least)
+        return
+    for r in range(rows):
+        for i in range(n):
+            y[r * n + i] = x[r * n + i] - shift[r]
+    for i in range(rows * n):
+        y[i] = exp_below(y[i])
 
 
 cdef inline void fill_zero(floating* y, Py_ssize_t n) noexcept nogil:
@@ -50,24 +96,17 @@ cdef inline void exp_sums(const floating* x, const floating* shift, floating* su
                    Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
     """sums[r] := sum of exp(x[r, i] - shift[r]), over rows taken together"""
     cdef floating exps[TILE]
-    cdef floating part
     cdef double total = 0
     cdef Py_ssize_t begin = 0
-    cdef Py_ssize_t i, r, size
+    cdef Py_ssize_t size
     if n <= TILE:
-        for r in range(rows):
-            for i in range(n):
-                exps[r * n + i] = x[r * n + i] - shift[r]
-        for i in range(rows * n):
-            exps[i] = exp_below(exps[i])
+        exps_of(x, shift, exps, rows, n)
         row_sums(exps, sums, rows, n)
         return
     while begin < n:
         size = min(<Py_ssize_t>TILE, n - begin)
-        for i in range(size):
-            exps[i] = exp_below(x[begin + i] - shift[0])
-        row_sums(exps, &part, 1, size)
-        total += part
+        exps_of(x + begin, shift, exps, 1, size)
+        total += row_sum(exps, size)
         begin += size
     sums[0] = <floating>total
 

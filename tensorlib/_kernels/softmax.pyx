@@ -13,7 +13,7 @@ holds NaN or inf, or nothing but -inf, has no softmax: it is NaN. Its logsumexp 
 """
 
 from tensorlib._kernels.rows cimport (
-    TILE, dot_products, exp_below, exp_sums, row_maxima, row_sums, rows_together)
+    LONG, TILE, dot_products, exp_below, exp_sums, exps_of, row_maxima, row_sums, rows_together)
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude
 from tensorlib._kernels.vecmath_log cimport log
 
@@ -25,11 +25,7 @@ cdef void softmax(const floating* x, floating* y, Py_ssize_t rows, Py_ssize_t n)
     while rows > 0:
         together = rows_together(rows, n)
         row_maxima(x, shift, together, n)
-        for r in range(together):
-            for i in range(n):
-                y[r * n + i] = x[r * n + i] - shift[r]
-        for i in range(together * n):
-            y[i] = exp_below(y[i])
+        exps_of(x, shift, y, together, n)
         row_sums(y, sums, together, n)
         for r in range(together):
             for i in range(n):
@@ -101,11 +97,18 @@ cdef void log_softmax_backward(const floating* g, const floating* out, floating*
     """y := g - exp(out) * sum of g"""
     cdef floating exps[TILE]
     cdef floating sums[TILE]
+    cdef floating total
     cdef Py_ssize_t i, r, together, begin, size
     while rows > 0:
         together = rows_together(rows, n)
         row_sums(g, sums, together, n)
         begin = 0
+        if n >= LONG:
+            for r in range(together):
+                total = sums[r]
+                for i in range(r * n, r * n + n):
+                    y[i] = g[i] - exp_below(out[i]) * total
+            begin = together * n
         while begin < together * n:
             size = min(<Py_ssize_t>TILE, together * n - begin)
             for i in range(size):
