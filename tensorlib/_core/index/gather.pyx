@@ -24,18 +24,34 @@ cdef enum:
 
 cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
 
+cdef inline bint pick_in_row(const item* x, const volatile int64_t* places, size_t size, item* y,
+                             Py_ssize_t n) noexcept nogil:
+    """y[i] := x[places[i]]; four positions are looked at together. Negative ones are large."""
+    cdef Py_ssize_t i = 0
+    cdef size_t a, b, c, d
+    while i + 4 <= n:
+        a, b, c, d = <size_t>places[i], <size_t>places[i + 1], <size_t>places[i + 2], (
+            <size_t>places[i + 3])
+        if (a >= size) | (b >= size) | (c >= size) | (d >= size):
+            return False
+        y[i], y[i + 1], y[i + 2], y[i + 3] = x[a], x[b], x[c], x[d]
+        i += 4
+    while i < n:
+        a = <size_t>places[i]
+        if a >= size:
+            return False
+        y[i] = x[a]
+        i += 1
+    return True
+
+
 cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
                Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
                Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i], i]"""
     cdef Py_ssize_t i, place
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
-        for i in range(n):                               # positions in a row
-            place = places[i]
-            if <size_t>place >= <size_t>size:            # negative ones are large then
-                return False
-            (<item*>y)[i] = x[place]
-        return True
+        return pick_in_row(x, places, <size_t>size, <item*>y, n)
     if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
         for i in range(n):
             place = places[i]
@@ -48,6 +64,30 @@ cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, P
         if not 0 <= place < size:
             return False
         (<item*>(y + i * y_step))[0] = (<item*>(<char*>x + place * along + i * x_step))[0]
+    return True
+
+
+cdef inline bint add_in_row(number* x, const volatile int64_t* places, size_t size,
+                            const number* y, Py_ssize_t n) noexcept nogil:
+    """x[places[i]] += y[i], in the order of i"""
+    cdef Py_ssize_t i = 0
+    cdef size_t a, b, c, d
+    while i + 4 <= n:
+        a, b, c, d = <size_t>places[i], <size_t>places[i + 1], <size_t>places[i + 2], (
+            <size_t>places[i + 3])
+        if (a >= size) | (b >= size) | (c >= size) | (d >= size):
+            return False
+        x[a] += y[i]
+        x[b] += y[i + 1]
+        x[c] += y[i + 2]
+        x[d] += y[i + 3]
+        i += 4
+    while i < n:
+        a = <size_t>places[i]
+        if a >= size:
+            return False
+        x[a] += y[i]
+        i += 1
     return True
 
 
@@ -66,12 +106,7 @@ cdef bint add(number* x, const volatile int64_t* places, Py_ssize_t place_step, 
             run[i] += (<number*>y)[i]
         return True
     if place_step == 1 and y_step == sizeof(number) and x_step == 0 and along == sizeof(number):
-        for i in range(n):                   # positions in a row
-            place = places[i]
-            if <size_t>place >= <size_t>size:
-                return False
-            x[place] += (<number*>y)[i]
-        return True
+        return add_in_row(x, places, <size_t>size, <number*>y, n)
     if place_step == 1 and y_step == sizeof(number):
         for i in range(n):
             place = places[i]
@@ -158,7 +193,8 @@ cdef struct Lines:
     Py_ssize_t y_steps[MAX_NDIM]         # bytes
 
 
-# The work of several threads, which take parts of one dim. What only reads `x` can be cut so.
+# The work of several threads, which take parts of one dim: where `x` is written, not of that along
+# which its places are named, so that each place has one writer.
 cdef struct Cut:
     const Lines* lines
     int dim
@@ -171,7 +207,6 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
     cdef Lines lines
     cdef Cut cut
     cdef int d, era
-    cdef bint inside
     require_places(x, dim, places, y)
     if n == 0 or in_region(x.data_pointer):
         return True
@@ -190,30 +225,32 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
                 lines.inner = d
     if n < RELEASE_GIL:
         return walk_lines(&lines)
-    cut.lines, cut.dim, cut.failed = &lines, longest(&lines), 0
-    parts = lines.dims[cut.dim]
+    cut.lines, cut.dim, cut.failed = &lines, longest(&lines, dim if adds else -1), 0
+    parts = lines.dims[cut.dim] if cut.dim >= 0 else 1
     era = work_begins()
-    if adds:
-        with nogil:
-            inside = walk_lines(&lines)
-    else:
-        with nogil:
+    with nogil:
+        if parts == 1:
+            cut.failed = not walk_lines(&lines)
+        else:
             parallel_for(walk_part, &cut, parts, 1 + GRAIN // (n // parts))
-        inside = not cut.failed
     work_ends(era)
-    return inside
+    return not cut.failed
 
 
-cdef int longest(const Lines* lines) noexcept:
-    """The dim that is cut for several threads: the first of half the greatest size and more."""
+cdef int longest(const Lines* lines, int but) noexcept:
+    """The dim that is cut for several threads: the first of half the greatest size and more.
+
+    Not `but`, along which elements meet in one place; -1 where there is no other.
+    """
     cdef Py_ssize_t most = 0
     cdef int d
     for d in range(lines.ndim):
-        most = max(most, lines.dims[d])
+        if d != but:
+            most = max(most, lines.dims[d])
     for d in range(lines.ndim):
-        if 2 * lines.dims[d] >= most:
+        if d != but and 2 * lines.dims[d] >= most:
             return d
-    return 0
+    return -1
 
 
 cdef void walk_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
