@@ -59,6 +59,7 @@ def test_the_faults_of_a_piece_of_cython():
     ("def f(x, *, dim=0):", {"def f(x, *, dim=1):"}), ("continue", {"pass"}),
     ("@op(linear=True, n=3)", {"@op(linear=False, n=3)"}), ("self.a = b", {"pass"}),
     ("import a", set()), ("class A(B):", set()), ("f(*args, **kwargs)", {"pass"}),
+    ("BAD = refusals((ValueError, 1))", set()),
     ("f(x, samples=g(1, 2), n=3)", {"pass", "f(x, samples=g(1, 2), n=4)",
                                     "f(x, samples=g(1, 2), n=2)"}),
     ("x = 0xFF", {"x = 0xF3"}), ("y = <size_t>&f[float]", set()), ("x = a[1:]", {

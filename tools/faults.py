@@ -18,6 +18,7 @@ TOKEN = re.compile(r"""
 DECLARES = re.compile(r"(cdef|ctypedef)\s+(extern|struct|enum|packed|union|fused)\b|cdef\s*:")
 LEFT_ALONE = {"import", "from", "cimport", "include", "ctypedef", "class", "global", "assert"}
 TEST_DATA = {"samples", "edges", "errors", "reference"}     # in a declaration: no fault of it
+ERRORS = re.compile(r"[A-Z_]+ = refusals\(")                 # nor of these
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+",
          "*": "+", "/": "*", "//": "/", "%": "//", "<<": ">>", ">>": "<<", "&": "|", "|": "&",
          "^": "&", "**": "*", "+=": "-=", "-=": "+=", "*=": "+=", "|=": "&=", "&=": "|=",
@@ -60,7 +61,8 @@ def faults(path, text):
             continue
         source = text[start:tokens[-1].stop]
         skipped = indent if DECLARES.match(source) else None
-        if skipped is None and tokens[0].text not in LEFT_ALONE and tokens[0].kind != "text":
+        if (skipped is None and tokens[0].text not in LEFT_ALONE and tokens[0].kind != "text"
+                and not ERRORS.match(source)):
             for fault in {*of_statement(source, tokens), *of_tokens(text, tokens)}:
                 lines.setdefault(text.count("\n", 0, fault[0]), []).append(Fault(path, *fault))
     return [sorted(lines[line]) for line in sorted(lines)]

@@ -69,24 +69,26 @@ def test_attention_under_vmap():
     assert_close(rows, tl.stack([module(x, x, x)[0] for x in q[:, 0]]))
 
 
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64], ids=str)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("queries, keys", [(1, 1), (3, 200), (130, 70), (64, 128)])
-def test_tiles_are_the_whole(queries, keys, causal):
+def test_tiles_are_the_whole(queries, keys, causal, dtype):
     """More queries and keys than a tile has, with a mask that hides whole tiles and a row."""
     q, k, v = numbers(2, queries, 3), numbers(2, keys, 3, seed=1), numbers(2, keys, 5, seed=2)
     hidden = numbers(2, queries, keys, seed=3) > 0.5
     hidden[0, 0] = True
     hidden[1, :, :keys // 2] = True
-    mask = tl.where(hidden, -float("inf"), 0.0).to(tl.float64)
-    q, k, v = (x.requires_grad_() for x in (q, k, v))
-    out, _ = attention(q, k, v, mask, causal, 0.5)
+    mask = tl.where(hidden, -float("inf"), 0.0).to(dtype)
+    q, k, v = (x.to(dtype).requires_grad_() for x in (q, k, v))
+    out, logs = attention(q, k, v, mask, causal, 0.5)
     scores = q @ k.mT * 0.5 + mask
     if causal:
         scores = scores.masked_fill(tl.ones(queries, keys).tril() == 0, -float("inf"))
     nothing = (scores == -float("inf")).all(-1, keepdim=True)
     wanted = tl.where(nothing, 0.0, tl.where(nothing, 0.0, scores).softmax(-1)) @ v
     assert_close(out, wanted)
-    g = numbers(*out.shape, seed=4)
+    assert_close(logs, scores.logsumexp(-1))
+    g = numbers(*out.shape, seed=4).to(dtype)
     for ours, theirs in zip(tl.autograd.grad(out, (q, k, v), g),
                             tl.autograd.grad(wanted, (q, k, v), g)):
         assert_close(ours, theirs)
