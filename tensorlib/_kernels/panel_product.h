@@ -103,28 +103,18 @@ enum { PANEL_ROWS = 6 };
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* `rows` rows of y := those of a @ one panel, of which `count` columns are wanted, in one   \
-       vector or two; y += them where they are to be added */                                    \
-    static inline __attribute__((always_inline)) void NAME(tile)(                                \
-            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
-            Py_ssize_t k, Py_ssize_t count, int added, const int rows, const int vectors) {      \
-        NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
-        for (Py_ssize_t l = 0; l < k; l++) {                                                     \
-            NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
-            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \
-            _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
-                T x = a[i * a_row + l * a_col];                                                  \
-                left[i] += x * b0;                                                               \
-                if (vectors == 2) right[i] += x * b1;                                            \
-            }                                                                                    \
-        }                                                                                        \
+    /* `rows` rows of y := sums in registers, of which `count` columns are wanted, in one vector or\
+       two; y += them where they are to be added */                                              \
+    static inline __attribute__((always_inline)) void NAME(put)(                                 \
+            const NAME(vector)* left, const NAME(vector)* right, T* y, Py_ssize_t y_row,         \
+            Py_ssize_t count, int added, const int rows, const int vectors) {                    \
         _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                                 \
             T* to = y + i * y_row;                                                               \
-            NAME(vector) last = vectors == 2 ? right[i] : left[i];                               \
+            NAME(vector) first = left[i], last = vectors == 2 ? right[i] : left[i];              \
             Py_ssize_t rest = count;                                                             \
             if (vectors == 2) {                                                                  \
-                if (added) left[i] += *(NAME(vector)*)to;                                        \
-                *(NAME(vector)*)to = left[i];                                                    \
+                if (added) first += *(NAME(vector)*)to;                                          \
+                *(NAME(vector)*)to = first;                                                      \
                 to += NAME(LANES);                                                               \
                 rest -= NAME(LANES);                                                             \
             }                                                                                    \
@@ -138,6 +128,43 @@ enum { PANEL_ROWS = 6 };
                     to[j] = added ? to[j] + part[j] : part[j];                                   \
             }                                                                                    \
         }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    /* `rows` rows of y := those of a @ one panel */                                             \
+    static inline __attribute__((always_inline)) void NAME(tile)(                                \
+            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
+            Py_ssize_t k, Py_ssize_t count, int added, const int rows, const int vectors) {      \
+        NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
+        for (Py_ssize_t l = 0; l < k; l++) {                                                     \
+            NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
+            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \
+            _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
+                T x = a[i * a_row + l * a_col];                                                  \
+                left[i] += x * b0;                                                               \
+                if (vectors == 2) right[i] += x * b1;                                            \
+            }                                                                                    \
+        }                                                                                        \
+        NAME(put)(left, right, y, y_row, count, added, rows, vectors);                           \
+    }                                                                                            \
+                                                                                                 \
+    /* The same where row i of a is a window of an image: a + places[i] + taps[l] */             \
+    static inline __attribute__((always_inline)) void NAME(window_tile)(                         \
+            const T* a, const Py_ssize_t* places, const Py_ssize_t* taps, const T* p, T* y,      \
+            Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, int added, const int rows,         \
+            const int vectors) {                                                                 \
+        NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
+        const T* at[PANEL_ROWS];                                                                 \
+        _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) at[i] = a + places[i];            \
+        for (Py_ssize_t l = 0; l < k; l++) {                                                     \
+            NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
+            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \
+            _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
+                T x = at[i][taps[l]];                                                            \
+                left[i] += x * b0;                                                               \
+                if (vectors == 2) right[i] += x * b1;                                            \
+            }                                                                                    \
+        }                                                                                        \
+        NAME(put)(left, right, y, y_row, count, added, rows, vectors);                           \
     }                                                                                            \
                                                                                                  \
     /* The same for all rows of a */                                                             \
@@ -166,6 +193,34 @@ enum { PANEL_ROWS = 6 };
             NAME(rows)(a, a_row, a_col, p, y, y_row, m, k,                                       \
                        n < NAME(WIDTH) ? n : NAME(WIDTH), added, 2);                             \
         if (n > 0) NAME(rows)(a, a_row, a_col, p, y, y_row, m, k, n, added, 1);                  \
+    }                                                                                            \
+                                                                                                 \
+    static inline __attribute__((always_inline)) void NAME(window_rows)(                         \
+            const T* a, const Py_ssize_t* at, const Py_ssize_t* taps, const T* p, T* y,          \
+            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, int added,           \
+            const int vectors) {                                                                 \
+        for (; m >= PANEL_ROWS; m -= PANEL_ROWS, at += PANEL_ROWS, y += PANEL_ROWS * y_row)      \
+            NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 6, vectors);            \
+        switch (m) {                                                                             \
+        case 5: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 5, vectors); break; \
+        case 4: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 4, vectors); break; \
+        case 3: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 3, vectors); break; \
+        case 2: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 2, vectors); break; \
+        case 1: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 1, vectors); break; \
+        }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    /* y (m, n) := the windows at m places @ the b (all, n) that was packed into p, of their taps\
+       [first, first + k); y += it for all parts but the first */                                \
+    static void NAME(windows)(const T* a, const Py_ssize_t* places, const Py_ssize_t* taps,      \
+                              const T* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, T* y,  \
+                              Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {                    \
+        taps += first;                                                                           \
+        p += first * NAME(WIDTH);                                                                \
+        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += all * NAME(WIDTH))      \
+            NAME(window_rows)(a, places, taps, p, y, y_row, m, k,                                \
+                              n < NAME(WIDTH) ? n : NAME(WIDTH), first > 0, 2);                  \
+        if (n > 0) NAME(window_rows)(a, places, taps, p, y, y_row, m, k, n, first > 0, 1);       \
     }
 
 #define PANEL_FLOAT(x) panel_##x##_float

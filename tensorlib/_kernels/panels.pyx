@@ -3,6 +3,9 @@
     void pack(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k, Py_ssize_t n)
     void product(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,
                  Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, int added)
+    void windows(const T* a, const Py_ssize_t* places, const Py_ssize_t* taps, const T* p,
+                 Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, T* y, Py_ssize_t y_row,
+                 Py_ssize_t m, Py_ssize_t n)
     void turn(const T* x, Py_ssize_t x_row, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n)
 """
 
@@ -10,9 +13,11 @@ cdef extern from "panel_product.h" nogil:
     void panel_pack_float()
     void panel_product_float()
     void panel_turn_float()
+    void panel_windows_float()
     void panel_pack_double()
     void panel_product_double()
     void panel_turn_double()
+    void panel_windows_double()
 
 
 def table():
@@ -21,6 +26,8 @@ def table():
         ("pack", "float32", <size_t>&panel_pack_float),
         ("product", "float32", <size_t>&panel_product_float),
         ("turn", "float32", <size_t>&panel_turn_float),
+        ("windows", "float32", <size_t>&panel_windows_float),
         ("pack", "float64", <size_t>&panel_pack_double),
         ("product", "float64", <size_t>&panel_product_double),
-        ("turn", "float64", <size_t>&panel_turn_double))]
+        ("turn", "float64", <size_t>&panel_turn_double),
+        ("windows", "float64", <size_t>&panel_windows_double))]

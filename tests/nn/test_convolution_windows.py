@@ -42,9 +42,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ins, outs", [(6, 5), (35, 41)])       # by columns, and where they lie
 @pytest.mark.parametrize("size, kernel, stride, padding, dilation", CASES, ids=str)
-def test_windows_of_any_step_see_what_they_should(size, kernel, stride, padding, dilation, dtype):
-    x, weight = drawn((2, 6, *size), (5, 6, *kernel))
+def test_windows_of_any_step_see_what_they_should(size, kernel, stride, padding, dilation, ins,
+                                                  outs, dtype):
+    x, weight = drawn((2, ins, *size), (outs, ins, *kernel))
     pairs = [n if isinstance(n, tuple) else (n, n) for n in (stride, padding, dilation)]
     found = F.conv2d(tl.from_numpy(x.astype(dtype)), tl.from_numpy(weight.astype(dtype)), None,
                      stride, padding, dilation)
@@ -61,13 +63,31 @@ def test_unfolded_windows_see_the_same(size, kernel, stride, padding, dilation):
         (tl.from_numpy(weight.reshape(5, -1)) @ columns).numpy(), wanted.reshape(2, 5, -1))
 
 
-def test_strips_of_groups_and_images_lie_side_by_side():
-    x, weight = drawn((3, 4, 61, 67), (6, 2, 3, 3))
+@pytest.mark.parametrize("ins, outs", [(2, 3), (13, 17)])
+def test_strips_of_groups_and_images_lie_side_by_side(ins, outs):
+    x, weight = drawn((3, 2 * ins, 61, 67), (2 * outs, ins, 3, 3))
     found = F.conv2d(tl.from_numpy(x), tl.from_numpy(weight), None, 1, 1, 1, 2)
     for group in range(2):
-        wanted = by_taps(x[:, 2 * group:2 * group + 2], weight[3 * group:3 * group + 3],
-                         (1, 1), (1, 1), (1, 1))
-        np.testing.assert_array_equal(found[:, 3 * group:3 * group + 3].numpy(), wanted)
+        first, last = slice(group * ins, (group + 1) * ins), slice(group * outs, (group + 1) * outs)
+        wanted = by_taps(x[:, first], weight[last], (1, 1), (1, 1), (1, 1))
+        np.testing.assert_array_equal(found[:, last].numpy(), wanted)
+
+
+@pytest.mark.parametrize("padding", [0, 1, (2, 0, 3)])
+@pytest.mark.parametrize("stride", [1, (2, 3, 1)])
+def test_volumes_and_sequences_are_the_same(stride, padding):
+    x, weight = drawn((2, 11, 7, 9, 8), (19, 11, 2, 3, 2))
+    found = F.conv3d(tl.from_numpy(x), tl.from_numpy(weight), None, stride, padding)
+    depth, top, left = padding if isinstance(padding, tuple) else (padding,) * 3
+    steps = stride if isinstance(stride, tuple) else (stride,) * 3
+    planes = np.pad(x, ((0, 0), (0, 0), (depth, depth), (0, 0), (0, 0)))
+    for i in range(found.shape[2]):
+        wanted = sum(by_taps(planes[:, :, i * steps[0] + a], weight[:, :, a], steps[1:],
+                             (top, left), (1, 1)) for a in range(2))
+        np.testing.assert_array_equal(found[:, :, i].numpy(), wanted)
+    sequence = F.conv1d(tl.from_numpy(x[:, :, 0, 0]), tl.from_numpy(weight[:, :, 0, 0]), padding=1)
+    np.testing.assert_array_equal(sequence.numpy(), by_taps(
+        x[:, :, :1, 0], weight[:, :, :1, 0], (1, 1), (0, 1), (1, 1))[:, :, 0])
 
 
 def test_what_lies_beside_an_infinity_or_nan_is_as_without_it():

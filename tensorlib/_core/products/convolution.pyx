@@ -14,6 +14,8 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.direct cimport Direct, direct, direct_fits, direct_room
+from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 from tensorlib._core.products.windows cimport (
     COL2IM, IM2COL, fill_window, find_window_loop, window_fn,
 )
@@ -48,6 +50,10 @@ ctypedef struct Convolution:
     Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
     Py_ssize_t strips, high          # of the result, and how many rows one has
     bint plain           # columns are the image itself
+    bint direct          # windows are multiplied where they lie
+    Direct product
+    char* panels         # then, of the weight of each group
+    size_t nbytes        # of these
     bint failed
 
 
@@ -83,6 +89,23 @@ cdef void cut_strips(Convolution* c) noexcept:
     c.high = (w.out[1] + c.strips - 1) // c.strips
 
 
+cdef int pack_weight(Convolution* c) except -1:
+    """Where windows are to be multiplied where they lie: the transposed weight of each group."""
+    cdef Py_ssize_t rows = c.ins * c.elements, group
+    c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
+    c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
+    c.direct = not c.plain and direct_fits(&c.product, &c.window)
+    c.panels, c.nbytes = NULL, panels_size(rows, c.outs) * c.itemsize
+    if c.direct:
+        c.panels = take_scratch(c.groups * c.nbytes)
+        if c.panels == NULL:
+            raise MemoryError("convolution: no memory for the weight in panels")
+        for group in range(c.groups):
+            pack_panels(c.dtype, c.weight + group * c.outs * rows * c.itemsize, 1, rows,
+                        c.panels + group * c.nbytes, rows, c.outs)
+    return 0
+
+
 cdef char* strip_of(const Convolution* c, Py_ssize_t strip, char* x, Window* w) noexcept nogil:
     """Where the part of the planes of `x` begins that a strip sees; w := its windows"""
     cdef Py_ssize_t first = strip * c.high, top = first * w.stride[1] - w.pad[1], begin, end
@@ -104,8 +127,13 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef char* x
     cdef char* g
     cdef char* weight
+    cdef size_t nbytes = rows * places * c.itemsize
+    if c.direct:
+        w = c.window
+        w.out[1] = min(w.out[1], c.high)
+        nbytes = direct_room(&c.product, &w)
     if not c.plain:
-        columns = take_scratch(rows * places * c.itemsize)
+        columns = take_scratch(nbytes)
         if columns == NULL:
             c.failed = True
             return
@@ -121,10 +149,14 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         if c.strips > 1:
             x = strip_of(c, strip, x, &w)
             g += strip * places * c.itemsize
+        if c.direct:
+            direct(&c.product, &w, x, c.panels + part // c.strips % c.groups * c.nbytes, g,
+                   c.places, columns)
+            continue
         c.im2col(x, columns, &w, c.ins)
         multiply(c, weight, rows, 1, columns, area(w.out), 1, g, c.places, c.outs, rows,
                  area(w.out))
-    give_scratch(columns, rows * places * c.itemsize)
+    give_scratch(columns, nbytes)
 
 
 cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -221,6 +253,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
+    c.direct = False
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
     c.col2im = <window_fn>find_window_loop(COL2IM, c.dtype)
@@ -285,7 +318,9 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
         if not by_tiles(&c, PRODUCT):
             cut_strips(&c)
+            pack_weight(&c)
             run(&c, c.images * c.groups)
+            give_scratch(c.panels, c.groups * c.nbytes)
     return cast(y, input.type)
 
 

@@ -32,3 +32,6 @@ cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_co
                      Py_ssize_t n) noexcept nogil
 cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                Py_ssize_t n) noexcept nogil
+cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
+                           const Py_ssize_t* taps, const char* p, char* y, Py_ssize_t m,
+                           Py_ssize_t k, Py_ssize_t n) noexcept nogil

@@ -44,6 +44,10 @@ ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, con
 ctypedef void (*turn_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                          Py_ssize_t n) noexcept nogil
 
+ctypedef void (*windows_fn)(const char* a, const Py_ssize_t* places, const Py_ssize_t* taps,
+                            const char* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, char* y,
+                            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) noexcept nogil
+
 ctypedef struct Panels:
     const MatmulArgs* args
     int dtype
@@ -52,6 +56,7 @@ ctypedef struct Panels:
 cdef pack_fn packs[N_DTYPES]           # NULL where the BLAS does all
 cdef panel_fn panels[N_DTYPES]
 cdef turn_fn turns[N_DTYPES]
+cdef windows_fn windows[N_DTYPES]
 cdef bint wide = False                 # than what the BLAS has
 
 
@@ -82,6 +87,16 @@ cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_co
                      Py_ssize_t n) noexcept nogil:
     """y (m, n) += a (m, k) @ the matrix that was packed into p"""
     panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, True)
+
+
+cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
+                           const Py_ssize_t* taps, const char* p, char* y, Py_ssize_t m,
+                           Py_ssize_t k, Py_ssize_t n) noexcept nogil:
+    """y (m, n) := the elements a[places[i] + taps[l]] @ the matrix (k, n) packed into p"""
+    cdef Py_ssize_t l = 0, depth = parts_of(k, parts_of(k, DEPTH))
+    while l < k:
+        windows[dtype](a, places, taps, p, l, min(depth, k - l), k, y, n, m, n)
+        l += depth
 
 
 cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
@@ -194,6 +209,8 @@ def _fill():
             packs[names[name]] = <pack_fn><size_t>address
         elif what == "turn":
             turns[names[name]] = <turn_fn><size_t>address
+        elif what == "windows":
+            windows[names[name]] = <windows_fn><size_t>address
         else:
             panels[names[name]] = <panel_fn><size_t>address
 

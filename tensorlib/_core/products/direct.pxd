@@ -1,0 +1,13 @@
+"""Products of the windows of an image with weights, where the elements lie: without columns."""
+
+from tensorlib._kernels.windows cimport Window
+
+ctypedef struct Direct:
+    int dtype
+    Py_ssize_t itemsize, ins, outs
+    Py_ssize_t taps          # elements of a window, of all planes
+
+cdef bint direct_fits(const Direct* d, const Window* w) noexcept nogil
+cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil
+cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
+                 Py_ssize_t y_plane, char* room) noexcept nogil

@@ -1,0 +1,119 @@
+"""Products of the windows of an image with weights, where the elements lie: without columns.
+
+An element of a window is as far from the first one whatever the window is. So a window is the place
+of its first element, and its taps are steps from there, the same for all windows: six windows at a
+time meet a panel of the weight (`_kernels/panel_product.h`). Windows that leave the image see a
+copy of it with zeros around it.
+"""
+
+from libc.string cimport memcpy, memset
+
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.products.panel_products cimport multiply_windows, turn
+from tensorlib._kernels.windows cimport Window
+
+cdef enum:
+    PLACES = 240         # windows whose results are turned together
+    LEAST_OUTS = 8       # with fewer, most of a panel is zeros
+    LEAST_TAPS = 100     # with fewer, turning the result takes longer than columns
+
+
+cdef inline Py_ssize_t reach(const Window* w, int d) noexcept nogil:
+    """From the first element that windows see in a dim to behind the last one"""
+    return (w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1
+
+
+cdef inline bint inside(const Window* w) noexcept nogil:
+    cdef int d
+    for d in range(3):
+        if w.pad[d] != 0 or reach(w, d) > w.size[d]:
+            return False
+    return True
+
+
+cdef inline size_t copy_size(const Direct* d, const Window* w) noexcept nogil:
+    """Elements of the copy with zeros around it"""
+    return 0 if inside(w) else d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2)
+
+
+cdef bint direct_fits(const Direct* d, const Window* w) noexcept nogil:
+    """Whether this is faster than columns, of which there are fewer elements than fit."""
+    cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2], area = 1
+    cdef int i
+    for i in range(3):
+        area = times(area, reach(w, i))
+    return (d.outs >= LEAST_OUTS and d.taps >= LEAST_TAPS
+            and (inside(w) or times(d.ins, area) <= d.taps * places))
+
+
+cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
+    """Bytes that `direct` works in"""
+    return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy_size(d, w)) * d.itemsize
+
+
+cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
+                 Py_ssize_t y_plane, char* room) noexcept nogil:
+    """y (outs, y_plane) := the weight (outs, taps), whose transpose is packed, @ the columns of x
+
+    y_plane: elements from one plane of the result to the next.
+    """
+    cdef Py_ssize_t* taps = <Py_ssize_t*>room
+    cdef char* rows = room + d.taps * sizeof(Py_ssize_t)
+    cdef Py_ssize_t[PLACES] places
+    cdef Py_ssize_t[3] step              # elements to the next plane of planes, row and column
+    cdef Py_ssize_t plane = w.apart, i, j, k, count = 0, first = 0
+    step = [w.size[1] * w.size[2], w.size[2], 1]
+    if not inside(w):
+        x = with_zeros(d, w, x, rows + PLACES * d.outs * d.itemsize)
+        step = [reach(w, 1) * reach(w, 2), reach(w, 2), 1]
+        plane = reach(w, 0) * step[0]
+    find_taps(d, w, plane, step, taps)
+    for i in range(w.out[0]):
+        for j in range(w.out[1]):
+            for k in range(w.out[2]):
+                places[count] = (i * w.stride[0] * step[0] + j * w.stride[1] * step[1]
+                                 + k * w.stride[2])
+                count += 1
+                if count == PLACES:
+                    multiply(d, x, places, taps, panels, rows, y, y_plane, first, count)
+                    first += count
+                    count = 0
+    multiply(d, x, places, taps, panels, rows, y, y_plane, first, count)
+
+
+cdef inline void multiply(const Direct* d, const char* x, const Py_ssize_t* places,
+                          const Py_ssize_t* taps, const char* panels, char* rows, char* y,
+                          Py_ssize_t y_plane, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """Columns [first, first + count) of y := the products of the windows at these places"""
+    multiply_windows(d.dtype, x, places, taps, panels, rows, count, d.taps, d.outs)
+    turn(d.dtype, rows, d.outs, y + first * d.itemsize, y_plane, count, d.outs)
+
+
+cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py_ssize_t* step,
+                    Py_ssize_t* taps) noexcept nogil:
+    """taps := how far each element of a window is from its first one, in elements"""
+    cdef Py_ssize_t p, i, j, k
+    for p in range(d.ins):
+        for i in range(w.kernel[0]):
+            for j in range(w.kernel[1]):
+                for k in range(w.kernel[2]):
+                    taps[0] = (p * plane + i * w.dilation[0] * step[0]
+                               + j * w.dilation[1] * step[1] + k * w.dilation[2])
+                    taps += 1
+
+
+cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
+                            char* y) noexcept nogil:
+    """y := all that windows see of x, zeros where they leave it"""
+    cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = reach(w, 2), p, i, j
+    cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], wide - w.pad[2])) * d.itemsize
+    cdef Py_ssize_t low = max(<Py_ssize_t>0, min(w.size[1], high - w.pad[1]))
+    cdef char* to
+    memset(y, 0, d.ins * deep * high * wide * d.itemsize)
+    for p in range(d.ins):
+        for i in range(max(<Py_ssize_t>0, min(w.size[0], deep - w.pad[0]))):
+            to = y + (((p * deep + i + w.pad[0]) * high + w.pad[1]) * wide + w.pad[2]) * d.itemsize
+            for j in range(low):
+                memcpy(to + j * wide * d.itemsize,
+                       x + ((p * w.apart + (i * w.size[1] + j) * w.size[2])) * d.itemsize, run)
+    return y
