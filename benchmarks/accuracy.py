@@ -124,9 +124,7 @@ large for these functions.
 
 Most are within 2 ulp. Beyond that are
 
-- `lgamma` and `digamma`, which have zeros. Those below 0 are near no double, and were not measured.
-  `trigamma`, `polygamma` and `zeta` are sums of up to some dozens of terms;
-- `erfinv` near 1 and `ndtri`, where a logarithm magnifies the rounding of its argument;
+- `lgamma` and `digamma`, which have zeros. Those below 0 are near no double, and were not measured;
 - `silu` and `mish`, quotients of exponentials in which a last digit more would cost time.
 
 `silu` and `mish` were measured from -87 on: further below they fade to 0 as `exp` overflows, or

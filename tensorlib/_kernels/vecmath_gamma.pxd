@@ -9,11 +9,12 @@ recurrences and reflections; Johansson, "Arbitrary-precision computation of the 
 Maple Transactions 3(1), 2023, for where each of them is good.
 """
 
-from libc.math cimport floor, pow as libm_pow, tgamma
+from libc.math cimport floor, pow as libm_pow
 
 from tensorlib._kernels.vecmath cimport (
-    infinity, magnitude, nan, poly8, poly12, round_even)
+    infinity, magnitude, nan, poly8, poly12, product_error, round_even, scale)
 from tensorlib._kernels.vecmath_log cimport log
+from tensorlib._kernels.vecmath_pow cimport pow_parts
 from tensorlib._kernels.vecmath_trig cimport sin_pi
 
 
@@ -101,18 +102,40 @@ cdef inline double digamma(double x) noexcept nogil:
         sin_pi(0.5 - magnitude(r)) / sin_pi(r))
 
 
+cdef inline double inverse_square(double y, double y_low, double* low) noexcept nogil:
+    """high + low = 1 / (y + y_low)**2 for y > 0, to twice the digits"""
+    cdef double z = 1.0 / y, high = z * z, lost
+    lost = (z * y - 1.0) + (product_error(z, y, z * y) + z * y_low)      # of z, times y
+    low[0] = product_error(z, z, high) - 2.0 * high * lost
+    return high
+
+
+cdef inline double sum_error(double a, double b, double total) noexcept nogil:
+    """a + b - total for total = a + b rounded (Knuth)"""
+    cdef double part = total - a
+    return (a - (total - part)) + (b - part)
+
+
 cdef inline double trigamma_positive(double x) noexcept nogil:
-    """the derivative of `digamma` for x >= 0"""
-    cdef double y = x, total = 0.0, z
+    """the derivative of `digamma` for x >= 0: the sum of 1 / (x + i)**2, the smallest terms first"""
+    cdef double y, z, total, term, low, new, rest, end = x
     cdef int i
-    for i in range(8):                       # f(y) = f(y + 1) + 1 / y**2, up to y >= 8
-        total = total + 1.0 / (y * y) if y < 8.0 else total
-        y = y + 1.0 if y < 8.0 else y
-    z = 1.0 / y
+    for i in range(1, 9):                    # f(y) = f(y + 1) + 1 / y**2, up to y >= 8
+        end = x + i if x + (i - 1) < 8.0 else end
+    z = 1.0 / end
     y = z * z
-    return total + (z + (0.5 * y + y * z * poly8(
+    rest = 0.5 * y + y * z * poly8(
         y, -4.575304142113963, 1.1093601965597248, -0.2523946862734603, 0.07575246348177586,
-        -0.03333331335581846, 0.023809523770911365, -0.03333333333330476, 0.16666666666666666)))
+        -0.03333331335581846, 0.023809523770911365, -0.03333333333330476, 0.16666666666666666)
+    total = z
+    for i in range(7, -1, -1):
+        y = x + i
+        term = inverse_square(y, sum_error(x, i, y), &low)
+        new = total + term
+        low = low + sum_error(total, term, new)
+        rest = rest + low if (y < 8.0) & (term < infinity(x)) else rest
+        total = new if y < 8.0 else total
+    return total + rest
 
 
 cdef inline double trigamma(double x) noexcept nogil:
@@ -124,27 +147,49 @@ cdef inline double trigamma(double x) noexcept nogil:
     return 9.869604401089358 / (sine * sine) - trigamma_positive(1.0 - x)
 
 
-cdef inline double zeta_tail(double s, double a) noexcept nogil:
-    """the sum of (a + i)**-s over i >= 0 for a > 8, by Euler and Maclaurin's formula"""
+cdef inline double inverse_power(double a, double a_low, double s, double* low) noexcept nogil:
+    """high + low = (a + a_low)**-s, where s magnifies an a_low below the last digit of a"""
+    cdef double n, e
+    low[0] = 0.0
+    if not (s < 1e15 and 0 < magnitude(a) < infinity(a)):
+        return libm_pow(a, -s)
+    e = pow_parts(magnitude(a), -s, -s * a_low / a, low, &n)
+    if not -1000.0 < n < 1000.0:
+        low[0] = 0.0
+        return libm_pow(a, -s)
+    if a < 0 and s != 2.0 * floor(0.5 * s):
+        e, low[0] = -e, -low[0]
+    low[0] = scale(low[0], n)
+    return scale(e, n)
+
+
+cdef inline double zeta_tail(double s, double a, double a_low, double* low) noexcept nogil:
+    """high + low = the sum of (a + a_low + i)**-s over i >= 0 for a > 8, by the formula of Euler
+    and Maclaurin"""
     cdef double[12] numbers = [                # B(2k) / (2k)!
         0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07,
         2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11,
         -3.3896802963225827e-13, 8.586062056277845e-15, -2.174868698558062e-16,
         5.509002828360229e-18, -1.395446468581252e-19]
-    cdef double power = libm_pow(a, -s), total = power * (a / (s - 1.0) + 0.5)
-    cdef double term = power * s / a
+    cdef double power_low, power = inverse_power(a, a_low, s, &power_low), total = 0.5, high
+    cdef double term = s / a, ratio = a / (s - 1.0), product = ratio * (s - 1.0)
     cdef int k
     for k in range(12):
         total += term * numbers[k]
         term = term * (s + 2.0 * k + 1.0) * (s + 2.0 * k + 2.0) / (a * a)
-    return total
+    # the ratio is most of the sum where s is near 1
+    total += ((a - product) - product_error(ratio, s - 1.0, product) + a_low) / (s - 1.0)
+    high = power * ratio
+    low[0] = product_error(power, ratio, high) + (power_low * ratio + power * total)
+    return high
 
 
-cdef inline double zeta(double s, double q) noexcept nogil:
-    """the sum of (q + i)**-s over i >= 0; NaN for s < 1, infinite at 1 and where a term is"""
-    cdef double total = 0.0, a = q, term
+cdef inline double zeta_parts(double s, double q, double* low) noexcept nogil:
+    """high + low = `zeta`"""
+    cdef double total = 0.0, rest = 0.0, a = q, a_low = 0.0, i = 0.0, term, new
     # from here on the twelve terms of the tail are enough
     cdef double border = 10.0 if s < 1.5 else 0.75 * s + 9.0
+    low[0] = 0.0
     if s != s or q != q or s < 1.0 or (q <= 0 and q != floor(q) and s != floor(s)):
         return nan(s)
     if s == 1.0 or (q <= 0 and q == floor(q)):
@@ -152,24 +197,62 @@ cdef inline double zeta(double s, double q) noexcept nogil:
     while a < border:
         if a < -1e5:                         # a sum of too many terms
             return nan(s)
-        term = libm_pow(a, -s)
-        total += term
+        term = inverse_power(a, a_low, s, low)
+        new = total + term
+        rest += sum_error(total, term, new) + low[0]
+        total = new
         if a > 0 and term * (1.0 + a / (s - 1.0)) <= 1e-18 * magnitude(total):
-            return total                     # which the rest, of that size, leaves as it is
-        a += 1.0
+            break                            # the rest, of that size, leaves it as it is
+        i += 1.0
+        a = q + i
+        a_low = sum_error(q, i, a)
+    low[0] = 0.0
     if a > 1e17:                             # the integral, whose terms may be below all numbers
         return libm_pow(a, 1.0 - s) / (s - 1.0)
-    return total + zeta_tail(s, a)
+    if not magnitude(total) < infinity(q):
+        return total
+    if a >= border:
+        term = zeta_tail(s, a, a_low, low)
+        new = total + term
+        rest += sum_error(total, term, new) + low[0]
+        total = new
+    new = total + rest
+    low[0] = (total - new) + rest
+    return new
+
+
+cdef inline double zeta(double s, double q) noexcept nogil:
+    """the sum of (q + i)**-s over i >= 0; NaN for s < 1, infinite at 1 and where a term is"""
+    cdef double low
+    return zeta_parts(s, q, &low)
+
+
+cdef inline double factorial(double n, double* low) noexcept nogil:
+    """high + low = n! for a whole number"""
+    cdef double y = 1.0, product, k = 2.0
+    low[0] = 0.0
+    if n > 170.0:
+        return infinity(n)
+    while k <= n:
+        product = y * k
+        low[0] = low[0] * k + product_error(y, k, product)
+        y = product + low[0]
+        low[0] = (product - y) + low[0]
+        k += 1.0
+    return y
 
 
 cdef inline double polygamma(double n, double x) noexcept nogil:
     """the derivative of order n of `digamma`; NaN unless n is a whole number, 0 or more"""
-    cdef double size
+    cdef double size, f, f_low, z, z_low
     if n == 0:
         return digamma(x)
     if n == 1:
         return trigamma(x)
     if not n >= 0 or n != floor(n):
         return nan(x)
-    size = tgamma(n + 1.0) * zeta(n + 1.0, x)
+    f, z = factorial(n, &f_low), zeta_parts(n + 1.0, x, &z_low)
+    size = f * z
+    if magnitude(size) < infinity(x) and f < infinity(x):
+        size = size + (product_error(f, z, size) + (f * z_low + f_low * z))
     return -size if n == 2.0 * floor(0.5 * n) else size

@@ -5,18 +5,19 @@ w = -log(1 - x**2); erfcx as in `vecmath_erf`.
 """
 
 from tensorlib._kernels.vecmath cimport (
-    infinity, magnitude, nan, poly6, poly11, poly12, product_error, scale, sqrt, with_sign)
+    infinity, magnitude, nan, poly6, poly10, poly11, poly12, product_error, scale, sqrt, with_sign)
 from tensorlib._kernels.vecmath_erf cimport erfcx_parts
 from tensorlib._kernels.vecmath_exp cimport exp_parts, times_exp
 from tensorlib._kernels.vecmath_log cimport log, log1p_parts
 
 
-cdef inline double erfinv_of(double x, double w) noexcept nogil:
-    """erfinv(x) for w = -log(1 - x**2) up to 38.4"""
-    cdef double s = sqrt(5.0 if w < 5.0 else w), u = 1.0 / s - 0.1875, v = s - 3.125
-    cdef double c = w - 2.5, core, near, far
+cdef inline double erfinv_of(double x, double w, double* low) noexcept nogil:
+    """high + low = erfinv(x) for w = -log(1 - x**2) up to 38.4"""
+    cdef double wide = 5.0 if w < 5.0 else w, s = sqrt(wide), u = 1.0 / s - 0.1875, v = s - 3.125
+    cdef double c = w - 2.5, square = s * s, core, near, far, rest, part
+    cdef double step, slope, base, value, factor, lost, high
     # of w up to 5, sqrt(w) up to 4, and beyond of its reciprocal; errors 2**-54.3, -54.2, -54.9
-    core = poly12(
+    rest = poly10(
         c, poly12(
             c, 3.556486085431741e-21 * c + -6.73102367225685e-20, 4.185831356075263e-20,
             4.8544762268282404e-18, -2.48177504015291e-17, -1.3580378872453845e-16,
@@ -25,8 +26,11 @@ cdef inline double erfinv_of(double x, double w) noexcept nogil:
             1.1960787746285124e-10), 9.073039059190006e-10, -1.086117031164595e-08,
         1.341680341173891e-08, 4.787252198207556e-07, -3.416619596296603e-06,
         -4.996079599531303e-06, 0.0002182502643439536, -0.0012527079078108667,
-        -0.004177317724383607, 0.246640276744167, 1.501409351110792)
-    near = poly12(
+        -0.004177317724383607)
+    part = c * rest
+    core = 0.246640276744167 + part
+    rest = ((0.246640276744167 - core) + part) + product_error(c, rest, part)
+    near = poly11(
         v, poly11(
             v, 5.28012946530396e-11, -9.044062915025424e-12, -4.880127417884772e-10,
             8.588691415932918e-10, 7.397900553529093e-10, -6.1797174077989465e-09,
@@ -34,22 +38,32 @@ cdef inline double erfinv_of(double x, double w) noexcept nogil:
             2.1675366602244327e-07, -1.7569705113689489e-07), -7.613679856633749e-07,
         3.22314733962032e-06, -5.127502148519066e-06, -3.5775679443697587e-06,
         4.497008285476238e-05, -0.00013821514319452914, 0.0001990682691459167,
-        0.0003769342186892403, -0.004087288020006201, 0.018427259556567994, 0.9466352827875665)
-    far = poly12(
+        0.0003769342186892403, -0.004087288020006201, 0.018427259556567994)
+    far = poly11(
         u, poly6(
             u, 24516273.840719458, -15931716.049905669, 2115738.1099974015, 114396.8362899878,
             -24007.14006756581, 1805.0404547732974), -1104.5503682762655, 230.65148754324548,
         -69.86319280951456, 20.451645190949083, -6.3400456616562835, 2.337499713278874,
-        -1.349309906223021, 0.8226987326550663, -0.04696979321106191, -0.20079705256460775,
-        0.9724970078808042)
-    near = with_sign(s * (near if s < 4.0 else far), x)
-    return x * core if w < 5.0 else near
+        -1.349309906223021, 0.8226987326550663, -0.04696979321106191, -0.20079705256460775)
+    # the last step of each, value + rest = base + step * slope, and then factor * value, to twice
+    # the digits
+    step, slope, base = (v, near, 0.9466352827875665) if s < 4.0 else (u, far, 0.9724970078808042)
+    step, slope, base = (c, core, 1.501409351110792) if w < 5.0 else (step, slope, base)
+    part = step * slope
+    value = base + part
+    rest = c * rest + (w - (c + 2.5)) * core if w < 5.0 else 0.0
+    rest = rest + (((base - value) + part) + product_error(step, slope, part))
+    lost = ((wide - square) - product_error(s, s, square)) / (s + s)     # what the root lacks
+    factor, lost = (x, 0.0) if w < 5.0 else (with_sign(s, x), with_sign(lost, lost * x))
+    high = factor * value
+    low[0] = product_error(factor, value, high) + (factor * rest + lost * value)
+    return high
 
 
 cdef inline double erfinv(double x) noexcept nogil:
     """the inverse of erf; NaN outside [-1, 1]"""
-    cdef double a = magnitude(x), y = erfinv_of(x, -log((1.0 - a) * (1.0 + a)))
-    y = with_sign(infinity(a), x) if a == 1.0 else y
+    cdef double a = magnitude(x), low, y = erfinv_of(x, -log((1.0 - a) * (1.0 + a)), &low)
+    y = with_sign(infinity(a), x) if a == 1.0 else with_sign(y + low, x)
     return nan(x) if a > 1.0 else y
 
 
@@ -127,7 +141,10 @@ cdef inline double ndtri_far(double p) noexcept nogil:
 
 cdef inline double ndtri_near(double p) noexcept nogil:
     """ndtri(p) for p >= 1e-16; NaN outside [0, 1]"""
-    cdef double y = 1.4142135623730951 * erfinv_of(p + p - 1.0, -log(4.0 * p * (1.0 - p)))
+    cdef double root = 1.4142135623730951, low, y
+    cdef double x = erfinv_of(p + p - 1.0, -log(4.0 * p * (1.0 - p)), &low)
+    y = root * x                             # sqrt(2) has more digits than the root
+    y = y + (product_error(root, x, y) + (root * low - 9.667293313452913e-17 * x))
     y = infinity(p) if p == 1.0 else y
     y = nan(p) if p < 0 else y               # apart: an `or` would be a branch
     return nan(p) if p > 1.0 else y

@@ -73,6 +73,20 @@ cdef inline double pow_double(double a, double y) noexcept nogil:
     return exp_edges(total, scale(1.0 + (r + r * r * exp_series(r)), n))
 
 
+cdef inline double pow_parts(double a, double y, double more, double* low,
+                             double* n) noexcept nogil:
+    """e, and (e + low) * 2**n = a**y * exp(more), for finite a > 0, |y| < 1e30 and |more| < 0.1"""
+    cdef double rest, high = log2_parts(a, &rest), y_high = split_high(y), r, e
+    rest = (y - y_high) * high + y * rest
+    high = y_high * high
+    n[0] = round_even(high + rest)
+    r = ((high - n[0]) + rest) * 0.6931471805599453 + more
+    rest = r + r * r * exp_series(r)
+    e = 1.0 + rest
+    low[0] = (1.0 - e) + rest
+    return e
+
+
 cdef inline bint is_ordinary(floating x, floating y) noexcept nogil:
     """whether `pow_ordinary` gives x**y: not for x <= 0, infinity and NaN"""
     return (x > 0) & (x < infinity(x)) & (magnitude(y) < infinity(y))
