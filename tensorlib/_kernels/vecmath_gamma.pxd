@@ -117,7 +117,7 @@ cdef inline double sum_error(double a, double b, double total) noexcept nogil:
 
 
 cdef inline double trigamma_positive(double x) noexcept nogil:
-    """the derivative of `digamma` for x >= 0: the sum of 1 / (x + i)**2, the smallest terms first"""
+    """the derivative of `digamma` for x >= 0: the sum of 1 / (x + i)**2, the smallest first"""
     cdef double y, z, total, term, low, new, rest, end = x
     cdef int i
     for i in range(1, 9):                    # f(y) = f(y + 1) + 1 / y**2, up to y >= 8
