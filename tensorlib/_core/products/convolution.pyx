@@ -10,6 +10,7 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for, range_fn
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
@@ -314,13 +315,15 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     y = new_of("convolution", c.dtype, sizes)
     if x.numel_ == 0 or w.numel_ == 0:
         zero(y)
-    elif y.numel_:
+    elif y.numel_ and not in_region(y.data_pointer):
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
         if not by_tiles(&c, PRODUCT):
             cut_strips(&c)
             pack_weight(&c)
-            run(&c, c.images * c.groups)
-            give_scratch(c.panels, c.groups * c.nbytes)
+            try:
+                run(&c, c.images * c.groups)
+            finally:
+                give_scratch(c.panels, c.groups * c.nbytes)
     return cast(y, input.type)
 
 
@@ -336,7 +339,7 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     y = new_of("convolution", c.dtype, sizes)
     if g.numel_ == 0 or w.numel_ == 0:
         zero(y)
-    elif y.numel_:
+    elif y.numel_ and not in_region(y.data_pointer):
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
         if not by_tiles(&c, ADJOINT):
             run(&c, c.images * c.groups)
@@ -359,7 +362,7 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     y = new_of("convolution", c.dtype, (shares, *sizes))
     if not (g.numel_ and x.numel_):
         zero(y)
-    elif y.numel_:
+    elif y.numel_ and not in_region(y.data_pointer):
         c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
         if not by_tiles(&c, GRADIENT):
             zero(y)

@@ -6,8 +6,9 @@ ctypedef struct Direct:
     int dtype
     Py_ssize_t itemsize, ins, outs
     Py_ssize_t taps          # elements of a window, of all planes
+    bint copies              # the image, with zeros around it
 
-cdef bint direct_fits(const Direct* d, const Window* w) noexcept nogil
+cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
                  Py_ssize_t y_plane, char* room) noexcept nogil

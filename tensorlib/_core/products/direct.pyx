@@ -31,24 +31,22 @@ cdef inline bint inside(const Window* w) noexcept nogil:
     return True
 
 
-cdef inline size_t copy_size(const Direct* d, const Window* w) noexcept nogil:
-    """Elements of the copy with zeros around it"""
-    return 0 if inside(w) else d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2)
-
-
-cdef bint direct_fits(const Direct* d, const Window* w) noexcept nogil:
-    """Whether this is faster than columns, of which there are fewer elements than fit."""
+cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
+    """Whether this is faster than columns, of which there are fewer elements than fit; sets
+    `copies`, for these windows and for those of any rows."""
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2], area = 1
     cdef int i
     for i in range(3):
         area = times(area, reach(w, i))
+    d.copies = not inside(w)
     return (d.outs >= LEAST_OUTS and d.taps >= LEAST_TAPS
-            and (inside(w) or times(d.ins, area) <= d.taps * places))
+            and (not d.copies or times(d.ins, area) <= d.taps * places))
 
 
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
     """Bytes that `direct` works in"""
-    return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy_size(d, w)) * d.itemsize
+    cdef size_t copy = d.ins * reach(w, 0) * reach(w, 1) * reach(w, 2) if d.copies else 0
+    return d.taps * sizeof(Py_ssize_t) + (PLACES * d.outs + copy) * d.itemsize
 
 
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
@@ -63,7 +61,7 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
     cdef Py_ssize_t[3] step              # elements to the next plane of planes, row and column
     cdef Py_ssize_t plane = w.apart, i, j, k, count = 0, first = 0
     step = [w.size[1] * w.size[2], w.size[2], 1]
-    if not inside(w):
+    if d.copies:
         x = with_zeros(d, w, x, rows + PLACES * d.outs * d.itemsize)
         step = [reach(w, 1) * reach(w, 2), reach(w, 2), 1]
         plane = reach(w, 0) * step[0]
