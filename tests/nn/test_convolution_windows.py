@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib._core.products import convolution
 from tensorlib.nn import functional as F
 from tensorlib.testing import assert_close
 
@@ -115,3 +116,32 @@ def test_one_large_image_has_the_same_bits_on_two_threads(stride):
     np.testing.assert_array_equal(*found)
     assert_close(found[0], by_taps(x.numpy().astype(float), weight.numpy(), (stride,) * 2,
                                    (1, 1), (1, 1)).astype("float32"), rtol=1e-4, atol=1e-4)
+
+
+def test_passes_are_adjoint_for_sizes_that_no_convolution_has_too():
+    """Results may be larger than windows fit, in which case these see zeros."""
+    rng = np.random.default_rng(7)
+
+    def pick(*choices):
+        return choices[rng.integers(len(choices))]
+
+    for _ in range(300):
+        dims, groups = pick(1, 2, 2, 3), pick(1, 1, 2)
+        images, ins, outs = pick(1, 2, 3), pick(1, 3, 16, 24), pick(1, 8, 17, 33)
+        size, kernel, stride, padding, dilation, out = [
+            tuple(pick(*choices) for _ in range(dims)) for choices in (
+                (1, 2, 5, 8, 11), (1, 2, 3, 3, 4), (1, 1, 2, 5), (0, 0, 1, 2, 5, 20), (1, 1, 2, 7),
+                (0, 1, 4, 9, 16))]
+        options = (stride, padding, dilation, groups)
+        x, weight, g = (tl.from_numpy(rng.standard_normal(shape)) for shape in (
+            (images, ins * groups, *size), (outs * groups, ins, *kernel),
+            (images, outs * groups, *out)))
+        for dtype, factor in ((tl.float64, 1e-12), (tl.float32, 1e-5)):
+            a, b, c = (tensor.to(dtype) for tensor in (x, weight, g))
+            y = convolution.convolve(a, b, out, options).double()
+            for wanted, found in (
+                    (x, convolution.convolve_input(c, b, size, options)),
+                    (weight, convolution.convolve_weight(c, a, kernel, options))):
+                scale = 1 + (y.abs() * g.abs()).sum().item()
+                gap = (y * g).sum() - (wanted * found.double()).sum()
+                assert abs(gap.item()) < factor * scale, (size, kernel, out, options)
