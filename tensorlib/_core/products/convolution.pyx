@@ -21,7 +21,7 @@ from tensorlib._core.products.windows cimport (
     COL2IM, IM2COL, fill_window, find_window_loop, window_fn,
 )
 from tensorlib._core.products.winograd cimport (
-    ADJOINT, GRADIENT, Images, PRODUCT, WinogradPass, winograd, winograd_fits,
+    ADJOINT, GRADIENT, Tiled, PRODUCT, WinogradPass, winograd, winograd_fits,
 )
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport SUM
@@ -274,7 +274,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
 cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
     """Whether the result was computed with fewer multiplications."""
     cdef const Window* w = &c.window
-    cdef Images i
+    cdef Tiled i
     cdef int d
     if c.dtype != FLOAT32 or w.size[0] != 1 or w.out[0] != 1 or w.kernel[0] != 1 or w.pad[0]:
         return False

@@ -5,7 +5,7 @@ cdef enum WinogradPass:
     ADJOINT          # y := the image of which x is the gradient of the result
     GRADIENT         # weight := the gradient of it, where y is the gradient of the result
 
-ctypedef struct Images:              # all contiguous, of float32
+ctypedef struct Tiled:              # all contiguous, of float32
     WinogradPass kind
     char* x                          # (images, groups * ins, *size)
     char* y                          # (images, groups * outs, *out)
@@ -15,5 +15,5 @@ ctypedef struct Images:              # all contiguous, of float32
     Py_ssize_t out[2]
     Py_ssize_t pad[2]
 
-cdef bint winograd_fits(const Images* images) noexcept
-cdef int winograd(Images* images, Py_ssize_t share) except -1
+cdef bint winograd_fits(const Tiled* given) noexcept
+cdef int winograd(Tiled* given, Py_ssize_t share) except -1

@@ -3,7 +3,7 @@
 Some rows of tiles at a time, also of several small images, so that the 16 matrices of their windows
 stay in the caches: the image is laid with its channels last and transformed, multiplied by the
 transformed weight in panels, and put back. An element of the result has the same bits whatever the
-images beside it are.
+images beside it are; few small images go another way, with other last digits.
 
 An output needs 4 products for each channel then, not 9. Its error is about that of one chain of
 sums (docs/accuracy.md), but relative to the largest element of its window. Where a result is not
@@ -16,6 +16,7 @@ from libc.string cimport memset
 from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.panel_products cimport (
     add_panels, multiply_panels, pack_panels, panels_size, turn,
@@ -35,7 +36,8 @@ cdef enum:
     MATRICES = 16
     LINE = 16            # elements; matrices that lie a power of two apart would share lines of L1
     LEAST = 16           # channels; with fewer, the transforms take longer than they save
-    BYTES = 1 << 19      # of the matrices of a block
+    BYTES = 1 << 19      # of the matrices of a block, if that has tiles enough
+    MOST = 1 << 25       # of those of one row of tiles
     LEAST_TILES = 48     # of a block; with fewer, reading the weight takes longer than the products
     ROWS = 6             # of a matrix that meet a panel
 
@@ -71,7 +73,7 @@ fill()
 
 
 ctypedef struct Work:
-    Images images            # as the products see them: `ins` are summed over
+    Tiled of                 # as the products see them: `ins` are summed over
     Py_ssize_t ins, outs     # rounded up to LANES
     Py_ssize_t rows, cols    # of the tiles of an image
     Py_ssize_t high, blocks  # rows of tiles in a block, and blocks in a group or a share
@@ -94,15 +96,16 @@ cdef inline Py_ssize_t rounded(Py_ssize_t channels) noexcept nogil:
     return (channels + LANES - 1) // LANES * LANES
 
 
-cdef bint winograd_fits(const Images* i) noexcept:
+cdef bint winograd_fits(const Tiled* given) noexcept:
     """Whether it is worth it. All sizes are such that the columns of an image would fit."""
-    cdef Py_ssize_t rows = (i.out[0] + 1) // 2, cols = (i.out[1] + 1) // 2
-    return (i.ins >= LEAST and i.outs >= LEAST and i.pad[0] <= 2 and i.pad[1] <= 2
-            and rows * cols * 20 <= i.out[0] * i.out[1] * 9
-            and i.images * rows * cols >= LEAST_TILES)
+    cdef Py_ssize_t rows = (given.out[0] + 1) // 2, cols = (given.out[1] + 1) // 2
+    return (given.ins >= LEAST and given.outs >= LEAST and given.pad[0] <= 2 and given.pad[1] <= 2
+            and rows * cols * 20 <= given.out[0] * given.out[1] * 9
+            and given.images * rows * cols >= LEAST_TILES
+            and times(cols, MATRICES * 4 * (given.ins + given.outs)) <= MOST)
 
 
-cdef int winograd(Images* images, Py_ssize_t share) except -1:
+cdef int winograd(Tiled* given, Py_ssize_t share) except -1:
     """Runs a pass; gives whether it was done, which it is not where a result is not finite.
 
     GRADIENT: `weight` takes one gradient for each share of the images.
@@ -110,30 +113,30 @@ cdef int winograd(Images* images, Py_ssize_t share) except -1:
     cdef Work w
     cdef Py_ssize_t d, rows, tile, parts
     cdef int era
-    w.images, w.share = images[0], share
-    if images.kind == ADJOINT:           # the weight is turned around, and so are the roles
-        w.images.ins, w.images.outs = images.outs, images.ins
-        w.images.x, w.images.y = images.y, images.x
+    w.of, w.share = given[0], share
+    if given.kind == ADJOINT:           # the weight is turned around, and so are the roles
+        w.of.ins, w.of.outs = given.outs, given.ins
+        w.of.x, w.of.y = given.y, given.x
         for d in range(2):
-            w.images.size[d], w.images.out[d] = images.out[d], images.size[d]
-            w.images.pad[d] = 2 - images.pad[d]
-    w.ins, w.outs = rounded(w.images.ins), rounded(w.images.outs)
-    w.rows, w.cols = (w.images.out[0] + 1) // 2, (w.images.out[1] + 1) // 2
+            w.of.size[d], w.of.out[d] = given.out[d], given.size[d]
+            w.of.pad[d] = 2 - given.pad[d]
+    w.ins, w.outs = rounded(w.of.ins), rounded(w.of.outs)
+    w.rows, w.cols = (w.of.out[0] + 1) // 2, (w.of.out[1] + 1) // 2
     tile = MATRICES * 4 * (w.ins + w.outs)
     w.high = max(<Py_ssize_t>1, max(BYTES // tile, <Py_ssize_t>LEAST_TILES) // w.cols)
     if w.high > ROWS:
         w.high -= w.high % ROWS
-    rows = w.images.images * w.rows if images.kind != GRADIENT else share * w.rows
+    rows = w.of.images * w.rows if given.kind != GRADIENT else share * w.rows
     w.high = min(w.high, rows)
     w.blocks = (rows + w.high - 1) // w.high
     w.failed = w.infinite = False
-    w.nbytes = w.images.groups * MATRICES * panels_size(w.images.ins, w.images.outs) * 4
-    parts = w.images.groups * w.blocks
-    if images.kind == GRADIENT:
-        parts = w.images.groups * ((w.images.images + share - 1) // share)
+    w.nbytes = w.of.groups * MATRICES * panels_size(w.of.ins, w.of.outs) * 4
+    parts = w.of.groups * w.blocks
+    if given.kind == GRADIENT:
+        parts = w.of.groups * ((w.of.images + share - 1) // share)
     era = work_begins()
     with nogil:
-        if images.kind == GRADIENT:
+        if given.kind == GRADIENT:
             parallel_for(run_gradients, &w, parts, 1)
         else:
             pack_weight(&w)
@@ -150,7 +153,7 @@ cdef int winograd(Images* images, Py_ssize_t share) except -1:
 
 cdef void pack_weight(Work* w) noexcept nogil:
     """w.panels := the 16 matrices (ins, outs) of each group"""
-    cdef Images* i = &w.images
+    cdef Tiled* i = &w.of
     cdef bint around = i.kind == ADJOINT
     cdef Py_ssize_t ins = i.outs if around else i.ins, outs = i.ins if around else i.outs
     cdef Py_ssize_t wide = rounded(outs), size = panels_size(i.ins, i.outs), group
@@ -190,7 +193,7 @@ cdef inline int turned(int i) noexcept nogil:
 
 cdef char* make_room(const Work* w, Room* room, size_t* nbytes) noexcept nogil:
     """The parts of a worker's memory, of which `nbytes` are to be given back; NULL for none"""
-    cdef const Images* i = &w.images
+    cdef const Tiled* i = &w.of
     cdef Py_ssize_t tiles = w.high * w.cols, d, k = w.outs
     cdef bint gradient = i.kind == GRADIENT
     cdef size_t[7] size
@@ -224,7 +227,7 @@ cdef char* make_room(const Work* w, Room* room, size_t* nbytes) noexcept nogil:
 cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
                       WinogradTiles* t) noexcept nogil:
     """t := the rows of tiles from `row` to the end, or to that of the image; gives the image"""
-    cdef const Images* i = &w.images
+    cdef const Tiled* i = &w.of
     cdef Py_ssize_t d
     for d in range(2):
         t.size[d], t.pad[d], t.out[d] = i.size[d], i.pad[d], i.out[d]
@@ -236,7 +239,7 @@ cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
 cdef void take_windows(const Work* w, const Room* room, const WinogradTiles* t, Py_ssize_t image,
                        Py_ssize_t group, Py_ssize_t done) noexcept nogil:
     """The rows of the image that the tiles see, transformed, after the tiles that are done"""
-    cdef const Images* i = &w.images
+    cdef const Tiled* i = &w.of
     cdef Py_ssize_t plane = i.size[0] * i.size[1], top = 2 * t.first - i.pad[0]
     cdef Py_ssize_t begin = max(<Py_ssize_t>0, min(top, i.size[0]))
     cdef Py_ssize_t end = max(begin, min(top + 2 * t.rows + 2, i.size[0]))
@@ -248,7 +251,7 @@ cdef void take_windows(const Work* w, const Room* room, const WinogradTiles* t, 
 cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image, Py_ssize_t group,
                          Py_ssize_t* places) noexcept nogil:
     """Where the rows of the result begin that the tiles have, and how many places these are"""
-    cdef const Images* i = &w.images
+    cdef const Tiled* i = &w.of
     places[0] = min(2 * t.rows, i.out[0] - 2 * t.first) * i.out[1]
     return i.y + ((image * i.groups + group) * i.outs * i.out[0] + 2 * t.first) * i.out[1] * 4
 
@@ -256,7 +259,7 @@ cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image
 cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := the result of blocks of all groups"""
     cdef Work* w = <Work*>context
-    cdef Images* i = &w.images
+    cdef Tiled* i = &w.of
     cdef WinogradTiles t
     cdef Room room
     cdef Py_ssize_t block, group, row, first, last, image, done, tiles, xi, places
@@ -300,7 +303,7 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """weight := the gradients of shares of the images, for all groups"""
     cdef Work* w = <Work*>context
-    cdef Images* i = &w.images
+    cdef Tiled* i = &w.of
     cdef WinogradTiles t
     cdef Room room
     cdef Py_ssize_t part, share, group, row, first, last, image, done, tiles, xi, places, step
