@@ -133,6 +133,10 @@ underflows, as in PyTorch. `logaddexp` was measured for numbers above 0, as else
 beside the result. So is that of `log_softmax`, `logsumexp` and `logcumsumexp` beside the largest
 of what they sum.
 
+Convolutions of float32 with windows of 3 x 3 and 16 channels or more go by fewer multiplications.
+Their mean error is 2.6e-7 of the mean result with 64 channels, where sums as they are defined have
+2.3e-7 and PyTorch's 2.0e-7, and 3.6e-7 with 256 channels (2.4e-7 and 2.2e-7), for normal numbers.
+
 Sums add in a tree, so that the error grows with the logarithm of their length; `cumsum` adds
 float32 and half types in float64, and float64 with the errors of its additions. Which bits are
 the same when is in [conventions.md](conventions.md#determinism).

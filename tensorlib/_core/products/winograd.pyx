@@ -40,6 +40,7 @@ cdef enum:
     MOST = 1 << 25       # of those of one row of tiles
     LEAST_TILES = 48     # of a block; with fewer, reading the weight takes longer than the products
     ROWS = 6             # of a matrix that meet a panel
+    DEPTH = 128          # channels that are added one after the other: errors grow with these
 
 ctypedef void (*input_fn)(const char* x, const char* zeros, char* v,
                           const WinogradTiles* t) noexcept nogil
@@ -77,6 +78,7 @@ ctypedef struct Work:
     Py_ssize_t ins, outs     # rounded up to LANES
     Py_ssize_t rows, cols    # of the tiles of an image
     Py_ssize_t high, blocks  # rows of tiles in a block, and blocks in a group or a share
+    Py_ssize_t depth         # channels that are added before others are added to them
     Py_ssize_t share         # images whose gradients of the weight are added up apart
     char* panels             # of the weight: 16 matrices for each group
     size_t nbytes            # of these
@@ -121,6 +123,8 @@ cdef int winograd(Tiled* given, Py_ssize_t share) except -1:
             w.of.size[d], w.of.out[d] = given.out[d], given.size[d]
             w.of.pad[d] = 2 - given.pad[d]
     w.ins, w.outs = rounded(w.of.ins), rounded(w.of.outs)
+    parts = (w.of.ins + DEPTH - 1) // DEPTH
+    w.depth = (w.of.ins + parts - 1) // parts
     w.rows, w.cols = (w.of.out[0] + 1) // 2, (w.of.out[1] + 1) // 2
     tile = MATRICES * 4 * (w.ins + w.outs)
     w.high = max(<Py_ssize_t>1, max(BYTES // tile, <Py_ssize_t>LEAST_TILES) // w.cols)
@@ -162,7 +166,6 @@ cdef void pack_weight(Work* w) noexcept nogil:
     cdef char* last = take_scratch(of_last)
     cdef char* u = take_scratch(of_u)
     cdef char* p
-    cdef char* matrix
     w.panels = take_scratch(w.nbytes)
     w.failed = last == NULL or u == NULL or w.panels == NULL
     if not w.failed:
@@ -174,14 +177,35 @@ cdef void pack_weight(Work* w) noexcept nogil:
             for a in range(4):
                 for b in range(4):
                     at = 4 * turned(a) + turned(b) if around else 4 * a + b
-                    matrix = u + at * ins * wide * 4
-                    if around:
-                        pack_panels(FLOAT32, matrix, 1, wide, p, outs, ins)
-                    else:
-                        pack_panels(FLOAT32, matrix, wide, 1, p, ins, outs)
+                    pack_parts(w, u + at * ins * wide * 4, wide, p)
                     p += size * 4
     give_scratch(last, of_last)
     give_scratch(u, of_u)
+
+
+cdef void pack_parts(const Work* w, const char* matrix, Py_ssize_t wide, char* p) noexcept nogil:
+    """p := the panels of a matrix (ins, outs), or of its transpose, for `depth` of ins at a time"""
+    cdef Py_ssize_t first = 0, depth, outs = w.of.outs
+    while first < w.of.ins:
+        depth = min(w.depth, w.of.ins - first)
+        if w.of.kind == ADJOINT:
+            pack_panels(FLOAT32, matrix + first * 4, 1, wide, p, depth, outs)
+        else:
+            pack_panels(FLOAT32, matrix + first * wide * 4, wide, 1, p, depth, outs)
+        p += panels_size(depth, outs) * 4
+        first += depth
+
+
+cdef void multiply(const Work* w, const char* v, const char* p, char* m,
+                   Py_ssize_t tiles) noexcept nogil:
+    """m (tiles, outs) := v (tiles, ins) @ a matrix of the weight"""
+    cdef Py_ssize_t first = w.depth, depth
+    multiply_panels(FLOAT32, v, w.ins, 1, p, m, w.outs, tiles, w.depth, w.of.outs)
+    while first < w.of.ins:
+        depth = min(w.depth, w.of.ins - first)
+        p += panels_size(w.depth, w.of.outs) * 4
+        add_panels(FLOAT32, v + first * 4, w.ins, 1, p, m, w.outs, tiles, depth, w.of.outs)
+        first += depth
 
 
 cdef inline int turned(int i) noexcept nogil:
@@ -282,10 +306,9 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             row += t.rows
             done += t.rows * w.cols
         for xi in range(MATRICES):
-            multiply_panels(FLOAT32, room.v + xi * (tiles * w.ins + LINE) * 4, w.ins, 1,
-                            w.panels + (group * MATRICES + xi) * size,
-                            room.m + xi * (tiles * w.outs + LINE) * 4, w.outs, tiles, i.ins,
-                            i.outs)
+            multiply(w, room.v + xi * (tiles * w.ins + LINE) * 4,
+                     w.panels + (group * MATRICES + xi) * size,
+                     room.m + xi * (tiles * w.outs + LINE) * 4, tiles)
         row, done = first, 0
         t.channels, t.step = w.outs, tiles * w.outs + LINE
         while row < last:
