@@ -42,11 +42,12 @@ def test_all_passes_equal_those_of_float64(case):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
-@pytest.mark.parametrize("size", [(1, 200), (64, 65), (150, 3)])
-def test_large_images_are_cut_into_rows_of_tiles(size):
+@pytest.mark.parametrize("size, ins, outs", [
+    ((1, 200), 40, 70), ((64, 65), 40, 70), ((150, 3), 40, 70), ((9, 8), 150, 290)])
+def test_large_images_are_cut_into_rows_of_tiles_and_many_channels_into_parts(size, ins, outs):
     rng = np.random.default_rng(3)
     tensors = [tl.from_numpy(rng.integers(-4, 5, shape).astype("float32")) for shape in (
-        (2, 40, *size), (70, 40, 3, 3), (2, 70, *size))]
+        (3, ins, *size), (outs, ins, 3, 3), (3, outs, *size))]
     found, wanted = passes(*tensors, 1), passes(*(x.double() for x in tensors), 1)
     for one, other in zip(found, wanted):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
