@@ -39,6 +39,7 @@ NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/swe
            "linalg": "linalg", "nn": "nn", "optim": "optim", "data": "data", "program": "program",
            "_compile": "program", "serialization": "saving", "distributions": "test_distributions",
            "": "ops"}
+OWN = "test_faults.py"          # of this tool: it looks at the text of the package, not at its work
 SLOW = re.compile("saved_values|properties|threads|stubs|graph_pictures|fuzz|cycles|structure|"
                   "documents|deep_graphs|benchmarks")
 QUICK = ["tests/core", "tests/func", "tests/ops", "tests/kernels"]      # before the others
@@ -76,7 +77,7 @@ def equivalents():
 def nearest(root, fault):
     """Paths of tests: those that name what the line is in, those of its folder; slow ones last."""
     tests = {str(path.relative_to(root / "tests")): path.read_text()
-             for path in sorted((root / "tests").rglob("test_*.py"))}
+             for path in sorted((root / "tests").rglob("test_*.py")) if path.name != OWN}
     above = (root / fault.path).read_text()[:fault.start]
     names = re.findall(r"^(?:c?p?def|class)\s[^(\n=]*?(\w+)\s*[(:]", above, re.MULTILINE)[-1:]
     near = []
@@ -107,6 +108,7 @@ def test(folder, paths, left_out=()):
     return run(folder, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider",
                "-o", f"faulthandler_timeout={TEST_SECONDS}", "-o",
                "faulthandler_exit_on_timeout=true", "--hypothesis-seed=0", *paths,
+               f"--ignore=tests/{OWN}",
                *(f"--deselect={test}" for test in sorted(left_out)))
 
 
