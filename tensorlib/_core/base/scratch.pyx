@@ -23,7 +23,10 @@ cdef extern from * nogil:
         return power;
     }
 
+    static int scratch_refused;
+
     static char* scratch_take(size_t nbytes) {
+        if (__atomic_load_n(&scratch_refused, __ATOMIC_RELAXED)) return NULL;
         int power = scratch_power(nbytes);
         void* block = NULL;
         if (power <= SCRATCH_MOST) {
@@ -65,6 +68,7 @@ cdef extern from * nogil:
                 free(__atomic_exchange_n(&scratch[power][i], NULL, __ATOMIC_ACQ_REL));
     }
     """
+    int scratch_refused
     char* scratch_take(size_t nbytes)
     void scratch_give(void* block, size_t nbytes)
     size_t scratch_kept()
@@ -85,3 +89,10 @@ cdef Py_ssize_t kept_scratch() noexcept nogil:
 
 cdef void drop_scratch() noexcept nogil:
     scratch_drop()
+
+
+def refuse_scratch(bint on):
+    """Whether there is none to be had, as when memory is short: for tests; gives what it was."""
+    global scratch_refused
+    before, scratch_refused = scratch_refused, on
+    return bool(before)
