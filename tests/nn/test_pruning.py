@@ -123,6 +123,8 @@ def test_a_share_of_several_parameters():
                                          amount=1), TypeError,
      r"^global_unstructured\(\): importance_scores must be of type dict$"),
     (lambda c: prune.BasePruningMethod(), TypeError, "abstract"),
+    (lambda c: prune.Unstructured(1).prune(W), NotImplementedError, "^$"),
+    (lambda c: prune.Structured(1).prune(W), NotImplementedError, "^$"),
 ])
 def test_what_is_refused(act, error, text):
     container = prune.PruningContainer(named(prune.L1Unstructured(1), "weight"))
