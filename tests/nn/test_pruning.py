@@ -13,6 +13,7 @@ TALL = tl.tensor([[3.0, 1, 2, 4], [3, 1, 2, 4], [0, 9, 0, 0]])
 def mask_of(way, *args, **options):
     """The mask on a weight of shape (3, 4), after the function gave the module back."""
     layer = nn.Linear(4, 3)
+    layer.weight.data = tl.arange(1.0, 13).reshape(3, 4)
     assert way(layer, "weight", *args, **options) is layer and prune.is_pruned(layer)
     assert layer.weight.equal(layer.weight_orig * layer.weight_mask)
     assert list(layer.state_dict()) == ["bias", "weight_orig", "weight_mask"]

@@ -164,3 +164,18 @@ def test_one_example_is_a_batch_of_one(name, options, bias):
         for state, wanted in zip(flat(cell(row)), usual):
             assert_close(state, wanted[i])
     assert len(list(cell.parameters())) == (4 if bias else 2)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_one_sequence_is_a_batch_of_one(name):
+    layer, x = getattr(nn, name)(3, 4, 2, bidirectional=True), tl.randn(5, 3)
+    hx = tuple(tl.randn(4, 4) for _ in flat(states(name, 1)))
+    together = tuple(state.unsqueeze(1) for state in hx)
+    for given, batch in ((None, None), (hx, together)):
+        given, batch = (found and (found if len(found) > 1 else found[0])
+                        for found in (given, batch))
+        out, last = layer(x, given)
+        wanted, ends = layer(x.unsqueeze(1), batch)
+        assert_close(out, wanted.squeeze(1))
+        for state, end in zip(flat(last), flat(ends), strict=True):
+            assert_close(state, end.squeeze(1))
