@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from io import BytesIO
 
 import pytest
 
@@ -78,6 +79,8 @@ class Forgetful(Half):
     (lambda: nn.LazyConv2d(4, 3, groups=2)(tl.ones(1, 3, 5, 5)), ValueError,
      r"^LazyConv2d: in_channels \(3\) must be divisible by groups \(2\)$"),
     (lambda: nn.LazyConv1d(4, 3)(tl.ones(5)), ValueError, "an input of 2 or 3 dims, got 1$"),
+    (lambda: tl.save(nn.LazyLinear(3).state_dict(), BytesIO()), TypeError,
+     r"save: obj\['weight'\] is of type UninitializedParameter; .* call the lazy module once"),
     (lambda: nn.UninitializedParameter().shape, RuntimeError, "call forward.. of the lazy module"),
 ])
 def test_what_is_refused(act, error, text):
