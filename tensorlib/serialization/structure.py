@@ -113,8 +113,10 @@ class Encoder:
         if type(x) is not Tensor:
             named = [name for name in CLASSES if type(x) is getattr(nn, name, None)]
             if not named:
+                remedy = ("call the lazy module once, so that it sees an input"
+                          if nn.parameter.is_lazy(x) else "save x.detach()")
                 raise TypeError(f"save: obj{path} is of type {type(x).__qualname__}; of Tensor's "
-                                f"subclasses a file has {' and '.join(CLASSES)}; save x.detach()")
+                                f"subclasses a file has {' and '.join(CLASSES)}; {remedy}")
             node["class"] = named[0]
             if not getattr(x, "persistent", True):
                 node["persistent"] = False

@@ -110,3 +110,23 @@ def test_a_parameter_that_is_refused_leaves_no_gap():
 def test_bad_input_of_containers(act, error, text):
     with pytest.raises(error, match=text):
         act()
+
+
+def test_dicts_and_lists_of_parameters_grow_and_are_emptied():
+    named, listed = nn.ParameterDict({"a": tl.ones(1)}), nn.ParameterList([tl.ones(1)])
+    same, row = named, listed
+    named |= {"c": tl.ones(3), "b": tl.ones(2)}
+    listed += [tl.ones(2), Parameter(tl.ones(3))]
+    assert named is same and list(named) == ["a", "b", "c"] and len(named["c"]) == 3
+    assert listed is row and [len(p) for p in listed] == [1, 2, 3]
+    named.clear()
+    assert not len(named) and not list(named.parameters()) and not hasattr(named, "a")
+    named["a"] = tl.ones(5)
+    assert len(named.a) == 5
+
+
+def test_modules_by_keywords():
+    a, b = nn.ReLU(), nn.Linear(2, 2)
+    made = nn.Container(a=a, b=b)
+    assert dict(made.named_children()) == {"a": a, "b": b} and made.b is b
+    assert len(list(made.parameters())) == 2 and not list(nn.Container().children())

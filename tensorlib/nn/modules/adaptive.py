@@ -98,7 +98,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                          + inside.gather(1, relative))
             places.append(rows)
             parts.append(found.squeeze(1))
-        output = cat(parts)[cat(places).argsort()] if parts else head.new_zeros((0,))
+        output = cat(parts)[cat(places).argsort()] if parts else head[:, 0]
         loss = (-output).mean()
         return ASMoutput(output.squeeze(0) if single else output, loss)
 

@@ -1,7 +1,5 @@
 """Modules that show the options they were made with."""
 
-from typing import Any
-
 from tensorlib.nn.modules.module import Module
 
 
@@ -14,8 +12,3 @@ class Shown(Module):
         """The options."""
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.shown
                          if name != "inplace" or getattr(self, name))
-
-
-def shown(**options: Any) -> str:
-    """Options as text, without those that are None."""
-    return ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)

@@ -77,7 +77,8 @@ class Stated(Members):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Puts what this module has itself into a state."""
         for name, tensor in own_state(self):
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+            as_it_is = keep_vars or is_lazy(tensor)      # which has no elements to show
+            destination[prefix + name] = tensor if as_it_is else tensor.detach()
         if type(self).get_extra_state is not Stated.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 

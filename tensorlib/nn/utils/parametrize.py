@@ -70,10 +70,14 @@ class ParametrizationList(ModuleList):
                 self.register_parameter(name, value)
             else:
                 self.register_buffer(name, value)
-        if not unsafe and (self().shape, self().dtype) != wanted:
+        if unsafe:
+            return
+        value = self()
+        check_tensor(value, "register_parametrization")
+        if (value.shape, value.dtype) != wanted:
             raise ValueError(
                 "register_parametrization: a parametrization may change neither shape nor dtype, "
-                f"unless unsafe=True; got {tuple(self().shape)} of {self().dtype} for "
+                f"unless unsafe=True; got {tuple(value.shape)} of {value.dtype} for "
                 f"{tuple(wanted[0])} of {wanted[1]}")
 
     def names(self) -> list[str]:
@@ -84,9 +88,11 @@ class ParametrizationList(ModuleList):
         """Sets what the tensor is computed from, so that the tensor becomes `value`."""
         with no_grad():
             new = inverted(list(self), value, needed=True)
-            for name, each in zip(self.names(), [new] if self.is_tensor else new):
-                if not isinstance(each, Tensor):
-                    raise ValueError(f"right_inverse: must give tensors, got {type(each).__name__}")
+            parts = [new] if isinstance(new, Tensor) else new
+            if isinstance(new, Tensor) != self.is_tensor or len(parts) != self.ntensors:
+                got = "one Tensor" if isinstance(new, Tensor) else f"a sequence of {len(new)}"
+                raise ValueError(f"right_inverse: must give {', '.join(self.names())}, got {got}")
+            for name, each in zip(self.names(), parts):
                 original = getattr(self, name)
                 check_like(each, original, "right_inverse")
                 original.copy_(each)
@@ -101,22 +107,38 @@ class ParametrizationList(ModuleList):
 
 
 def inverted(modules: Sequence[Module], value: Any, needed: bool = False) -> Any:
-    """What goes into the first parametrization so that the last one gives `value`."""
+    """What goes into the first parametrization so that the last one gives `value`.
+
+    Unless it is `needed`, a parametrization that has no inverse is taken for the identity.
+    """
     with no_grad():
         for module in reversed(list(modules)):
             if hasattr(module, "right_inverse"):
-                value = module.right_inverse(value)
+                try:
+                    value = module.right_inverse(value)
+                except NotImplementedError:
+                    if needed:
+                        raise
             elif needed:
                 raise RuntimeError(f"parametrization {type(module).__name__} does not implement "
                                    "right_inverse, so its tensor can't be assigned to")
     if not isinstance(value, (Tensor, Sequence)):
         raise ValueError("right_inverse: must return a Tensor or a sequence of tensors, got "
                          f"{type(value).__name__}")
+    for each in [value] if isinstance(value, Tensor) else value:
+        check_tensor(each, "right_inverse")
     return value
 
 
-def check_like(new: Tensor, old: Tensor, name: str) -> None:
-    """Raises ValueError for another shape or dtype."""
+def check_tensor(value: Any, name: str) -> None:
+    """Raises ValueError for what is no tensor."""
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name}: must give tensors, got {type(value).__name__}")
+
+
+def check_like(new: Any, old: Tensor, name: str) -> None:
+    """Raises ValueError for what is no tensor, or has another shape or dtype."""
+    check_tensor(new, name)
     if (new.shape, new.dtype) != (old.shape, old.dtype):
         raise ValueError(f"{name}: gave shape {tuple(new.shape)} and {new.dtype}, expected "
                          f"{tuple(old.shape)} and {old.dtype}")
@@ -188,8 +210,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         if not unsafe:
             value = getattr(module, tensor_name)
             check_like(parametrization(value), value, "register_parametrization")
-            if hasattr(parametrization, "right_inverse"):
-                check_like(parametrization.right_inverse(value), value, "right_inverse")
+            check_like(inverted([parametrization], value), value, "right_inverse")
         old.append(parametrization)
         old.unsafe |= unsafe
     elif tensor_name in module._parameters or tensor_name in module._buffers:

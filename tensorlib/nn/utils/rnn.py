@@ -7,7 +7,10 @@ one, and so on, the longest sequence first. So each step of a recurrent layer is
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
-from tensorlib import Tensor, arange, as_tensor, cat, empty_like, int64, stack
+from tensorlib import (
+    Tensor, arange, as_tensor, cat, empty_like, float16, float32, float64, int8, int16, int32,
+    int64, stack, uint8,
+)
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
            "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]
@@ -51,35 +54,35 @@ class PackedSequence(Packed):
 
     def double(self) -> "PackedSequence":
         """The sequence in float64."""
-        return self._replace(data=self.data.double())
+        return self.to(float64)
 
     def float(self) -> "PackedSequence":
         """The sequence in float32."""
-        return self._replace(data=self.data.float())
+        return self.to(float32)
 
     def half(self) -> "PackedSequence":
         """The sequence in float16."""
-        return self._replace(data=self.data.half())
+        return self.to(float16)
 
     def long(self) -> "PackedSequence":
         """The sequence in int64."""
-        return self._replace(data=self.data.long())
+        return self.to(int64)
 
     def int(self) -> "PackedSequence":
         """The sequence in int32."""
-        return self._replace(data=self.data.int())
+        return self.to(int32)
 
     def short(self) -> "PackedSequence":
         """The sequence in int16."""
-        return self._replace(data=self.data.short())
+        return self.to(int16)
 
     def char(self) -> "PackedSequence":
         """The sequence in int8."""
-        return self._replace(data=self.data.char())
+        return self.to(int8)
 
     def byte(self) -> "PackedSequence":
         """The sequence in uint8."""
-        return self._replace(data=self.data.byte())
+        return self.to(uint8)
 
     def cpu(self) -> "PackedSequence":
         """The sequence itself."""

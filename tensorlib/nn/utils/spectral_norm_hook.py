@@ -23,7 +23,7 @@ class SpectralNorm:
 
     def matrix(self, weight: Tensor) -> Tensor:
         """The weight as a matrix with the rows along `dim`."""
-        return weight.movedim(self.dim, 0).flatten(1)
+        return weight.movedim(self.dim, 0).unsqueeze(-1).flatten(1)
 
     def computed(self, module: Any, iterates: bool) -> Tensor:
         """The weight; the vectors are brought nearer to the singular ones if `iterates`."""
