@@ -72,13 +72,15 @@ print(float(np.sum(x)), type(np.exp(x)).__name__, tl.Tensor.__array_function__._
     assert said.split() == ["2.0", "Tensor", "array_function"]
 
 
-def test_a_module_that_comes_later_is_that_module_in_all_it_shows(monkeypatch):
+def test_a_module_that_comes_later_is_that_module_in_all_it_shows():
     found = later("tensorlib.version")
     module = importlib.import_module("tensorlib.version")
     assert isinstance(found, ModuleType) and found is not module
     assert dir(found) == dir(module) and repr(found) == repr(module)
     assert found.__name__ == "tensorlib.version" and found.__file__ == module.__file__
-    monkeypatch.setattr(found, "kept", 3, raising=False)
+    found.kept = 3
     assert module.kept == found.kept == 3
+    del found.kept
+    assert not hasattr(module, "kept")
     with pytest.raises(AttributeError, match="'tensorlib.version' has no attribute 'nothing'"):
         found.nothing
