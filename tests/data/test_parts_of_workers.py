@@ -297,9 +297,10 @@ class Stops:
 def test_a_loader_whose_sampler_fails_leaves_no_processes():
     loader = DataLoader(range(5), 1, sampler=Stops(), num_workers=2)
     before = {process.pid for process in multiprocessing.active_children()}
-    with pytest.raises(ArithmeticError, match="no third"):
+    with pytest.raises(ArithmeticError, match="no third") as raised:
         iter(loader)
     assert {process.pid for process in multiprocessing.active_children()} <= before
+    assert raised.traceback                       # holds the loader, whose processes have ended
 
 
 def test_an_epoch_that_has_ended_stays_at_its_end():
