@@ -74,6 +74,9 @@ class LateModule(ModuleType):
         home = ModuleType.__getattribute__(self, "__name__")
         setattr(import_module(home), name, value)
 
+    def __delattr__(self, name):
+        delattr(import_module(ModuleType.__getattribute__(self, "__name__")), name)
+
     def __dir__(self):
         return dir(import_module(ModuleType.__getattribute__(self, "__name__")))
 

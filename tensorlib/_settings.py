@@ -6,7 +6,7 @@ in full precision, on the CPU.
 
 import warnings
 
-from tensorlib._core.base.device import CPU, device, require_device
+from tensorlib._core.base.device import CPU, device, require_cpu
 
 _kept = {"deterministic": 0, "precision": "highest", "always_warn": False, "interop": 1}
 PRECISIONS = ("highest", "high", "medium")
@@ -37,8 +37,11 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """The same as `use_deterministic_algorithms`, by "default", "warn" or "error", or 0 to 2.
 
-    Raises: RuntimeError for another name or number.
+    Raises: RuntimeError for another name or number, TypeError for neither.
     """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError("set_deterministic_debug_mode: expects a str or an int, but got "
+                        f"{type(debug_mode).__name__}")
     if debug_mode not in MODES and debug_mode not in (0, 1, 2):
         raise RuntimeError(f"set_deterministic_debug_mode: expected one of {', '.join(MODES)}, or "
                            f"0, 1, 2, got {debug_mode!r}")
@@ -67,7 +70,7 @@ def get_float32_matmul_precision() -> str:
 
 def set_default_device(device: device | str | None) -> None:
     """Changes nothing for the CPU, where tensors are made. Raises: RuntimeError for others."""
-    require_device("set_default_device", device)
+    require_cpu("set_default_device", device)
 
 
 def get_default_device() -> device:

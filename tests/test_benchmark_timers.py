@@ -120,3 +120,47 @@ def test_comparisons():
         "", "Times are in us."]
     with pytest.raises(TypeError, match="Measurements"):
         Compare([3])
+
+
+def test_adaptive_ranges_tell_of_each_run():
+    clock, seen = Clock(), []
+    found = timer_of(clock, 0.1).adaptive_autorange(callback=lambda *run: seen.append(run))
+    assert [time for _, time in seen] == found.raw_times and len(seen) == 4
+    assert {number for number, _ in seen} == {found.number_per_run}
+
+
+def measured(stmt="f(x)", times=(2e-3,), number=1, **spec):
+    return Measurement(number, times, TaskSpec(stmt, **spec))
+
+
+def test_what_a_measurement_of_one_run_says():
+    found = measured(times=[3e-3], number=2, setup=" x = 1\n")
+    assert found.iqr == 0 and found.significant_figures == 2 and not found.has_warnings
+    assert repr(found).splitlines()[1:] == [
+        "f(x)", "setup: x = 1", "  1.50 ms", "  1 measurement, 2 runs per measurement, 1 thread"]
+    assert found.env == "Unspecified env" and measured(env="here").env == "here"
+
+
+@pytest.mark.parametrize("spec, title, row", [
+    ({}, "f(x)", "f(x)"), ({"stmt": "a\nb"}, "stmt: (multi-line)", "a\nb"),
+    ({"label": "sums"}, "sums", "f(x)"), ({"stmt": ""}, "", "[Unknown]"),
+    ({"label": "sums", "sub_label": "of rows"}, "sums: of rows", "of rows"),
+])
+def test_how_a_measurement_is_called(spec, title, row):
+    assert measured(**spec).title == title and measured(**spec).as_row_name == row
+
+
+def test_the_best_of_a_row_or_a_column_is_marked(capsys):
+    results = [measured(times=[time], label="l", sub_label=row, description=column)
+               for row, column, time in (("a", "x", 1e-3), ("a", "y", 2e-3), ("b", "x", 3e-3),
+                                         ("b", "y", 1.5e-3), ("c", "x", 4e-3))]
+    wanted = {None: ["a 1.0 2.0", "b 3.0 1.5", "c 4.0"],
+              True: ["a 1.0* 2.0", "b 3.0 1.5*", "c 4.0*"],
+              False: ["a 1.0* 2.0", "b 3.0 1.5*", "c 4.0"]}
+    for rowwise, rows in wanted.items():
+        table = Compare(results)
+        if rowwise is not None:
+            table.colorize(rowwise)
+        table.print()
+        lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+        assert lines == ["[l]", "x y", "1 thread:", *rows, "", "Times are in ms."]

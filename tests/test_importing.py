@@ -3,12 +3,14 @@
 import importlib
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from process import run_python
 
 from tensorlib import _kernels
 from tensorlib._compiled import MODULES, Finder
+from tensorlib._importing import later
 
 FILES = """
 import sys, tensorlib
@@ -68,3 +70,17 @@ x = tl.ones(2)
 print(float(np.sum(x)), type(np.exp(x)).__name__, tl.Tensor.__array_function__.__name__)
 """)
     assert said.split() == ["2.0", "Tensor", "array_function"]
+
+
+def test_a_module_that_comes_later_is_that_module_in_all_it_shows():
+    found = later("tensorlib.version")
+    module = importlib.import_module("tensorlib.version")
+    assert isinstance(found, ModuleType) and found is not module
+    assert dir(found) == dir(module) and repr(found) == repr(module)
+    assert found.__name__ == "tensorlib.version" and found.__file__ == module.__file__
+    found.kept = 3
+    assert module.kept == found.kept == 3
+    del found.kept
+    assert not hasattr(module, "kept")
+    with pytest.raises(AttributeError, match="'tensorlib.version' has no attribute 'nothing'"):
+        found.nothing

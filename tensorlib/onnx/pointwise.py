@@ -35,8 +35,6 @@ ROOT_HALF = math.sqrt(0.5)
 
 @exports(*SAME)
 def same(g: Writer, call: OpCall) -> Any:
-    if call.attributes:
-        raise unsupported(call, f"with {', '.join(call.attributes)} has no counterpart in ONNX")
     x = g.inputs(call)
     if not dtype_of(call).is_floating_point and call.type in WHOLE:
         return x[0]

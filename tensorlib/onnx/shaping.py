@@ -204,7 +204,7 @@ def one_hot(g: Writer, call: OpCall) -> Any:
 
 @exports("getitem")
 def getitem(g: Writer, call: OpCall) -> Any:
-    """New dims come first, then slices; whole numbers and tensors in the end."""
+    """New dims come first, then slices, then numbers; several tensors pick in the end."""
     key = call.attributes["index"]
     if isinstance(key, Index):
         return moved(g, call)
@@ -222,12 +222,17 @@ def getitem(g: Writer, call: OpCall) -> Any:
         x = g.node("Unsqueeze", x, g.constant(new))
     x = sliced(g, x, parts)
     places = [i for i, part in enumerate(parts) if part is not None and type(part) is not slice]
-    if not any(type(parts[i]) is list or type(parts[i]) is Variable for i in places) or (
-            len(places) == 1):
-        for i in reversed(places):
+    several = [i for i in places if type(parts[i]) is list or type(parts[i]) is Variable
+               and parts[i].shape]
+    together = several if len(several) > 1 else []
+    for i in reversed(places):
+        if i not in together:
             x = g.node("Gather", x, index_of(g, parts[i]), axis=i, name="getitem")
+    if not together:
         return x
-    return picked(g, x, parts, places)
+    parts = [part for i, part in enumerate(parts) if i in together or i not in places]
+    return picked(g, x, parts, [i for i, part in enumerate(parts)
+                                if part is not None and type(part) is not slice])
 
 
 def spelled_out(parts: list[Any], ndim: int) -> list[Any]:
@@ -270,8 +275,8 @@ def picked(g: Writer, x: str, parts: list[Any], places: list[int]) -> str:
     if [*places, *rest] != list(range(ndim)):
         x = g.node("Transpose", x, perm=[*places, *rest])
     names = [index_of(g, parts[i]) for i in places]
-    ranks = [FUNCTIONS["tensor"](part).ndim if type(part) is list else len(part.shape) if (
-        type(part) is Variable) else 0 for part in (parts[i] for i in places)]
+    ranks = [FUNCTIONS["tensor"](part).ndim if type(part) is list else len(part.shape)
+             for part in (parts[i] for i in places)]
     total = names[0]
     for name in names[1:]:                    # zeros of the shape of all indices together
         total = g.node("Add", total, name)

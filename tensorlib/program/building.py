@@ -20,7 +20,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import DRAWS, form_of, form_of_call
+from tensorlib.program.forms import DRAWS, WRITERS, form_of, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import mapped
 from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
@@ -145,12 +145,22 @@ class Builder:
         attributes.update((key, x) for key, x in kwargs.items() if x is not None)
         x = args[0]
         if type(x) is not Variable and was_made_since(x, self.epoch):
-            base = {"put_index_": "put_index", "copy_": "copy", "fill_": "full_like"}.get(
-                type_, type_[:-1])
-            self.known[id(x)] = x, self.called(base, inputs, attributes)
+            self.known[id(x)] = x, self.written(type_, inputs, attributes)
             return x
         self.block.ops.append(OpCall(type_, inputs, (values[0],), attributes, user_line()))
         return x
+
+    def written(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        """The new variable of what a write makes of a tensor."""
+        if type in ("copy_", "fill_", "zero_"):
+            src = inputs.get("src", attributes.get("value", 0.0))
+            return self.called("copy", {"input": inputs["input"], "src": src}, {})
+        if type in WRITERS:                       # draws: there is no other form of them
+            fresh = self.called("clone", {"input": inputs["input"]}, {})
+            self.block.ops.append(OpCall(
+                type, {**inputs, "input": fresh}, (fresh,), attributes, user_line()))
+            return fresh
+        return self.called(type[:-1], inputs, attributes)
 
     def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
         """The variables of what a new call gives."""

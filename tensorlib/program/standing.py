@@ -169,6 +169,8 @@ FACTS = {
     "itemsize": property(lambda self: self.dtype.itemsize),
     "element_size": lambda self: self.dtype.itemsize, "is_complex": lambda self: False,
     "is_meta": False,
+    "no_write": "a tensor that is no variable of the program can't be written in place or by out= "
+                "with the value of one",
     "__tensor_call__": classmethod(called), "__getitem__": get_item, "__setitem__": set_item,
     "__len__": length, "__iter__": iterate, "size": size, "detach": detach, "numel": numel,
     "nelement": numel, "like": like,

@@ -76,14 +76,15 @@ def write(file: IO[bytes], entries: Mapping[str, Entry], metadata: Mapping[str, 
 
 
 def read_header(source: Source) -> tuple[dict[str, Entry], dict[str, str]]:
-    """The entries of a file, checked against each other and the file, and its metadata."""
+    """The entries of a file, checked against each other and the file, and its metadata.
+
+    The header begins with a brace, so that it is a JSON object if it is JSON.
+    """
     size = len(source.data)
     length = int.from_bytes(source.data[:8], "little")
     if size < 8 or length > min(size - 8, LONGEST_HEADER):
         raise LoadError(f"the header should have {length} bytes, in a file of {size}")
     header = parsed(bytes(source.data[8:8 + length]))
-    if not isinstance(header, dict):
-        raise LoadError("the header is no JSON object")
     metadata = header.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise LoadError("the metadata does not map strings to strings")

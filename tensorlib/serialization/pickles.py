@@ -54,7 +54,10 @@ class Interpreter:
         self.memo: dict[int, Any] = {}
 
     def run(self, file: Any) -> Any:
-        """The object of the pickle at the file's place, which ends up behind it."""
+        """The object of the pickle at the file's place, which ends up behind it.
+
+        `genops` raises a ValueError for one without an end.
+        """
         for opcode, argument, place in pickletools.genops(file):
             if opcode.name == "STOP":
                 return plain(self.pop())
@@ -63,7 +66,6 @@ class Interpreter:
                 raise LoadError(f"the pickle has the instruction {opcode.name} at byte {place}, "
                                 "which load() does not follow")
             step(self, argument)
-        raise LoadError("the pickle has no end")
 
     def push(self, value: Any) -> None:
         self.stack.append(value)

@@ -21,7 +21,7 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor, nn
-from tensorlib.serialization.container import DTYPES, NAMES, Entry
+from tensorlib.serialization.container import DTYPES, Entry
 from tensorlib.serialization.errors import LoadError
 from tensorlib.serialization.source import Source, flat, shaped
 
@@ -108,8 +108,6 @@ class Encoder:
         self.known[id(x)] = node["tensor"]
         self.tensors[node["tensor"]] = x
         self.nodes.append(node)
-        if x.dtype not in NAMES:
-            raise TypeError(f"save: obj{path} is of {x.dtype}, which the format does not have")
         if type(x) is not Tensor:
             named = [name for name in CLASSES if type(x) is getattr(nn, name, None)]
             if not named:

@@ -106,8 +106,8 @@ def turned(memory: Memory, kind: StorageType) -> Memory:
     """The elements with their bytes in the other order."""
     if kind is UNTYPED:
         raise LoadError("an untyped storage in a big-endian file")
-    width = 4 if kind.dtype == "complex64" else min(kind.itemsize, 8)
-    return Memory(bytearray(np.frombuffer(memory.data, f"u{width}").byteswap().tobytes()))
+    elements = np.frombuffer(memory.data, f"u{min(kind.itemsize, 8)}")
+    return Memory(bytearray(elements.byteswap().tobytes()))
 
 
 def checked_reference(reference: Any) -> tuple[StorageType, str, int]:

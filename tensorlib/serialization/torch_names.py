@@ -79,9 +79,9 @@ def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: An
 
 def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
     """A tensor with attributes, which are left out."""
-    if not isinstance(function, Global) or function.call is None:
+    if not any(function is known for known in (tensor, typed_tensor, parameter)):
         raise LoadError("a tensor is not made by a function")
-    return function.call(*arguments)
+    return function(*arguments)
 
 
 # ---- NumPy's arrays and numbers ----------------------------------------------------------------
@@ -97,7 +97,7 @@ class ArrayState(Stateful):
 
 
 class DtypeState(Stateful):
-    """A dtype of NumPy's, which gets the order of its bytes as a state."""
+    """A dtype of NumPy's, which gets as a state the order of its bytes, and its unit of time."""
 
     def __init__(self, name: Any, align: Any = False, copy: Any = False) -> None:
         if not isinstance(name, str) or not name or name[0] not in "biufcSUmM":
@@ -107,6 +107,10 @@ class DtypeState(Stateful):
     def set_state(self, state: Any) -> None:
         if state[1] in ("<", ">"):
             self.value = self.value.newbyteorder(state[1])
+        if self.value.kind in "mM" and len(state) > 8:
+            unit, count = bytes(state[8][1][0]).decode(), int(state[8][1][1])
+            if unit.isalpha() and unit != "generic":
+                self.value = np.dtype(f"{self.value.str}[{count}{unit}]")
 
 
 def array(dtype: Any, shape: Any, data: Any, order: Any = "C") -> Any:
@@ -139,10 +143,9 @@ def byte_array(data: Any = b"", encoding: Any = "latin1") -> bytearray:
 
 
 def default_dict(factory: Any = None) -> Any:
-    value = factory.value if isinstance(factory, Global) else factory
-    if value not in (None, int, float, bool, str, list, dict, set, tuple):
+    if not any(factory is known for known in (None, *FACTORIES)):
         raise LoadError("a defaultdict with a factory that load() does not call")
-    return defaultdict(value)
+    return defaultdict(factory)
 
 
 def collection(kind: Any) -> Any:
@@ -175,6 +178,7 @@ def storage_types() -> dict[str, StorageType]:
 
 STORAGES = storage_types()
 UNTYPED = StorageType("UntypedStorage", None, 1)
+FACTORIES = (int, float, bool, str, list, dict, set, tuple)
 DTYPES = ("uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 bool "
           "complex64 complex128 half float double short int long").split()
 CALLS: dict[tuple[str, str], Any] = {
@@ -193,7 +197,7 @@ CALLS: dict[tuple[str, str], Any] = {
     ("_codecs", "encode"): encoded,
     **{(module, name): call for module in ("builtins", "__builtin__") for name, call in (
         ("set", collection(set)), ("frozenset", collection(frozenset)), ("bytearray", byte_array),
-        ("complex", lambda real, imaginary: complex(real, imaginary)))},
+        ("bytes", lambda: b""), ("complex", lambda real, imaginary: complex(real, imaginary)))},
     **{(f"numpy.{core}.multiarray", name): call for core in ("core", "_core") for name, call in (
         ("_reconstruct", lambda *_: ArrayState()), ("scalar", number))},
     **{(f"numpy.{core}.numeric", "_frombuffer"): from_buffer for core in ("core", "_core")},
@@ -205,7 +209,11 @@ VALUES: dict[tuple[str, str], Any] = {
     ("torch", "Tensor"): Tensor, ("torch.nn.parameter", "Parameter"): "Parameter",
     ("numpy", "ndarray"): np.ndarray,
     **{(module, kind.__name__): kind for module in ("builtins", "__builtin__")
-       for kind in (int, float, bool, str, list, dict, tuple)},
+       for kind in FACTORIES},
+    # Python 2's names, which protocol 2 has for these
+    ("__builtin__", "long"): int, ("__builtin__", "unicode"): str,
+    # of a tensor with attributes, which names its function among its arguments
+    **{key: call for key, call in CALLS.items() if call in (tensor, typed_tensor, parameter)},
 }
 
 

@@ -10,6 +10,7 @@ import resource
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -127,6 +128,14 @@ def zipped(members, **options):
         for name, data in members:
             archive.writestr(name, data)
     return file.getvalue()
+
+
+def torch_file(program, more=(), byteorder=b"little"):
+    """A file of torch.save with any pickle."""
+    order = [("a/byteorder", byteorder)] if byteorder else []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return zipped([("a/data.pkl", program), *order, *more])
 
 
 if __name__ == "__main__":

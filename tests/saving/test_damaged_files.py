@@ -4,13 +4,12 @@ import io
 import json
 import pickle
 import tracemalloc
-import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from damage import FILES, judge, safetensors, seeds, zipped
+from damage import FILES, judge, safetensors, seeds, torch_file, zipped
 from process import run_python
 
 import tensorlib as tl
@@ -80,6 +79,7 @@ HOSTILE = {
         {"array": "w", "dtype": "<f8", "shape": [2**60]}, {"array": "w", "dtype": "<f4"},
         {"set": [[1]]}, {"dict": [[{"dict": {}}, 1]]}, {"Size": ["a"]}, {"device": "nowhere"},
         {"OrderedDict": [1, 2]}, {"view": "w"}, {"bytes": None}, {"complex": [1]})},
+    "a later version of arrays": (b"\x93NUMPY\x03\x00", r"version \(3, 0\) of NumPy's format"),
     "an array of objects": (npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
                                 pickle.dumps([1])), "shape|objects|Object"),
     "a huge array": (npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}"
@@ -150,13 +150,6 @@ def ran(*arguments):
 class Evil:
     def __reduce__(self):
         return ran, (1,)
-
-
-def torch_file(program, more=()):
-    """A file of torch.save with any pickle."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return zipped([("a/data.pkl", program), ("a/byteorder", b"little"), *more])
 
 
 STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu"

@@ -91,3 +91,24 @@ def test_what_is_no_file_is_written_to(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tl.save({"a": tl.ones(1)}, "x" * 200)              # a name in the folder of the process
     assert os.listdir(tmp_path) == ["x" * 200]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_file_system_without_files_that_have_no_name(known, tmp_path, monkeypatch):
+    """A save has a name from the start there, and the error of a folder that is not there stays."""
+    opened, open_ = [], os.open
+
+    def refuses(path, flags, *rest, **options):
+        if hasattr(os, "O_TMPFILE") and flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        opened.append(os.path.basename(path))
+        return open_(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refuses)
+    if not known:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    tl.save({"x": tl.ones(2)}, tmp_path / "x")
+    assert opened[0].startswith(".x.") and opened[0].endswith(".tmp")
+    assert os.listdir(tmp_path) == ["x"] and tl.load(tmp_path / "x")["x"].sum() == 2
+    with pytest.raises(FileNotFoundError):
+        tl.save({}, tmp_path / "none" / "x")

@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from damage import zipped
+
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib.serialization import LoadError, container
 from tensorlib.testing import assert_close
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
@@ -276,3 +279,48 @@ def test_numpy_arrays(tmp_path):
     for bad in (tl.ones(2), {1: tl.ones(2)}, {"a": {"b": tl.ones(2)}}):
         with pytest.raises(TypeError):
             tl.save(bad, tmp_path / "x.npz")
+
+
+def test_a_name_twice_in_an_archive():
+    one = io.BytesIO()
+    np.save(one, np.arange(2.0))
+    data = zipped([("a.npy", one.getvalue()), ("b.npy", one.getvalue())])
+    assert list(tl.load(io.BytesIO(data))) == ["a", "b"]
+    with pytest.raises(LoadError, match="the archive has a name twice"):
+        tl.load(io.BytesIO(data.replace(b"b.npy", b"a.npy")))
+
+
+def test_elements_of_no_bytes():
+    file = io.BytesIO()
+    np.save(file, np.empty((2, 3), "V0"))
+    file.seek(0)
+    found = tl.load(file)
+    assert isinstance(found, np.ndarray) and found.shape == (2, 3) and found.dtype == "V0"
+
+
+# ---- limits --------------------------------------------------------------------------------------
+
+def test_the_header_may_not_be_longer_than_the_format_takes(monkeypatch):
+    file = io.BytesIO()
+    tl.save({"w": tl.ones(2)}, file)
+    length = int.from_bytes(file.getvalue()[:8], "little")
+    for limit in (length, length - 1):
+        monkeypatch.setattr(container, "LONGEST_HEADER", limit)
+        again = io.BytesIO()
+        if limit == length:
+            tl.save({"w": tl.ones(2)}, again)
+            assert again.getvalue() == file.getvalue()
+        else:
+            with pytest.raises(ValueError, match=f"save: .* take {length} bytes; the format takes "
+                                                 f"{limit}"):
+                tl.save({"w": tl.ones(2)}, again)
+
+
+def test_overlapping_arrays_that_know_their_own_part_alone():
+    """No tensor's memory has them all: each is written for itself."""
+    array = np.arange(6.0)
+    parts = {"a": tl.from_numpy(array[:4]), "b": tl.from_numpy(array[2:])}
+    found = round_trip(parts)
+    assert found["a"].tolist() == [0, 1, 2, 3] and found["b"].tolist() == [2, 3, 4, 5]
+    found["a"][2] = 9
+    assert found["b"].tolist() == [2, 3, 4, 5]

@@ -234,13 +234,13 @@ def in_batch(str name, tuple args):
 
 
 cdef int refuse_shared_write(str name, tuple args) except -1:
-    """Raises RuntimeError if a value that stands for many tensors is to be written to one."""
+    """Raises RuntimeError if a value that stands for others is to be written to a tensor."""
     for value in args:
         if stands_in(value):
-            raise RuntimeError(
-                f"{name}: vmap: a tensor that all examples of a batch share can't be written in "
-                "place or by out= with a value that differs between them; use the form that "
-                "returns a new tensor")
+            why = getattr(type(value), "no_write", "vmap: a tensor that all examples of a batch "
+                          "share can't be written in place or by out= with a value that differs "
+                          "between them")
+            raise RuntimeError(f"{name}: {why}; use the form that returns a new tensor")
     return 0
 
 

@@ -18,8 +18,8 @@ class device:
 
     Others can be named, and hold no tensors: a program may name its device, as
     `device("cuda" if cuda.is_available() else "cpu")` does, or compare it. Under
-    `with device("cpu"):` tensors are made on it.
-    Raises: RuntimeError for a name that PyTorch does not know either.
+    `with device("cpu"):` tensors are made on it; others are refused there.
+    Raises: RuntimeError for a name that PyTorch does not know either, TypeError for no name.
     """
 
     __slots__ = ("type", "index")
@@ -40,11 +40,14 @@ class device:
         if colon:
             if index is not None:
                 raise RuntimeError(f"device: {type!r} has a number, and index={index} was given")
-            if not (number.isascii() and number.isdecimal() and len(number) < 5):
+            if not (number.isascii() and number.isdecimal() and len(number) < 5) or (
+                    number[0] == "0" != number):
                 raise RuntimeError(f"device: expected a number after the colon, got {type!r}")
             index = int(number)
-        if index is not None and (not isinstance(index, int) or index < 0):
-            raise RuntimeError(f"device: index must be an int of 0 or more, got {index!r}")
+        if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
+            raise TypeError(f"device: index must be an int, got {index!r}")
+        if index is not None and index < 0:
+            raise RuntimeError(f"device: index must be 0 or more, got {index}")
         self.type, self.index = kind, index
 
     def __repr__(self) -> str:
@@ -61,7 +64,7 @@ class device:
         return hash((self.type, self.index))
 
     def __enter__(self) -> Self:
-        require_device("device", self)
+        require_cpu("device", self)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -228,7 +228,7 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
 
 cdef tuple broadcast_positions(list positions):
     """The positions, all of one shape and packed. Raises IndexError."""
-    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM], joined[MAX_NDIM]
     cdef Tensor one
     cdef int ndim = 0, d
     found = [one for one in positions if one is not None]
@@ -236,7 +236,9 @@ cdef tuple broadcast_positions(list positions):
         return tuple(positions)
     try:
         for one in found:
-            ndim = broadcast_shapes("index", ndim, dims, one.ndim_, one.dims, dims)
+            ndim = broadcast_shapes("index", ndim, dims, one.ndim_, one.dims, joined)
+            for d in range(ndim):        # where the dims are more, each is read from another place
+                dims[d] = joined[d]
     except RuntimeError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "

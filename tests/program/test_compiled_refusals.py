@@ -1,0 +1,130 @@
+"""What compiled functions can't capture: eager results and a warning, or an error."""
+
+import contextlib
+import warnings
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import program
+from tensorlib.program import CaptureError, Program, lines
+
+
+def leaf(*values):
+    return tl.tensor(list(values), requires_grad=True)
+
+
+def with_a_set_left_out(w):
+    def step(x):
+        y = x * w
+        (y.sum() + w.sum()).backward(no_grad_set=[y])
+        return x * 2
+    return step
+
+
+def with_a_closure(w):
+    optimizer = tl.optim.SGD([w], lr=0.5)
+
+    def step(x):
+        def closure():
+            optimizer.zero_grad()
+            loss = (x * w).sum()
+            loss.backward()
+            return loss
+        optimizer.step(closure)
+        return x * 2
+    return step
+
+
+@pytest.mark.parametrize("make, words", [
+    (with_a_set_left_out, "no_grad_set can't be captured, test_compiled_refusals.py"),
+    (with_a_closure, "step: a closure can't be captured, test_compiled_refusals.py"),
+])
+def test_what_is_not_captured_runs_eagerly(make, words):
+    w, twin = leaf(1.0, 2.0), leaf(1.0, 2.0)
+    step, eager = tl.compile(make(w)), make(twin)
+    for x in (tl.tensor([3.0, 4.0]), tl.tensor([5.0, 6.0])):
+        with pytest.warns(RuntimeWarning, match=f"compile: .*step runs eagerly: .*{words}") if (
+                x[0] == 3) else contextlib.nullcontext():
+            found = step(x)
+        assert found.tolist() == eager(x).tolist()
+        assert w.tolist() == twin.tolist() and w.grad.tolist() == twin.grad.tolist()
+    with pytest.raises(CaptureError, match=words):
+        tl.compile(make(leaf(1.0, 2.0)), fullgraph=True)(tl.ones(2))
+
+
+def appends(x, told):
+    told.append(len(told))
+    return x * 2
+
+
+def test_arguments_that_the_function_changes():
+    with pytest.warns(RuntimeWarning, match="appends runs eagerly: it changes its arguments in Py"):
+        assert tl.compile(appends)(tl.ones(2), [1]).tolist() == [2, 2]
+    with pytest.raises(CaptureError, match="compile: appends: it changes its arguments in Python"):
+        tl.compile(appends, fullgraph=True)(tl.ones(2), [1])
+
+
+class Never:
+    """A number that is never the one that it was."""
+    factor = 2.0
+
+    def __eq__(self, other):
+        return False
+
+    __hash__ = None
+
+
+def test_an_argument_that_differs_from_itself_runs_eagerly():
+    @tl.compile
+    def f(x, scale):
+        return x * getattr(scale, "factor", scale)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert f(tl.ones(2), float("nan")).isnan().all()
+            assert f(tl.ones(2), Never()).tolist() == [2, 2]
+        assert f(tl.ones(2), 3.0).tolist() == [3, 3]
+    assert repr(f) == f"compile({f._f!r})" and "test_compiled_refusals" in f._f.__module__
+
+
+def test_a_value_changed_after_the_call_has_no_second_derivative():
+    x = leaf(1.0, 2.0)
+    shift = tl.tensor([1.0, 1.0])
+    f = tl.compile(lambda x, y: (x * x * y).sum())
+    loss = f(x, shift)
+    shift.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        tl.autograd.grad(loss, x, create_graph=True)
+    moved = x * 1
+    f = tl.compile(lambda x: x.exp().tanh().sum())
+    f(moved * 1)
+    loss = f(moved)                               # of the replay, which computes from `moved` again
+    with tl.no_grad():
+        moved.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        tl.autograd.grad(loss, x, create_graph=True)
+
+
+def test_lines_of_many_fetches_are_kept_within_a_bound():
+    with Program() as p:
+        found = [program.data("x", (2,))]
+        for _ in range(lines.MOST_KEPT + 2):
+            found.append(found[-1] + 1)
+    for _ in range(2):
+        for steps, x in enumerate(found):
+            assert p.run({"x": tl.zeros(2)}, x).tolist() == [steps, steps]
+        assert 0 < len(p._lines) <= lines.MOST_KEPT
+
+
+def test_a_pruned_backward_part_forgets_the_loop_it_went_with():
+    p = program.trace(lambda x: tl.while_loop(lambda a: a.sum() < 9, lambda a: a * a, (x,))[0],
+                      tl.full((2,), 2.0))
+    (g,) = program.gradients(p.outputs, p.inputs)
+    both, forward = p.prune([p.outputs, g]), p.prune(p.outputs)
+    assert any(block.forward is not None for block in both.blocks)
+    assert all(block.forward is None for block in forward.blocks)
+    x = tl.full((2,), 2.0)
+    assert forward(x).tolist() == p.run({p.inputs[0].name: x}, p.outputs).tolist() == [16, 16]
+    assert p.run({p.inputs[0].name: x}, g).tolist() == [32, 32]
