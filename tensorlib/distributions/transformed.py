@@ -1,5 +1,7 @@
 """Distributions of transformed values."""
 
+from collections.abc import Iterable
+
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
@@ -21,8 +23,8 @@ class TransformedDistribution(Distribution):
     arg_constraints = {}
 
     def __init__(self, base_distribution, transforms, validate_args=None):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(
-            members("TransformedDistribution", transforms))
+        self.transforms = list(members("TransformedDistribution", transforms)) if isinstance(
+            transforms, Iterable) else [transforms]
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, got "
                              f"{transforms!r}")
