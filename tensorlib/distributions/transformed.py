@@ -6,7 +6,7 @@ import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
 from tensorlib.ops.outside import members
-from tensorlib.distributions.distribution import Distribution, Independent
+from tensorlib.distributions.distribution import Distribution, Independent, text_of
 from tensorlib.distributions.location import Normal
 from tensorlib.distributions.transforms import ComposeTransform, ExpTransform, Transform
 
@@ -150,4 +150,4 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.entropy() + self.loc
 
     def __repr__(self):
-        return f"LogNormal(loc: {self.loc}, scale: {self.scale})"
+        return f"LogNormal(loc: {text_of(self.loc)}, scale: {text_of(self.scale)})"
