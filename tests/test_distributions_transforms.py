@@ -86,6 +86,24 @@ def test_logarithms_of_determinants(transform, points, formula, dims, sign):
                                -expected, rtol=1e-6, atol=1e-8)
 
 
+def equal_by_rows(function, *batches):
+    """Whether a function of batches gives what it gives of each of their rows."""
+    rows = [function(*each) for each in zip(*batches)]
+    assert_close(function(*batches), tl.stack(rows))
+
+
+@pytest.mark.parametrize("transform, points", [
+    *(each[:2] for each in TRANSFORMS), (d.SoftmaxTransform(), NUMBERS),
+    (d.AbsTransform(), NUMBERS), (d.LowerCholeskyTransform(), ROOT)])
+def test_batches(transform, points):
+    x = tl.stack([wide(points), wide(points) * 0.8, wide(points) * 1.1])
+    y = transform(x)
+    equal_by_rows(transform, x)
+    equal_by_rows(transform.inv, y)
+    if transform.bijective:
+        equal_by_rows(transform.log_abs_det_jacobian, x, y)
+
+
 @EACH
 def test_dims_and_signs(transform, points, formula, dims, sign):
     assert (transform.domain.event_dim, transform.codomain.event_dim) == dims

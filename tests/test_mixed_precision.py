@@ -1,5 +1,6 @@
 """`autocast`, which keeps what it is told, and losses scaled for half precision."""
 
+import inspect
 import threading
 import warnings
 
@@ -224,6 +225,14 @@ def test_scalers_that_are_not_enabled_do_nothing(place):
     each.load_state_dict({})
     each.load_state_dict(scaler().state_dict())
     assert each.get_scale() == 1
+
+
+def test_older_names_have_the_same_defaults():
+    for older, newer in ((tl.cuda.amp.autocast, amp.autocast),
+                         (tl.cuda.amp.GradScaler, amp.GradScaler)):
+        parameters = inspect.signature(newer).parameters
+        for name, each in inspect.signature(older).parameters.items():
+            assert each.default == parameters[name].default or name == "cache_enabled"
 
 
 def test_what_is_not_available_warns():
