@@ -100,6 +100,8 @@ def test_batches(transform, points):
     y = transform(x)
     equal_by_rows(transform, x)
     equal_by_rows(transform.inv, y)
+    equal_by_rows(transform, tl.stack([x, x * 0.9]))
+    equal_by_rows(transform.inv, tl.stack([y, y]))
     if transform.bijective:
         equal_by_rows(transform.log_abs_det_jacobian, x, y)
 

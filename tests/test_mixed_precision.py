@@ -52,10 +52,11 @@ def test_functions_under_autocast():
 
 
 def test_autocast_that_is_not_available_is_off():
-    with pytest.warns(UserWarning, match="autocast: 'cuda' is not available. Disabling."):
+    with pytest.warns(UserWarning, match="autocast: 'cuda' is not available. Disabling.") as one:
         of_cuda = tl.autocast("cuda")
-    with pytest.warns(UserWarning, match="bfloat16 and float16, got .*float32. Disabling."):
+    with pytest.warns(UserWarning, match="bfloat16 and float16, got .*float32. Disabling.") as two:
         of_float = tl.autocast("cpu", dtype=tl.float32)
+    assert one[0].filename == two[0].filename == __file__
     for off in (of_cuda, of_float):
         with off:
             assert not tl.is_autocast_enabled("cpu")
@@ -236,8 +237,9 @@ def test_older_names_have_the_same_defaults():
 
 
 def test_what_is_not_available_warns():
-    with pytest.warns(UserWarning, match="GradScaler is enabled, but 'cuda' is not available"):
+    with pytest.warns(UserWarning, match="GradScaler is enabled, but 'cuda' is not avail") as seen:
         amp.GradScaler()
+    assert seen[0].filename == __file__
     for make, other in ((tl.cuda.amp.autocast, amp.autocast),
                         (tl.cuda.amp.GradScaler, amp.GradScaler)):
         name = make.__name__
