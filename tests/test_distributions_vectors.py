@@ -50,6 +50,8 @@ def test_shares_are_shares_of_what_is_left():
     divergences = [sum(d.kl_divergence(one, other).item() for one, other in zip(parts(x), parts(y)))
                    for x, y in ((a, b), (b, a))]
     assert d.kl_divergence(p, q).tolist() == pytest.approx(divergences)
+    many = d.kl_divergence(p.expand((4, 2)), q)
+    assert many.shape == (4, 2) and many[3].tolist() == pytest.approx(divergences)
     entropies = [sum(part.entropy().item() for part in parts(x))
                  + (wide(x[1] + x[2]).digamma() - wide(sum(x)).digamma()).item() for x in (a, b)]
     assert p.entropy().tolist() == pytest.approx(entropies)
