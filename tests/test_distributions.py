@@ -1,5 +1,6 @@
 """Distributions: values are drawn from their densities, with the gradients of their parameters."""
 
+import contextlib
 import copy
 import doctest
 import pkgutil
@@ -170,6 +171,26 @@ def test_a_larger_batch_is_of_the_same_class_and_checks_as_much(distribution, ch
     assert other.batch_shape == (4, *one.batch_shape) and other.event_shape == one.event_shape
     value = one.sample()
     assert other.log_prob(value).equal(one.log_prob(value).expand(other.batch_shape))
+
+
+def figures(distribution):
+    """Those that a distribution has, by name."""
+    found = {}
+    for name in ("mean", "variance", "stddev", "mode", "entropy", "perplexity"):
+        with contextlib.suppress(NotImplementedError):
+            value = getattr(distribution, name)
+            found[name] = value() if callable(value) else value
+    return found
+
+
+@WHOLE
+def test_figures_of_a_larger_batch_are_those_of_each(distribution):
+    one = figures(distribution)
+    many = figures(distribution.expand((4, 2, *distribution.batch_shape)))
+    assert one.keys() == many.keys()
+    for name in one:
+        assert many[name].shape == (4, 2, *one[name].shape)
+        assert_close(many[name], one[name].expand(many[name].shape), equal_nan=True)
 
 
 @WHOLE

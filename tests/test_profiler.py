@@ -14,9 +14,11 @@ from tensorlib.profiler import (
     profile,
     record_function,
     schedule,
+    supported_activities,
     tensorboard_trace_handler,
 )
 from tensorlib.profiler.events import shown_line
+from tensorlib.profiler.table import bytes_text, share_text, shortened, time_text
 
 
 def program():
@@ -263,6 +265,54 @@ def test_schedules():
     for wrong in ({"wait": -1, "warmup": 0, "active": 1}, {"wait": 0, "warmup": 0, "active": 0}):
         with pytest.raises(ValueError, match="schedule"):
             schedule(**wrong)
+
+
+@pytest.mark.parametrize("given, expected", [
+    ({"skip_first_wait": 1}, "NRSNNRSN"), ({}, "NNNRSNNR"),
+    ({"skip_first_wait": 1, "repeat": 1}, "NRSNNNNN"), ({"warmup": 1}, "NNNWRSNN")])
+def test_a_first_cycle_without_its_rest(given, expected):
+    actions = schedule(**{"skip_first": 1, "wait": 2, "warmup": 0, "active": 2,
+                          **given})
+    letters = {ProfilerAction.RECORD_AND_SAVE: "S"}
+    assert "".join(letters.get(actions(step), actions(step).name[0])
+                   for step in range(8)) == expected
+
+
+def test_steps_without_a_schedule_are_events():
+    prof = profile()
+    prof.step()                                  # before it is taken: nothing
+    with prof:
+        tl.ones(2).tanh()
+        prof.step()
+        tl.ones(2).exp()
+        prof.step()
+        tl.ones(2).sin()
+    prof.step()
+    assert [event.key for event in prof.events()] == [
+        "ones", "tanh", "ProfilerStep#1", "ones", "exp", "ProfilerStep#2", "ones", "sin"]
+    assert prof.step_num == 2 and supported_activities() == {ProfilerActivity.CPU}
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: time_text(2.5e6), "2.500s"), (lambda: time_text(1e6), "1.000s"),
+    (lambda: time_text(999_999.0), "999.999ms"), (lambda: time_text(-1250.0), "-1.250ms"),
+    (lambda: time_text(1e3), "1.000ms"), (lambda: time_text(999.0), "999.000us"),
+    (lambda: bytes_text(3 << 30), "3.00 GB"), (lambda: bytes_text(1 << 20), "1.00 MB"),
+    (lambda: bytes_text(-1536), "-1.50 KB"), (lambda: bytes_text(1023), "1023 B"),
+    (lambda: share_text(1.0, 8.0), "12.50%"), (lambda: share_text(1.0, 0.0), "--"),
+    (lambda: shortened("abcdefgh", 8), "abcdefgh"), (lambda: shortened("abcdefgh", 7), "abcd..."),
+    (lambda: shortened("abcdefgh", 7, ends=True), "...efgh")])
+def test_figures_as_text(call, text):
+    assert call() == text
+
+
+def test_long_names_are_shortened():
+    with profile() as prof, record_function("x" * 90):
+        pass
+    assert prof.events()[0].name == prof.events()[0].key == "x" * 90
+    line, = (line for line in prof.key_averages().table(row_limit=-1).splitlines() if "xx" in line)
+    name = line.split()[0]
+    assert name.endswith("x...") and len(name) < 90 and name[:-3] == "x" * (len(name) - 3)
 
 
 def test_what_ends_early_is_handed_over():

@@ -140,6 +140,8 @@ def test_a_function_that_is_not_to_be_captured():
     assert seen == [False] * 3              # at each call
     with pytest.raises(tl.program.CaptureError, match=r"not to be captured \(it counts\)"):
         tl.compile(named, fullgraph=True)(tl.ones(1))
+    with pytest.raises(tl.program.CaptureError, match=r"not to be captured \(it counts\)"):
+        tl.program.trace(named, tl.ones(1))
 
 
 def test_what_asks_whether_it_is_captured():

@@ -30,6 +30,27 @@ def test_layers(layer, shape, gives, products):
     assert found.total_params == sum(p.numel() for p in layer.parameters())
 
 
+@pytest.mark.parametrize("call, shapes, products", [
+    (tl.addmm, [(4, 6), (4, 5), (5, 6)], 4 * 5 * 6),
+    (tl.addmv, [(4,), (4, 5), (5,)], 4 * 5),
+    (tl.baddbmm, [(2, 4, 6), (2, 4, 5), (2, 5, 6)], 2 * 4 * 5 * 6),
+    (tl.dot, [(5,), (5,)], 5), (tl.bmm, [(2, 4, 5), (2, 5, 6)], 2 * 4 * 5 * 6)])
+def test_products_that_are_added_to_something(call, shapes, products):
+    class Model(nn.Module):
+        def forward(self, *given):
+            return call(*given)
+
+    assert tl.summary(Model(), shapes).total_multiplications == products
+    data = [tl.ones(shape) for shape in shapes]
+    for container in (list, tuple):
+        assert tl.summary(Model(), input_data=container(data)).total_multiplications == products
+
+
+def test_a_tensor_is_the_only_argument():
+    found = tl.summary(nn.Linear(8, 4), input_data=tl.ones(3, 2, 8))
+    assert found.layers[0].gives == "(3, 2, 4)" and found.input_bytes == 3 * 2 * 8 * 4
+
+
 def test_attention_is_counted_once():
     class Attention(nn.Module):
         def forward(self, x):

@@ -73,7 +73,7 @@ class autocast:
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether this thread is under an `autocast` for a device, named by its type."""
-    return _state.enabled and device(device_type).type == "cpu"
+    return device(device_type).type == "cpu" and _state.enabled
 
 
 def get_autocast_dtype(device_type: str) -> Any:

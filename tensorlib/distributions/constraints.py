@@ -29,9 +29,11 @@ class _Dependent(Constraint):
     def __init__(self, *, is_discrete=False, event_dim=0):
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
-    def __call__(self, function):
-        return dependent_property(
-            function, is_discrete=self.is_discrete, event_dim=self.event_dim)
+    def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        """A set that depends on other values, of which this much is known."""
+        return _Dependent(
+            is_discrete=self.is_discrete if is_discrete is NotImplemented else is_discrete,
+            event_dim=self.event_dim if event_dim is NotImplemented else event_dim)
 
     def check(self, value):
         raise ValueError("Cannot determine validity of dependent constraint")

@@ -15,7 +15,6 @@ class Transform:
     """
 
     bijective = False
-    sign = 0
 
     def __init__(self, cache_size=0):
         if cache_size not in (0, 1):
@@ -29,6 +28,14 @@ class Transform:
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
+
+    @property
+    def sign(self):
+        """1 where larger numbers give larger ones, -1 where they give smaller ones.
+
+        Raises: NotImplementedError where neither is so.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sign: it keeps no order")
 
     @property
     def inv(self):
@@ -239,6 +246,9 @@ class IndependentTransform(Transform):
 
     def inverse_shape(self, shape):
         return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self):
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
 class ReshapeTransform(Transform):

@@ -1,10 +1,12 @@
 """Distributions of transformed values."""
 
+from collections.abc import Iterable
+
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
 from tensorlib.ops.outside import members
-from tensorlib.distributions.distribution import Distribution, Independent
+from tensorlib.distributions.distribution import Distribution, Independent, text_of
 from tensorlib.distributions.location import Normal
 from tensorlib.distributions.transforms import ComposeTransform, ExpTransform, Transform
 
@@ -21,8 +23,8 @@ class TransformedDistribution(Distribution):
     arg_constraints = {}
 
     def __init__(self, base_distribution, transforms, validate_args=None):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(
-            members("TransformedDistribution", transforms))
+        self.transforms = list(members("TransformedDistribution", transforms)) if isinstance(
+            transforms, Iterable) else [transforms]
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, got "
                              f"{transforms!r}")
@@ -148,4 +150,4 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.entropy() + self.loc
 
     def __repr__(self):
-        return f"LogNormal(loc: {self.loc}, scale: {self.scale})"
+        return f"LogNormal(loc: {text_of(self.loc)}, scale: {text_of(self.scale)})"

@@ -58,6 +58,12 @@ class PowerTransform(Transform):
     def with_cache(self, cache_size=1):
         return PowerTransform(self.exponent, cache_size)
 
+    def __eq__(self, other):
+        return isinstance(other, PowerTransform) and bool(
+            (tl.as_tensor(self.exponent) == tl.as_tensor(other.exponent)).all())
+
+    __hash__ = object.__hash__
+
     def _call(self, x):
         return x.pow(self.exponent)
 
@@ -213,6 +219,11 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y):
         return y.log()
 
+    def forward_shape(self, shape):
+        return longer(shape, 0)
+
+    inverse_shape = forward_shape
+
 
 class StickBreakingTransform(Transform):
     """n numbers as n + 1 shares: each takes a part of what those before it left.
@@ -247,15 +258,17 @@ class StickBreakingTransform(Transform):
         return (y[..., :-1].log() - softplus(moved)).sum(-1)
 
     def forward_shape(self, shape):
-        return self._longer(shape, 1)
+        return longer(shape, 1)
 
     def inverse_shape(self, shape):
-        return self._longer(shape, -1)
+        return longer(shape, -1)
 
-    def _longer(self, shape, more):
-        if not shape:
-            raise ValueError("Too few dimensions on input")
-        return tl.Size((*shape[:-1], shape[-1] + more))
+
+def longer(shape, more):
+    """A shape whose vectors have some more elements. Raises: ValueError where it has none."""
+    if not shape:
+        raise ValueError("Too few dimensions on input")
+    return tl.Size((*shape[:-1], shape[-1] + more))
 
 
 class LowerCholeskyTransform(Transform):

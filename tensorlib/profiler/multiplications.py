@@ -16,11 +16,6 @@ def of_product(inputs: list[Shape], result: Shape) -> int:
     return prod(result) * (inputs[0][-1] if inputs[0] else 1)
 
 
-def of_added_product(inputs: list[Shape], result: Shape) -> int:
-    """As of a product, of which the first input is not a part."""
-    return of_product(inputs[1:], result)
-
-
 def of_convolution(inputs: list[Shape], result: Shape) -> int:
     """Each element of the result is a sum over a window of some channels."""
     return prod(result) * prod(inputs[1][1:])
@@ -46,7 +41,6 @@ def of_recurrence(inputs: list[Shape], result: Shape) -> int:
 RULES: dict[str, Callable[[list[Shape], Shape], int]] = {
     **dict.fromkeys(("matmul", "mm", "bmm", "mv", "dot", "linear_with_bias",
                      "linear_without_bias"), of_product),
-    **dict.fromkeys(("addmm", "addmv", "baddbmm"), of_added_product),
     "convolve": of_convolution,
     "convolve_input": of_transposed_convolution,
     "attention": of_attention,

@@ -1,0 +1,260 @@
+"""`autocast`, which keeps what it is told, and losses scaled for half precision."""
+
+import inspect
+import threading
+import warnings
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import amp
+
+
+def state():
+    return tl.is_autocast_enabled("cpu"), tl.get_autocast_dtype("cpu")
+
+
+AT_REST = (False, tl.bfloat16)
+
+
+def test_autocast_keeps_what_it_is_told():
+    assert state() == AT_REST
+    outer = tl.autocast("cpu", dtype=tl.float16)
+    with outer as entered:
+        assert entered is outer and state() == (True, tl.float16)
+        assert not tl.is_autocast_enabled() and tl.get_autocast_dtype("cuda") == tl.float16
+        with tl.autocast("cpu", enabled=False):
+            assert state() == (False, tl.bfloat16)
+        with outer, tl.autocast("cpu"):
+            assert state() == (True, tl.bfloat16)
+        with tl.autocast("cuda", enabled=False):
+            assert state() == (True, tl.float16)
+        thread = threading.Thread(target=lambda: seen.append(state()))
+        seen = []
+        thread.start()
+        thread.join()
+        assert seen == [AT_REST]                 # of each thread its own
+    assert state() == AT_REST
+    with pytest.raises(KeyError), outer:
+        raise KeyError
+    assert state() == AT_REST
+
+
+def test_functions_under_autocast():
+    @tl.autocast("cpu", dtype=tl.float16)
+    def product(x, *, times=1):
+        """Its own text."""
+        return (x @ x * times).dtype, state()
+
+    assert product(tl.ones(2, 2), times=3) == (tl.float32, (True, tl.float16))
+    assert product.__name__ == "product" and product.__doc__ == "Its own text."
+    assert state() == AT_REST
+
+
+def test_autocast_that_is_not_available_is_off():
+    with pytest.warns(UserWarning, match="autocast: 'cuda' is not available. Disabling.") as one:
+        of_cuda = tl.autocast("cuda")
+    with pytest.warns(UserWarning, match="bfloat16 and float16, got .*float32. Disabling.") as two:
+        of_float = tl.autocast("cpu", dtype=tl.float32)
+    assert one[0].filename == two[0].filename == __file__
+    for off in (of_cuda, of_float):
+        with off:
+            assert not tl.is_autocast_enabled("cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tl.autocast("cuda", enabled=False).fast_dtype == tl.float16
+        assert tl.autocast("cpu", tl.float32, enabled=False).fast_dtype == tl.float32
+        assert tl.autocast("cpu", tl.bfloat16).fast_dtype == tl.bfloat16
+    assert amp.is_autocast_available("cpu") and not amp.is_autocast_available("cuda")
+
+
+@pytest.mark.parametrize("call", [
+    tl.autocast, amp.is_autocast_available, tl.is_autocast_enabled, tl.get_autocast_dtype,
+    amp.GradScaler])
+def test_devices_that_nobody_knows_are_refused(call):
+    with pytest.raises(RuntimeError, match="device: expected one of cpu, cuda"):
+        call("nonsense")
+
+
+def test_what_is_no_name_of_a_device_is_refused():
+    with pytest.raises(ValueError, match="autocast: device_type must be a string, got 3"):
+        tl.autocast(3)
+
+
+@pytest.mark.parametrize("decorate", [amp.custom_fwd, amp.custom_bwd, tl.cuda.amp.custom_fwd,
+                                      tl.cuda.amp.custom_bwd])
+def test_functions_of_ones_own_are_as_they_are(decorate):
+    assert decorate(len) is len and decorate(device_type="cuda")(len) is len
+
+
+# ---- scaled losses -------------------------------------------------------------------------------
+
+class Steps:
+    """An optimizer that counts its steps, over tensors of which some have no gradient."""
+
+    def __init__(self, *gradients):
+        self.params, self.steps = [tl.zeros(2, requires_grad=True) for _ in range(3)], 0
+        self.param_groups = [{"params": self.params[:2]}, {"params": self.params[2:]}]
+        for param, gradient in zip(self.params, gradients):
+            param.grad = tl.tensor([1.0, gradient])
+
+    def step(self, closure=None, more=0):
+        self.steps += 1
+        return self.steps + more
+
+
+def scaler(scale=8.0, **given):
+    return amp.GradScaler("cpu", scale, **given)
+
+
+def test_what_is_scaled():
+    x, y = tl.tensor([1.0, 2.0]), tl.tensor(3.0)
+    assert scaler().scale(x).tolist() == [8.0, 16.0]
+    one, (two, three) = scaler().scale((x, [y, y]))
+    assert one.tolist() == [8.0, 16.0] and two == three == 24
+    assert type(scaler().scale((x,))) is tuple and type(scaler().scale(iter([x]))) is list
+    with pytest.raises(ValueError, match="Tensor or an iterable of Tensors, got int"):
+        scaler().scale(3)
+
+
+def test_steps_and_scales_over_gradients():
+    """A step is left out where a gradient is not finite, and the scale falls; else it grows."""
+    each = scaler(4.0, growth_interval=2)
+    told = []
+    for gradient in (1.0, 2.0, float("inf"), 3.0, float("nan"), 1.0, 1.0, 1.0):
+        optimizer = Steps(0.0, gradient)
+        told.append((each.step(optimizer), each.get_scale()))
+        each.update()
+    assert told == [(1, 4), (1, 4), (None, 8), (1, 4), (None, 4), (1, 2), (1, 2), (1, 4)]
+    assert each.get_scale() == 4 and each.state_dict()["_growth_tracker"] == 1
+
+
+def test_gradients_are_scaled_back_once():
+    each, optimizer = scaler(), Steps(4.0, -8.0)
+    each.unscale_(optimizer)
+    assert [p.grad.tolist() for p in optimizer.params[:2]] == [[0.125, 0.5], [0.125, -1.0]]
+    assert optimizer.params[2].grad is None
+    with pytest.raises(RuntimeError, match=r"unscale_: unscale_\(\) has already been called"):
+        each.unscale_(optimizer)
+    assert each.step(optimizer, more=5) == 6 and each.step(Steps(), None, 2) == 3
+    assert optimizer.params[0].grad.tolist() == [0.125, 0.5]
+    with pytest.raises(RuntimeError, match=r"step: step\(\) has already been called since"):
+        each.step(optimizer)
+    with pytest.raises(RuntimeError, match=r"unscale_: it comes before step\(\)"):
+        each.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="step: takes no closure"):
+        each.step(Steps(), closure=len)
+    each.update()
+    assert each.step(optimizer) == 2 and optimizer.params[0].grad.tolist() == [0.125 / 8, 0.0625]
+
+
+def test_one_optimizer_need_not_wait_for_another():
+    each, good, bad = scaler(), Steps(1.0), Steps(1.0, float("inf"), 2.0)
+    assert each.step(bad) is None and each.step(good) == 1
+    each.update()
+    assert each.get_scale() == 4                 # for both
+
+
+def test_scales_are_set_and_updates_need_steps():
+    each = scaler()
+    with pytest.raises(RuntimeError, match="update: no step"):
+        each.update()
+    each.update(tl.tensor(3.0))
+    assert each.get_scale() == 3 and isinstance(each.get_scale(), float)
+    each.step(Steps(1.0))
+    each.update(5)
+    assert each.get_scale() == 5
+    with pytest.raises(RuntimeError, match="update: no step"):
+        each.update()
+
+
+def test_settings_and_states():
+    assert scaler().state_dict() == {
+        "scale": 8.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000,
+        "_growth_tracker": 0}
+    assert amp.GradScaler("cpu").get_scale() == 65536 and scaler().is_enabled()
+    each = scaler(growth_factor=3.0, backoff_factor=0.25, growth_interval=7)
+    names = ("growth_factor", "backoff_factor", "growth_interval")
+    assert [getattr(each, f"get_{name}")() for name in names] == [3, 0.25, 7]
+    for name, value in zip(names, (4.0, 0.125, 1)):
+        getattr(each, f"set_{name}")(value)
+        assert getattr(each, f"get_{name}")() == value
+    each.step(Steps(1.0))
+    each.update()
+    assert each.get_scale() == 32
+    each.set_growth_interval(9)
+    each.step(Steps(1.0))
+    each.update()
+    other = scaler()
+    other.load_state_dict(each.state_dict())
+    assert other.state_dict() == each.state_dict() == {
+        "scale": 32.0, "growth_factor": 4.0, "backoff_factor": 0.125, "growth_interval": 9,
+        "_growth_tracker": 1}
+    with pytest.raises(RuntimeError, match="load_state_dict: the state is empty"):
+        other.load_state_dict({})
+
+
+@pytest.mark.parametrize("factors", [{"growth_factor": 1.0}, {"backoff_factor": 1.0},
+                                     {"backoff_factor": 0.0}])
+def test_factors_let_scales_grow_and_fall(factors):
+    with pytest.raises(ValueError, match="growth_factor must be above 1 and backoff"):
+        scaler(**factors)
+    assert not scaler(enabled=False, **factors).is_enabled()
+
+
+def off():
+    return [scaler(enabled=False), *quiet(amp.GradScaler), *quiet(tl.cuda.amp.GradScaler)]
+
+
+def quiet(make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [make()]
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_scalers_that_are_not_enabled_do_nothing(place):
+    each, optimizer, x = off()[place], Steps(4.0), tl.ones(2)
+    assert not each.is_enabled() and each.get_scale() == 1 and each.state_dict() == {}
+    assert each.scale(x) is x and each.scale(3) == 3
+    each.unscale_(optimizer)
+    each.unscale_(optimizer)
+    assert each.step(optimizer, more=1) == 2 and each.step(optimizer, closure=len) == 2
+    assert optimizer.params[0].grad.tolist() == [1.0, 4.0]
+    each.update()
+    each.update(3.0)
+    each.load_state_dict({})
+    each.load_state_dict(scaler().state_dict())
+    assert each.get_scale() == 1
+
+
+def test_older_names_have_the_same_defaults():
+    for older, newer in ((tl.cuda.amp.autocast, amp.autocast),
+                         (tl.cuda.amp.GradScaler, amp.GradScaler)):
+        parameters = inspect.signature(newer).parameters
+        for name, each in inspect.signature(older).parameters.items():
+            assert each.default == parameters[name].default or name == "cache_enabled"
+
+
+def test_what_is_not_available_warns():
+    with pytest.warns(UserWarning, match="GradScaler is enabled, but 'cuda' is not avail") as seen:
+        amp.GradScaler()
+    assert seen[0].filename == __file__
+    for make, other in ((tl.cuda.amp.autocast, amp.autocast),
+                        (tl.cuda.amp.GradScaler, amp.GradScaler)):
+        name = make.__name__
+        with pytest.warns() as seen:
+            each = make()
+        assert isinstance(each, other) and [w.category for w in seen] == [FutureWarning,
+                                                                          UserWarning]
+        assert f"`tensorlib.cuda.amp.{name}(args...)` is deprecated" in str(seen[0].message)
+        assert f"`tensorlib.amp.{name}('cuda', args...)` instead" in str(seen[0].message)
+        assert all(w.filename == __file__ for w in seen[:1])
+        with pytest.warns(FutureWarning) as seen:
+            make(enabled=False)
+        assert len(seen) == 1
+    with pytest.warns(FutureWarning):
+        each = tl.cuda.amp.GradScaler(2.0, 3.0, 0.25, 7, False)
+        assert [each._scale, each._growth_factor, each._backoff_factor, each._growth_interval] == [
+            2, 3, 0.25, 7]
+        assert tl.cuda.amp.autocast(False, tl.bfloat16).fast_dtype == tl.bfloat16
