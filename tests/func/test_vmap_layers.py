@@ -11,7 +11,8 @@ SHARED = {"both": (0, 0), "images": (0, None), "weights": (None, 0)}
 
 
 @pytest.mark.parametrize("dims", SHARED.values(), ids=SHARED)
-@pytest.mark.parametrize("function, shape", [(F.conv1d, (1, 3, 2)), (F.conv_transpose1d, (3, 1, 2))])
+@pytest.mark.parametrize("function, shape", [(F.conv1d, (1, 3, 2)),
+                                             (F.conv_transpose1d, (3, 1, 2))])
 def test_convolutions_of_no_examples_have_the_shape_of_those_of_some(function, shape, dims):
     def shapes(size):
         x, w = (tl.ones(*(size,) * (d == 0), *one) for d, one in zip(dims, ((2, 3, 5), shape)))
@@ -49,3 +50,16 @@ def test_second_gradients_of_maxima_in_each_example():
     found = vmap(grad(lambda x: grad(loss)(x).square().sum()))(x)
     for i in range(3):
         assert_close(found[i], grad(lambda x: grad(loss)(x).square().sum())(x[i]))
+
+
+def test_each_example_is_put_back_to_its_own_places():
+    tl.manual_seed(6)
+    x = tl.randn(3, 2, 6)
+
+    def back(x):
+        return F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2)
+
+    found = vmap(back)(x)
+    for i in range(3):
+        assert_close(found[i], back(x[i]))
+        assert ((found[i] == x[i]) | (found[i] == 0)).all() and (found[i] != 0).sum() == 6
