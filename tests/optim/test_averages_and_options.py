@@ -335,3 +335,16 @@ def point(t, loss, slope):
     (point(0.0, 0.0, math.nan), point(1.0, 1.0, 1.0), 3.0)])
 def test_the_lowest_place_of_a_cubic(a, b, wanted):
     assert optim.line_search.interpolated(a, b, 2.0, 4.0) == wanted
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.Adagrad])
+def test_a_recorded_step_leaves_parameters_without_gradients(kind):
+    leaves = [tl.ones(2, requires_grad=True) for _ in range(3)]
+    params = [x * 1 for x in leaves]
+    optimizer = kind(params, lr=0.5, differentiable=True)
+    params[0].grad, params[2].grad = tl.ones(2), -tl.ones(2)
+    optimizer.step()
+    assert [p.tolist() for p in params] == [
+        pytest.approx([0.5, 0.5]), [1.0, 1.0], pytest.approx([1.5, 1.5])]
+    assert tl.autograd.grad(params[2].sum(), leaves[2])[0].tolist() == [1.0, 1.0]
