@@ -68,3 +68,12 @@ x = tl.ones(2)
 print(float(np.sum(x)), type(np.exp(x)).__name__, tl.Tensor.__array_function__.__name__)
 """)
     assert said.split() == ["2.0", "Tensor", "array_function"]
+
+
+@pytest.mark.parametrize("module", [
+    "tensorlib.special", "tensorlib.linalg", "tensorlib.nn.functional",
+    "tensorlib.optim.lr_scheduler", "tensorlib.optim.swa_utils"])
+def test_a_module_shows_its_public_names_alone(module):
+    found = importlib.import_module(module)
+    assert dir(found) == sorted(found.__all__) and len(set(dir(found))) == len(dir(found)) > 5
+    assert all(hasattr(found, name) for name in dir(found))
