@@ -84,3 +84,12 @@ def test_a_module_that_comes_later_is_that_module_in_all_it_shows():
     assert not hasattr(module, "kept")
     with pytest.raises(AttributeError, match="'tensorlib.version' has no attribute 'nothing'"):
         found.nothing
+
+
+@pytest.mark.parametrize("module", [
+    "tensorlib.special", "tensorlib.linalg", "tensorlib.nn.functional",
+    "tensorlib.optim.lr_scheduler", "tensorlib.optim.swa_utils"])
+def test_a_module_shows_its_public_names_alone(module):
+    found = importlib.import_module(module)
+    assert dir(found) == sorted(found.__all__) and len(set(dir(found))) == len(dir(found)) > 5
+    assert all(hasattr(found, name) for name in dir(found))

@@ -19,7 +19,7 @@ from tensorlib._core.sweep.python_nodes import (
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import function_vmap
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
-from tensorlib.batch import Batched
+from tensorlib.batch import Batched, outside_of_all
 from tensorlib.ops.declare import FUNCTIONS
 
 NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "
@@ -268,7 +268,8 @@ def run_backward(cls, node, g):
     ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
     ctx._node, ctx._layout = node, ctx._backward_layout
     try:
-        grads = cls._gradient_rule()(ctx, *gs)
+        with outside_of_all():          # what a node keeps and is given are whole batches
+            grads = cls._gradient_rule()(ctx, *gs)
     finally:
         ctx._node = None
     return in_places(cls, ctx, grads if isinstance(grads, tuple) else (grads,))
@@ -301,7 +302,8 @@ def run_jvp(cls, node, tangents):
     by_place = dict(zip(ctx._places, tangents))
     ctx._node, ctx._layout = node, ctx._jvp_layout
     try:
-        moved = cls.jvp(ctx, *[by_place.get(i) for i in range(ctx._n_args)])
+        with outside_of_all():
+            moved = cls.jvp(ctx, *[by_place.get(i) for i in range(ctx._n_args)])
     finally:
         ctx._node = None
     moved = moved if isinstance(moved, tuple) else (moved,)

@@ -27,11 +27,13 @@ def apply_to_batch(function, args, generated):
     dims = tuple([0 if is_at(x, level) else None for x in args])
     values = [x.value if d == 0 else x for x, d in zip(args, dims)]
     if function._has_vmap():
-        result = function.vmap(VmapInfo(level.size, level.randomness), dims, *values)
+        with level.outside():
+            result = function.vmap(VmapInfo(level.size, level.randomness), dims, *values)
         if not isinstance(result, tuple) or len(result) != 2:
             raise RuntimeError(f"{function.__name__}: its vmap must return (outputs, out_dims)")
         return placed(function, *result, level)
-    output = generated.apply(function, level.size, level.randomness, dims, *values)
+    with level.outside():
+        output = generated.apply(function, level.size, level.randomness, dims, *values)
     if isinstance(output, tuple):
         return tuple([Batched(x, level) if isinstance(x, Tensor) else x for x in output])
     return Batched(output, level)

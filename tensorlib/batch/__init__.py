@@ -10,11 +10,12 @@ from tensorlib.batch.values import (
     has_rule,
     innermost,
     is_at,
+    outside_of_all,
     running_levels,
     seen,
     batch_of,
 )
 
 __all__ = ["Batched", "Level", "VmapInfo", "adjoints", "as_example", "batch_of", "has_rule",
-           "indexing", "innermost", "is_at", "matrices", "one_by_one", "ordering", "running_levels",
-           "scattering", "seen", "warn_of_loop"]
+           "indexing", "innermost", "is_at", "matrices", "one_by_one", "ordering", "outside_of_all",
+           "running_levels", "scattering", "seen", "warn_of_loop"]

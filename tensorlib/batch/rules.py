@@ -13,6 +13,7 @@ from functools import reduce
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import (
     ELEMENTWISE,
@@ -382,9 +383,12 @@ def one_by_one(name, function, level, args, options):
         if isinstance(value, tuple):
             return tuple(example(part, i) for part in value)
         return value.value[i] if is_at(value, level) else value
-    results = [function(*example(tuple(args), i),
-                        **{key: example(x, i) for key, x in options.items()})
-               for i in range(level.size)]
+    with level.outside():
+        if level.randomness == "error":
+            generator.set_plan(False)
+        results = [function(*example(tuple(args), i),
+                            **{key: example(x, i) for key, x in options.items()})
+                   for i in range(level.size)]
     if isinstance(results[0], Tensor):
         return stack(results)
     joined = [stack(column) for column in zip(*results)]

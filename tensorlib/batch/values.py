@@ -67,6 +67,18 @@ class Level:
             generator.set_plan(plan)
 
 
+@contextmanager
+def outside_of_all():
+    """Runs what works on whole batches only, as if none were mapped over."""
+    levels, _running.levels = _running.levels, []
+    plan = generator.set_plan(None)
+    try:
+        yield
+    finally:
+        _running.levels = levels
+        generator.set_plan(plan)
+
+
 def running_levels():
     """The batches that this thread maps over now, the outermost first."""
     return tuple(_running.levels)

@@ -20,14 +20,15 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
         if not isinstance(other, Tensor):
             raise TypeError(f"to: other must be a Tensor, not {type(other).__name__}")
         dtype, device = other.dtype, other.device
+    flags = [arg for arg in args if isinstance(arg, bool)]        # non_blocking, then copy
+    if len(flags) > 1:
+        copy = copy or flags[1]
     for arg in args:
         if isinstance(arg, Tensor):
             dtype, device = arg.dtype, arg.device
-        elif isinstance(arg, bool):
-            copy = copy or arg
-        elif isinstance(arg, (str, int, device_type)):
+        elif isinstance(arg, (str, int, device_type)) and not isinstance(arg, bool):
             device = arg
-        elif arg is not None:
+        elif arg is not None and not isinstance(arg, bool):
             dtype = arg
     require_device("to", device)
     dtype = self.dtype if dtype is None else dtype

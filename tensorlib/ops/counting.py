@@ -153,9 +153,11 @@ def histogram(input: Tensor, bins, *, range=None, weight=None, density=False):
     inside = inside.logical_and(flat >= edges[0]).logical_and(flat <= edges[-1])
     weights = None
     if weight is not None:
-        if not isinstance(weight, Tensor) or weight.shape != input.shape:
+        if not isinstance(weight, Tensor):
+            raise TypeError(f"histogram: weight must be a Tensor, got {type(weight).__name__}")
+        if weight.shape != input.shape:
             raise RuntimeError("histogram: weight should have the shape of the input, got "
-                               f"{list(getattr(weight, 'shape', ()))} and {list(input.shape)}")
+                               f"{list(weight.shape)} and {list(input.shape)}")
         weights = weight.detach().reshape(-1)[inside].double()
     found = counts.bincount(places[inside], parts, weights).double()
     if density:

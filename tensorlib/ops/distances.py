@@ -220,8 +220,6 @@ def corrcoef(input):
     together = cov(input)
     if together.ndim == 0:
         return together / together
-    if input.shape[0] == 1:
-        return (together / together).reshape(())
     scale = together.diagonal().sqrt()
     return (together / scale.unsqueeze(-1) / scale).clamp(-1, 1)
 

@@ -206,8 +206,6 @@ def neutral(dtype, reduce):
     least = reduce == "amax"
     if dtype.kind == "f":
         return -np.inf if least else np.inf
-    if dtype.kind == "b":
-        return not least
     return np.iinfo(dtype).min if least else np.iinfo(dtype).max
 
 

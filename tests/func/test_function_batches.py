@@ -184,3 +184,102 @@ def test_a_generated_rule_does_not_write_into_its_inputs():
 
     with pytest.raises(RuntimeError, match="Dirty: vmap: a Function that writes into its inputs"):
         func.vmap(lambda x: Dirty.apply(x.clone()))(X)
+
+
+# ---- Functions that use transforms themselves ----------------------------------------------------
+
+class Sine(Function):
+    """sin(x), of which the forward, the backward and the jvp are each computed by a transform."""
+
+    @staticmethod
+    def forward(x):
+        return func.vjp(lambda x: -x.cos(), x)[1](tl.ones_like(x))[0]
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * func.grad(lambda x: x.sin().sum())(x)
+
+    @staticmethod
+    def jvp(ctx, dx):
+        x, = ctx.saved_tensors
+        return func.jvp(tl.sin, (x,), (dx,))[1]
+
+
+class GeneratedSine(Sine):
+    generate_vmap_rule = True
+
+
+class OwnSine(Sine):
+    """With a vmap that takes a transform of the whole batch."""
+
+    @staticmethod
+    def vmap(info, dims, x):
+        return Sine.apply(x), dims
+
+
+@pytest.mark.filterwarnings("ignore:vmap. Sine has no batching rule")
+@pytest.mark.parametrize("sine", [Sine, GeneratedSine, OwnSine], ids=lambda kind: kind.__name__)
+def test_transforms_inside_of_a_function_see_whole_batches(sine, x):
+    rows = tl.stack([x, x * 2])
+
+    def total(x):
+        return (sine.apply(x) * x).sum()
+
+    def known(x):
+        return (x.sin() * x).sum()
+
+    assert_close(func.vmap(sine.apply)(rows), rows.sin())
+    for transform in (func.grad, func.jacrev, func.jacfwd):
+        assert_close(func.vmap(transform(total))(rows), func.vmap(transform(known))(rows))
+    assert_close(func.vmap(func.jacrev(sine.apply))(rows),
+                 tl.stack([tl.diag(row.cos()) for row in rows]))
+    assert_close(func.vmap(func.vmap(func.grad(total)))(rows.unsqueeze(-1)),
+                 (rows.sin() + rows * rows.cos()).unsqueeze(-1))
+    assert_close(func.grad(lambda x: func.vmap(total)(x).sum())(rows),
+                 rows.sin() + rows * rows.cos())
+
+
+class Noise(Function):
+    """x plus numbers that are drawn."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + tl.rand(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+@pytest.mark.filterwarnings("ignore:vmap. Noise has no batching rule")
+def test_a_function_that_runs_example_by_example_draws_for_each():
+    tl.manual_seed(0)
+    found = func.vmap(Noise.apply, randomness="different")(tl.zeros(3, 2))
+    assert found.shape == (3, 2) and len(set(found.flatten().tolist())) == 6
+    with pytest.raises(RuntimeError, match="randomness"):
+        func.vmap(Noise.apply)(tl.zeros(3, 2))
+
+
+def test_a_gradient_that_is_an_example_of_a_batch_is_refused():
+    kept = []
+
+    class Leaking(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return kept[0]
+
+    func.vmap(lambda x: kept.append(x) or x)(tl.ones(3, 2))
+    x = tl.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Leaking.* returned an example of a batch"):
+        Leaking.apply(x).sum().backward()
+    assert x.grad is None

@@ -157,3 +157,33 @@ def test_an_operation_may_change_the_modes():
         assert tl.get_default_dtype() == tl.float64
     finally:
         tl.set_default_dtype(tl.float32)
+
+
+# ---- what it cannot look at, and what it is told not to ------------------------------------------
+
+def test_samples_must_be_there_and_have_a_derivative():
+    def doubled(x):
+        return x * 2
+
+    doubled = ops.primitive(named(doubled))
+    ops.defvjp(doubled, lambda g, ans, x: g * 2)
+    with pytest.raises(ValueError, match="check_op: samples gave none"):
+        check_op(doubled, samples=lambda rng: iter(()), reference=lambda x: x * 2)
+    with pytest.raises(AssertionError, match="none of its samples can be differentiated"):
+        check_op(doubled, samples=lambda rng: [((np.arange(3),), {})], reference=lambda x: x * 2,
+                 dtypes=["int64"])
+
+
+@pytest.mark.parametrize("waive", [{}, {"values": "its values are wrong on purpose"}])
+def test_an_aspect_that_is_waived_is_not_looked_at(waive):
+    def shifted(x):
+        """x + 1, whose reference says otherwise."""
+        return x + 1
+
+    shifted = ops.op(reference=lambda x: x + 2, samples=reals(-1, 1), takes="floating",
+                     differentiable=False, waive=waive)(named(shifted))
+    if waive:
+        assert check_op(shifted)
+    else:
+        with pytest.raises(AssertionError):
+            check_op(shifted)

@@ -30,6 +30,7 @@ from tensorlib._core.tensor.meta cimport meta_call
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.graph.anomalies import check_nan, explain
+from tensorlib._core.sweep.rules import WrongGradient
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
@@ -108,6 +109,9 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
         if g is not None:
             grad = joint[i] if observed else gradient(node, op, i, g, joint, sweep.create_graph)
         if grad is not None:
+            if not isinstance(grad, Tensor):
+                raise WrongGradient(f"backward: the gradient rule of {op.name} returned an example "
+                                    "of a batch to a sweep that is not of this batch")
             deliver(sweep, target, edge.slot, <Tensor>grad)
             grad = None
         target.visit.pending -= 1

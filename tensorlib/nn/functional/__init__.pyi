@@ -185,7 +185,7 @@ def fractional_max_pool3d(
     """As `fractional_max_pool2d`, of volumes."""
 
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction:
+    input: Tensor, target: Tensor, var: Any, full: _bool = False, eps: _float = 1e-06, reduction:
     _str = 'mean'
 ) -> Tensor:
     """The negative log-likelihood of normal distributions: mean, sum or each."""

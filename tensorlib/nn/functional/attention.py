@@ -28,9 +28,11 @@ def attended(q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None):
 
 def attention_samples(rng):
     """Samples of `scaled_dot_product_attention`."""
-    for q, k, v, options in (((2, 2), (3, 2), (3, 1), {}), ((3, 2), (3, 2), (3, 2),
-                                                          {"is_causal": True, "scale": 0.7})):
-        yield tuple(rng.uniform(-2, 2, s) for s in (q, k, v)), options
+    mask = np.array([[True, False, True], [False, True, True]])
+    for q, k, v, masks, options in (
+            ((2, 2), (3, 2), (3, 1), (), {}), ((2, 2), (3, 2), (3, 1), (mask,), {}),
+            ((3, 2), (3, 2), (3, 2), (), {"is_causal": True, "scale": 0.7})):
+        yield (*(rng.uniform(-2, 2, s) for s in (q, k, v)), *masks), options
 
 
 @composite(public=False, method=False, takes="floating", tolerance="product", reference=attended,

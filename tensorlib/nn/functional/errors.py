@@ -5,8 +5,10 @@ import warnings
 
 import numpy as np
 
+from tensorlib import full_like
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.given import check_optional
@@ -426,16 +428,17 @@ def gaussian(x, t, var, full=False, eps=1e-6):
                             {"full": shape == (2, 1)}) for shape in ((2, 3), (2, 1))),
       errors=refusals((ValueError, (2,), np.ones(2), -np.ones(2)),
                       (ValueError, (2,), np.ones(2), np.ones(3))))
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full=False, eps=1e-6,
+def gaussian_nll_loss(input: Tensor, target: Tensor, var, full=False, eps=1e-6,
                       reduction="mean"):
     """The negative log-likelihood of normal distributions: mean, sum or each.
 
-    full: with the constant term. eps: the least variance. Gradient: as if no variance were below.
+    var: the variance of each, or one number. full: with the constant term. eps: the least variance.
+    Gradient: as if no variance were below.
     Shapes: (*, N), (*, N), (*, N) or (*, 1) or (*) -> (), or the input's with "none".
     Raises: ValueError for another shape or `reduction`, or a negative variance.
     """
     if not isinstance(var, Tensor):
-        var = input * 0 + var
+        var = full_like(input.detach(), plain_number("gaussian_nll_loss", "var", var))
     if not (stands_in(var) or var.is_meta) and var.numel() and bool((var < 0).any()):
         raise ValueError("gaussian_nll_loss: var has negative entry/entries")
     if var.shape != input.shape:

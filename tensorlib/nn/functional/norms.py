@@ -323,8 +323,6 @@ def check_vectors(name, channels, **vectors):
     """Raises RuntimeError for a vector that has not one element for each channel."""
     check_optional(name, **vectors)
     for what, x in vectors.items():
-        if x is not None and not (isinstance(x, Tensor) or stands_in(x)):
-            raise TypeError(f"{name}: {what} must be a Tensor, not {type(x).__name__}")
         if x is not None and tuple(x.shape) != (channels,):
             raise RuntimeError(f"{name}: {what} should contain {channels} elements, got shape "
                                f"{tuple(x.shape)}")

@@ -89,13 +89,7 @@ def taken(x, places, n):
 
 @max_pool.vjp("input")
 def max_pool_vjp(g, indices, input_shape, kernel):
-    spatial = tuple(input_shape)[-len(kernel):]
-    if not stands_in(indices):
-        return put_places(g[0], indices, spatial)
-    flat = indices.flatten(-len(kernel))          # places that differ between the examples
-    lead = tuple(flat.shape[:-1])
-    empty = zeros((*lead, math.prod(spatial)), dtype=g[0].dtype)
-    return empty.scatter_add(-1, flat, g[0].flatten(-len(kernel))).reshape((*lead, *spatial))
+    return put_places(g[0], indices, tuple(input_shape)[-len(kernel):])
 
 
 @max_pool.jvp
@@ -415,7 +409,7 @@ def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
         raise RuntimeError(f"{name}: indices should be int64 and of the input's shape, got "
                            f"{indices.dtype} of shape {tuple(indices.shape)}")
     flat = indices.flatten(-n)
-    if flat.numel() and not flat.is_meta and bool(
+    if flat.numel() and not (stands_in(flat) or flat.is_meta) and bool(
             ((flat < 0) | (flat >= math.prod(spatial))).any()):
         raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
     lead = tuple(input.shape[:-n])

@@ -34,9 +34,12 @@ def all_alignments(logs, targets, input_lengths, target_lengths, blank=0, reduct
 
 def short_sequences(rng):
     """Samples of `ctc_loss`."""
-    for labels, steps, sizes in (([[1, 1]], (4,), (2,)), ([[1], [2]], (2, 1), (1, 1))):
+    for labels, steps, sizes, options in (
+            ([[1, 1]], (4,), (2,), {"reduction": "none"}),
+            ([[1], [2]], (2, 1), (1, 1), {"reduction": "sum"}),
+            ([[1, 2], [2, 0]], (3, 2), (2, 1), {})):
         logs = np.log(rng.dirichlet(np.ones(3), (steps[0], len(steps))))
-        yield (logs, np.array(labels), steps, sizes), {"reduction": "none"}
+        yield (logs, np.array(labels), steps, sizes), options
 
 
 def bad_sequences():

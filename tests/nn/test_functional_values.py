@@ -1,0 +1,460 @@
+"""What options of functions of networks give: laws between calls, and numbers known beforehand."""
+
+import math
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.nn import functional as F
+from tensorlib.testing import assert_close
+
+INF = math.inf
+LINE = tl.tensor([[[1.0, 2.0, 4.0, 8.0]]])
+LOGITS = tl.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
+CLASSES = tl.tensor([2, 0])
+SOFT = tl.tensor([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
+WEIGHT = tl.tensor([0.5, 1.0, 2.0])
+
+
+def close(found, wanted):
+    """The same numbers, up to rounding."""
+    assert_close(found, tl.tensor(wanted, dtype=found.dtype), atol=2e-6, rtol=2e-6)
+
+
+# ---- activations and dropout ---------------------------------------------------------------------
+
+@pytest.mark.parametrize("shape, dim", [((), 0), ((3,), 0), ((2, 3), 1), ((2, 3, 2), 0),
+                                        ((2, 3, 1, 2), 1), ((1, 2, 1, 1, 2), 1)])
+def test_a_softmax_without_dim_takes_the_usual_one_and_warns(shape, dim):
+    x = tl.arange(float(math.prod(shape))).reshape(shape)
+    for function in (F.softmax, F.softmin, F.log_softmax):
+        with pytest.warns(UserWarning, match="include dim=X") as warned:
+            found = function(x)
+        assert function.__name__ in str(warned[0].message)
+        assert_close(found, function(x, dim))
+
+
+def test_softmin_is_the_softmax_of_the_negative():
+    close(F.softmin(tl.tensor([0.0, math.log(3.0)]), 0), [0.75, 0.25])
+    assert F.softmin(tl.ones(2), 0, dtype=tl.float64).dtype == tl.float64
+
+
+def test_relu6_of_integers_keeps_them():
+    x = tl.tensor([-1, 0, 6, 7])
+    assert F.relu6(x).tolist() == [0, 0, 6, 6] and x.tolist() == [-1, 0, 6, 7]
+    assert F.relu6(x, inplace=True) is x and x.tolist() == [0, 0, 6, 6]
+
+
+@pytest.mark.parametrize("function", [F.dropout1d, F.feature_alpha_dropout])
+def test_dropout_of_channels_out_of_training_changes_nothing(function):
+    assert function(LINE, 0.5, training=False) is LINE
+    assert function(LINE, 0.0, training=True) is LINE
+
+
+def test_rrelu_in_place_has_the_slopes_and_gradients_of_the_other_form():
+    x = tl.tensor([-2.0, 0.0, 4.0], requires_grad=True)
+    results = []
+    for inplace in (False, True):
+        own = x * 1
+        found = F.rrelu(own, 0.25, 0.75, inplace=inplace)
+        results.append((found.tolist(), *(g.tolist() for g in tl.autograd.grad(found.sum(), x))))
+        assert (own.tolist() == found.tolist()) is inplace
+    assert results[0] == results[1] == ([-1.0, 0.0, 4.0], [0.5, 0.5, 1.0])
+
+
+def test_rrelu_draws_slopes_between_its_bounds():
+    found = -F.rrelu(-tl.ones(200), 0.25, 0.5, training=True, inplace=True)
+    assert 0.25 <= found.min() < 0.3 < 0.45 < found.max() <= 0.5
+
+
+# ---- attention -----------------------------------------------------------------------------------
+
+def test_attention_of_grouped_heads_is_that_of_repeated_keys():
+    tl.manual_seed(1)
+    q, k, v = tl.randn(2, 6, 3, 4), tl.randn(2, 2, 5, 4), tl.randn(2, 2, 5, 4)
+    repeated = F.scaled_dot_product_attention(
+        q, k.repeat_interleave(3, 1), v.repeat_interleave(3, 1))
+    assert_close(F.scaled_dot_product_attention(q, k, v, enable_gqa=True), repeated)
+
+
+def test_attention_with_a_mask_that_is_learned_looks_at_no_keys_at_all():
+    q, none = tl.ones(2, 3), tl.ones(0, 3)
+    mask = tl.zeros(2, 0, requires_grad=True)
+    assert F.scaled_dot_product_attention(q, none, none, mask).tolist() == [[0.0] * 3] * 2
+
+
+def test_the_second_gradient_of_attention_over_no_keys_is_zero():
+    q = tl.ones(2, 3, requires_grad=True)
+    none = tl.ones(0, 3, requires_grad=True)
+    out = F.scaled_dot_product_attention(q, none, none)
+    g, = tl.autograd.grad((out + q).square().sum(), q, create_graph=True)
+    assert g.tolist() == [[2.0] * 3] * 2
+    assert tl.autograd.grad(g.sum(), q)[0].tolist() == [[2.0] * 3] * 2
+
+
+def many_heads(x, **options):
+    """Attention of two heads that look at x (S, B, 2), whose projections are the identity."""
+    weight = tl.eye(2).repeat(3, 1)
+    options = {"add_zero_attn": False, "bias_k": None, "bias_v": None, **options}
+    return F.multi_head_attention_forward(
+        x, x, x, 2, 2, weight, None, dropout_p=0.0, out_proj_weight=tl.eye(2), out_proj_bias=None,
+        **options)
+
+
+X = tl.tensor([[[1.0, 0.0]], [[0.0, 2.0]], [[-1.0, 1.0]]])
+
+
+def by_head(head, scores_mask=0.0, zero=False):
+    """The weights of one head with size 1, from the definition."""
+    x = X[:, 0, head]
+    scores = x.unsqueeze(1) * x + scores_mask
+    return (tl.cat([scores, tl.zeros(3, 1)], 1) if zero else scores).softmax(1)
+
+
+def test_a_key_of_zeros_takes_its_share_of_attention():
+    out, weights = many_heads(X, add_zero_attn=True, average_attn_weights=False)
+    for head in range(2):
+        wanted = by_head(head, zero=True)
+        assert_close(weights[0, head], wanted)
+        assert_close(out[:, 0, head], wanted[:, :3] @ X[:, 0, head])
+
+
+def test_a_mask_does_not_hide_the_key_of_zeros():
+    mask = tl.ones(3, 3).triu(1) * -INF
+    mask = mask.nan_to_num(0.0, neginf=-INF)
+    _, weights = many_heads(X, add_zero_attn=True, attn_mask=mask, average_attn_weights=False)
+    for head in range(2):
+        assert_close(weights[0, head], by_head(head, mask, zero=True))
+
+
+def test_a_mask_for_each_head_and_a_padding_without_batch():
+    masks = tl.zeros(2, 3, 3)
+    masks[1, :, 0] = -INF
+    _, weights = many_heads(X[:, 0], attn_mask=masks, average_attn_weights=False,
+                            key_padding_mask=tl.tensor([False, False, True]))
+    padding = tl.tensor([0.0, 0.0, -INF])
+    for head in range(2):
+        assert_close(weights[head], by_head(head, masks[head] + padding))
+
+
+def test_given_keys_and_values_stand_in_place_of_projected_ones():
+    keys, values = tl.tensor([[[0.0], [1.0]], [[1.0], [1.0]]]), tl.tensor([[[3.0], [5.0]],
+                                                                       [[1.0], [3.0]]])
+    out, weights = many_heads(X, static_k=keys, static_v=values, average_attn_weights=False)
+    share = tl.tensor([1.0, 0.0, -1.0]).sigmoid()
+    assert_close(weights[0, 0], tl.stack([1 - share, share], 1))
+    assert_close(out[:, 0], tl.stack([3 + 2 * share, tl.full((3,), 2.0)], 1))
+
+
+# ---- convolutions and pooling --------------------------------------------------------------------
+
+def test_padding_in_words():
+    w = tl.tensor([[[1.0, 10.0]]])
+    for word, padding in (("valid", 0), ((1,), 1)):
+        assert F.conv1d(LINE, w, padding=word).tolist() == F.conv1d(
+            LINE, w, padding=padding).tolist()
+    assert F.conv1d(LINE, w, padding="valid").tolist() == [[[21.0, 42.0, 84.0]]]
+    assert F.conv1d(LINE, w, padding="same").tolist() == [[[21.0, 42.0, 84.0, 8.0]]]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_adaptive_maxima_to_no_elements(n):
+    x, functions = tl.ones(2, 3, *(4,) * n), {
+        1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}
+    sizes = (0,) * n
+    found, places = functions[n](x, sizes, return_indices=True)
+    assert found.shape == places.shape == functions[n](x, sizes).shape == (2, 3, *sizes)
+    assert (found.dtype, places.dtype) == (tl.float32, tl.int64)
+
+
+def test_adaptive_maxima_of_volumes_know_their_places():
+    x = tl.tensor([[3.0, 1.0, 4.0, 1.5], [9.0, 2.0, 6.0, 5.0]]).reshape(1, 2, 2, 2)
+    found, places = F.adaptive_max_pool3d(x, (1, 1, 2), return_indices=True)
+    assert (found.tolist(), places.tolist()) == ([[[[9.0, 5.0]]]] and (
+        [[[[9.0, 5.0]]]], [[[[4, 7]]]]))
+    assert x.flatten()[places.flatten()].tolist() == found.flatten().tolist()
+
+
+def test_fractional_windows_of_a_ratio():
+    x = tl.arange(25.0).reshape(1, 1, 5, 5)
+    draws = tl.full((1, 1, 2), 0.5)
+    ratio, size = ({"output_ratio": r, "output_size": s, "_random_samples": draws} for r, s in (
+        ((0.4, 0.6), None), (None, (2, 3))))
+    assert F.fractional_max_pool2d(x, 2, **ratio).tolist() == F.fractional_max_pool2d(
+        x, 2, **size).tolist()
+    one = F.fractional_max_pool2d(x, (3, 2), output_size=1, _random_samples=draws)
+    assert one.tolist() == [[[[24.0]]]]                 # a single window lies at the end
+
+
+def test_unpooling_to_a_size_that_is_asked_for():
+    pooled, places = F.max_pool1d(tl.tensor([[[1.0, 3.0, 5.0, 2.0, 4.0]]]), 2, return_indices=True)
+    assert F.max_unpool1d(pooled, places, 2).tolist() == [[[0.0, 3.0, 5.0, 0.0]]]
+    for size in ((5,), (1, 1, 5), tl.Size((5,))):
+        assert F.max_unpool1d(pooled, places, 2, output_size=size).tolist() == [
+            [[0.0, 3.0, 5.0, 0.0, 0.0]]]
+    assert F.max_unpool1d(pooled, places, 2, output_size=(3,)).tolist() == [[[0.0, 3.0, 5.0]]]
+
+
+def test_means_with_a_divisor_of_ones_own():
+    assert F.avg_pool2d(LINE, (1, 2), divisor_override=1).tolist() == [[[3.0, 12.0]]]
+    assert F.avg_pool2d(LINE, (1, 2), divisor_override=4).tolist() == [[[0.75, 3.0]]]
+
+
+def test_normalising_groups_of_no_elements():
+    x = tl.ones(0, 4, 3, requires_grad=True)
+    found = F.group_norm(x, 2)
+    assert found.shape == (0, 4, 3) and found is not x
+    assert tl.autograd.grad(found.sum(), x)[0].shape == (0, 4, 3)
+
+
+# ---- images of other sizes -----------------------------------------------------------------------
+
+def test_cubic_convolution():
+    # by the kernel of Keys with a = -0.75 at distances 1.25, 0.25, 0.75 and 1.75
+    weights = tl.tensor([-0.10546875, 0.87890625, 0.26171875, -0.03515625])
+    line = LINE.unsqueeze(2)
+    found = F.interpolate(line, (1, 8), mode="bicubic")[0, 0, 0]
+    close(found[3].reshape(1), [float(LINE[0, 0] @ weights)])
+    close(found[4].reshape(1), [float(LINE[0, 0] @ weights.flip(0))])
+    close(found[0].reshape(1), [float(tl.tensor([1.0, 1.0, 1.0, 2.0]) @ weights.flip(0))])
+    same = F.interpolate(line, (1, 4), mode="bicubic", align_corners=True)
+    close(same[0, 0, 0], [1.0, 2.0, 4.0, 8.0])
+    wide = F.interpolate(line, (1, 7), mode="bicubic", align_corners=True)[0, 0, 0]
+    close(wide[::2], [1.0, 2.0, 4.0, 8.0])
+    close(wide[3:4], [-0.09375 * (1 + 8) + 0.59375 * (2 + 4)])
+
+
+def test_areas_are_adaptive_means():
+    assert F.interpolate(LINE, 2, mode="area").tolist() == [[[1.5, 6.0]]]
+    assert F.interpolate(LINE, 3, mode="area").tolist() == [[[1.5, 3.0, 6.0]]]
+
+
+def test_a_factor_may_be_computed_anew_from_the_sizes():
+    def resized(again):
+        return F.interpolate(LINE, scale_factor=1.4, mode="linear",
+                             recompute_scale_factor=again)[0, 0]
+    close(resized(None), [1.0, 1.5714285, 2.5714285, 4.0, 6.8571427])
+    close(resized(True), F.interpolate(LINE, 5, mode="linear")[0, 0].tolist())
+    close(resized(True), [1.0, 1.7, 3.0, 5.2, 8.0])
+
+
+def test_the_old_name_of_interpolate_warns():
+    with pytest.warns(UserWarning, match="`nn.functional.upsample` is deprecated"):
+        found = F.upsample(LINE, 7, mode="linear", align_corners=True)
+    assert found.tolist() == [[[1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_a_volume_of_one_slice_is_looked_at_like_an_image(mode):
+    image = tl.arange(6.0).reshape(1, 1, 2, 3)
+    grid = tl.tensor([[-0.6, 0.3], [0.9, 1.4], [0.1, -0.2]]).reshape(1, 1, 3, 2)
+    deep = tl.cat([grid, tl.zeros(1, 1, 3, 1)], -1).unsqueeze(1)
+    for padding in ("zeros", "border", "reflection"):
+        for corners in (False, True):
+            options = (mode, padding, corners)
+            assert_close(F.grid_sample(image.unsqueeze(2), deep, *options).squeeze(2),
+                         F.grid_sample(image, grid, *options))
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+OLD_WORDS = [(None, None, "mean"), (True, True, "mean"), (False, None, "sum"), (None, True, "mean"),
+             (False, True, "sum"), (True, False, "none"), (None, False, "none")]
+LOSSES = {
+    "mse_loss": (LOGITS, SOFT), "l1_loss": (LOGITS, SOFT), "cross_entropy": (LOGITS, CLASSES),
+    "nll_loss": (LOGITS, CLASSES), "multi_margin_loss": (LOGITS, CLASSES),
+}
+
+
+@pytest.mark.parametrize("size_average, reduce, reduction", OLD_WORDS[1:])
+@pytest.mark.parametrize("name", LOSSES)
+def test_old_words_for_reductions(name, size_average, reduce, reduction):
+    loss, values = getattr(F, name), LOSSES[name]
+    with pytest.warns(UserWarning, match=f"use reduction='{reduction}' instead"):
+        found = loss(*values, size_average=size_average, reduce=reduce)
+    assert_close(found, loss(*values, reduction=reduction))
+
+
+def test_targets_of_another_size_warn():
+    with pytest.warns(UserWarning, match=r"size .*\(.*3.*\).*different to the input size .*2, 3"):
+        F.mse_loss(LOGITS, WEIGHT)
+
+
+def test_a_squared_loss_with_weights():
+    x, zero, weight = tl.tensor([1.0, 2.0]), tl.zeros(2), tl.tensor([3.0, 1.0])
+    found = [F.mse_loss(x, zero, reduction=r, weight=weight).tolist()
+             for r in ("mean", "sum", "none")]
+    assert found == [1.75, 7.0, [3.0, 4.0]]
+
+
+def test_a_weight_multiplies_each_cross_entropy():
+    p, t, w = tl.tensor([0.25, 0.5]), tl.tensor([1.0, 0.0]), tl.tensor([3.0, 5.0])
+    close(F.binary_cross_entropy(p, t, w, reduction="none"), [6 * math.log(2), 5 * math.log(2)])
+    close(F.binary_cross_entropy_with_logits(p.logit(), t, w, reduction="none"),
+          [6 * math.log(2), 5 * math.log(2)])
+
+
+@pytest.mark.parametrize("edge", [[0.0, 1.0], []])
+def test_probabilities_may_lie_at_the_ends(edge):
+    x = tl.tensor(edge)
+    assert F.binary_cross_entropy(x, x, reduction="sum").item() == 0.0
+
+
+def test_the_weight_of_positive_targets_repeats_these():
+    x, t = tl.tensor([0.5, -1.0]), tl.tensor([0.75, 0.25])
+    found = F.binary_cross_entropy_with_logits(x, t, pos_weight=tl.tensor(3.0), reduction="none")
+    close(found, (-3 * t * x.sigmoid().log() - (1 - t) * (1 - x.sigmoid()).log()).tolist())
+
+
+def test_the_mean_of_a_divergence_over_the_batch():
+    x, t = LOGITS.log_softmax(1), SOFT
+    each = F.kl_div(x, t, reduction="none")
+    assert_close(F.kl_div(x, t, reduction="batchmean"), each.sum() / 2)
+    assert_close(F.kl_div(x[0, 0], t[0, 0], reduction="batchmean"), each[0, 0])
+
+
+def test_the_variance_of_a_gaussian_may_be_a_number_or_one_for_each_row():
+    x, t = tl.zeros(2, 2), tl.tensor([[1.0, 2.0], [3.0, 4.0]])
+    full = tl.tensor([[2.0, 2.0], [0.5, 0.5]])
+    wanted = F.gaussian_nll_loss(x, t, full, reduction="none")
+    close(wanted, [[0.5 * math.log(2) + 0.25, 0.5 * math.log(2) + 1],
+                   [-0.5 * math.log(2) + 9, -0.5 * math.log(2) + 16]])
+    assert_close(F.gaussian_nll_loss(x, t, full[:, 0], reduction="none"), wanted)
+    assert_close(F.gaussian_nll_loss(x, t, 2.0, reduction="none")[0], wanted[0])
+    infinite = tl.tensor([INF, 1.0])
+    assert F.gaussian_nll_loss(infinite, tl.zeros(2), 4.0, reduction="none")[0] == INF
+
+
+def weighted(reduction, **options):
+    return F.cross_entropy(LOGITS, CLASSES, WEIGHT, reduction=reduction, **options)
+
+
+def test_weights_of_classes_multiply_and_divide():
+    each = F.cross_entropy(LOGITS, CLASSES, reduction="none") * tl.tensor([2.0, 0.5])
+    assert_close(weighted("none"), each)
+    assert_close(weighted("sum"), each.sum())
+    assert_close(weighted("mean"), each.sum() / 2.5)
+    assert_close(weighted("mean", ignore_index=0), each[0] / 2)
+    logs = LOGITS.log_softmax(1)
+    assert_close(F.nll_loss(logs, CLASSES, WEIGHT), each.sum() / 2.5)
+
+
+def test_smoothed_labels_are_probabilities():
+    for weight in (None, WEIGHT):
+        wanted = tl.tensor([[0.1, 0.1, 0.8], [0.8, 0.1, 0.1]])
+        assert_close(
+            F.cross_entropy(LOGITS, CLASSES, weight, label_smoothing=0.3, reduction="sum"),
+            F.cross_entropy(LOGITS, wanted, weight, reduction="sum"))
+
+
+def test_the_cross_entropy_of_probabilities():
+    logs = LOGITS.log_softmax(1)
+    for weight in (None, WEIGHT):
+        each = -(logs * SOFT * (1 if weight is None else weight)).sum(1)
+        for reduction, wanted in (("none", each), ("sum", each.sum()), ("mean", each.sum() / 2)):
+            assert_close(F.cross_entropy(LOGITS, SOFT, weight, reduction=reduction), wanted)
+    images = F.cross_entropy(LOGITS.T.unsqueeze(0), SOFT.T.unsqueeze(0), WEIGHT, reduction="none")
+    assert_close(images[0], each)
+    assert_close(F.cross_entropy(LOGITS[0], SOFT[0], WEIGHT, reduction="none"), each[0])
+
+
+def test_margins_with_weights_and_without_a_batch():
+    x = tl.tensor([0.5, 1.0, 0.25])
+    assert F.multi_margin_loss(x, tl.tensor(1)).item() == pytest.approx((0.5 + 0.25) / 3)
+    assert F.multi_margin_loss(x, tl.tensor(1), 2).item() == pytest.approx(
+        (0.25 + 0.0625) / 3)
+    assert F.multi_margin_loss(x.unsqueeze(0), tl.tensor([2]), weight=WEIGHT).item() == (
+        pytest.approx(2 * (1.25 + 1.75) / 3))
+    assert F.multilabel_margin_loss(x, tl.tensor([1, -1, 0])).item() == pytest.approx(
+        (0.5 + 0.25) / 3)
+
+
+def test_weights_of_labels():
+    target, ln2 = tl.tensor([[1.0, 0.0]]), math.log(2)
+    found = F.multilabel_soft_margin_loss(tl.zeros(1, 2), target, tl.tensor([3.0, 5.0]))
+    assert found.item() == pytest.approx(4 * ln2)
+
+
+def test_targets_of_sequences_may_follow_one_another():
+    tl.manual_seed(2)
+    logs, lengths = tl.randn(5, 3, 4).log_softmax(2), (5, 4, 5)
+    rows = tl.tensor([[1, 2, 3], [3, 0, 0], [2, 2, 0]])
+    for sizes, flat in (((3, 1, 2), [1, 2, 3, 3, 2, 2]), ((0, 1, 2), [3, 2, 2])):
+        for reduction in ("none", "mean"):
+            assert_close(F.ctc_loss(logs, tl.tensor(flat), lengths, sizes, reduction=reduction),
+                         F.ctc_loss(logs, rows, lengths, sizes, reduction=reduction))
+
+
+def test_a_sequence_without_targets_is_of_blanks_alone():
+    logs = tl.tensor([[0.5, 0.5], [0.25, 0.75]]).log().unsqueeze(1)
+    found = F.ctc_loss(logs, tl.tensor([], dtype=tl.int64), (2,), (0,), reduction="none")
+    close(found, [math.log(8)])
+
+
+# ---- rows of tables ------------------------------------------------------------------------------
+
+TABLE = [[1.0, -1.0], [2.0, 0.0], [4.0, 3.0]]
+FLAT, OFFSETS = tl.tensor([2, 0, 0, 1, 2]), tl.tensor([0, 3, 3])
+ROW = {"sum": [[6.0, 1.0], [0.0, 0.0], [6.0, 3.0]], "mean": [[2.0, 1 / 3], [0.0, 0.0], [3.0, 1.5]],
+       "max": [[4.0, 3.0], [0.0, 0.0], [4.0, 3.0]]}
+
+
+@pytest.mark.parametrize("mode", ROW)
+def test_bags_that_begin_at_offsets(mode):
+    close(F.embedding_bag(FLAT, tl.tensor(TABLE), OFFSETS, mode=mode), ROW[mode])
+    ends = tl.tensor([0, 3, 3, 5])
+    close(F.embedding_bag(FLAT, tl.tensor(TABLE), ends, mode=mode, include_last_offset=True),
+          ROW[mode])
+    close(F.embedding_bag(FLAT, tl.tensor(TABLE), ends[:3], mode=mode, include_last_offset=True),
+          ROW[mode][:2])
+
+
+PADDED = {"sum": [[2.0, -2.0], [0.0, 0.0], [2.0, 0.0]],
+          "mean": [[1.0, -1.0], [0.0, 0.0], [2.0, 0.0]],
+          "max": [[1.0, -1.0], [0.0, 0.0], [2.0, 0.0]]}
+
+
+@pytest.mark.parametrize("mode", PADDED)
+@pytest.mark.parametrize("place", [2, -1])
+def test_a_row_of_padding_is_left_out_of_bags(mode, place):
+    weight = tl.tensor(TABLE, requires_grad=True)
+    found = F.embedding_bag(FLAT, weight, OFFSETS, mode=mode, padding_idx=place)
+    close(found, PADDED[mode])
+    found.sum().backward()
+    assert weight.grad[2].tolist() == [0.0, 0.0]
+
+
+def test_a_factor_for_each_index_of_bags():
+    factors = tl.tensor([1.0, 2.0, 0.5, 3.0, 10.0], requires_grad=True)
+    found = F.embedding_bag(FLAT, tl.tensor(TABLE), OFFSETS, mode="sum",
+                            per_sample_weights=factors)
+    assert found.tolist() == [[6.5, 0.5], [0.0, 0.0], [46.0, 30.0]]
+    found.sum().backward()
+    assert factors.grad.tolist() == [7.0, 0.0, 0.0, 2.0, 7.0]
+
+
+@pytest.mark.parametrize("function", ["embedding", "embedding_bag"])
+def test_gradients_divided_by_the_number_of_uses(function):
+    weight, places = tl.tensor(TABLE, requires_grad=True), tl.tensor([[2, 0], [0, 0]])
+    options = {"mode": "sum"} if function == "embedding_bag" else {}
+    found = getattr(F, function)(places, weight, scale_grad_by_freq=True, **options)
+    assert_close(found, getattr(F, function)(places, weight, **options))
+    factors = tl.tensor([[1.0], [4.0]]) if options else tl.tensor([[[1.0], [4.0]], [[1.0], [7.0]]])
+    (found * factors).sum().backward()
+    wanted = [(1 + 4 + 4) / 3, 0.0, 1.0] if options else [(4 + 1 + 7) / 3, 0.0, 1.0]
+    assert weight.grad.tolist() == [[x, x] for x in wanted]
+
+
+def test_the_longest_rows_of_bags_are_shortened():
+    weight = tl.tensor(TABLE)
+    found = F.embedding_bag(tl.tensor([[2, 1]]), weight, max_norm=2.5, mode="sum")
+    close(weight, [[1.0, -1.0], [2.0, 0.0], [2.0, 1.5]])
+    close(found, [[4.0, 1.5]])
+    F.embedding_bag(tl.tensor([[0]]), weight, max_norm=1.0, norm_type=1)
+    close(weight[0], [0.5, -0.5])
+
+
+def test_no_bags_at_all():
+    for mode in ROW:
+        found = F.embedding_bag(FLAT[:0], tl.tensor(TABLE), OFFSETS[:0], mode=mode)
+        assert found.shape == (0, 2)

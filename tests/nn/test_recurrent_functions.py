@@ -1,0 +1,80 @@
+"""Recurrent layers as functions of their weights: packed sequences beside padded ones, and cells.
+"""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.testing import assert_close
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+KINDS = pytest.mark.parametrize("kind", GATES)
+FLAGS = (True, 2, 0.0, False, True)        # has_biases, num_layers, dropout, train, bidirectional
+
+
+def states(kind, batch):
+    """Those to begin with, of two layers in two directions."""
+    hidden = tl.randn(4, batch, 2)
+    return (hidden, tl.randn(4, batch, 2)) if kind == "lstm" else hidden
+
+
+def weights(kind):
+    """Those of two layers in two directions, of 3 numbers and 2 units."""
+    rows = GATES[kind] * 2
+    return [tl.randn(shape) for width in (3, 3, 4, 4)
+            for shape in ((rows, width), (rows, 2), (rows,), (rows,))]
+
+
+def of_example(start, i):
+    """The states of one sequence."""
+    if isinstance(start, tuple):
+        return tuple(x[:, i:i + 1] for x in start)
+    return start[:, i:i + 1]
+
+
+@KINDS
+def test_a_packed_sequence_gives_what_each_sequence_gives_alone(kind):
+    tl.manual_seed(3)
+    function, lengths = getattr(tl, kind), (3, 1)
+    params, start = weights(kind), states(kind, 2)
+    data = tl.randn(4, 3)                  # of both sequences, then of what the longer one has more
+    rows = [[0, 2, 3], [1]]
+    out, *ends = function(data, tl.tensor([2, 1, 1]), start, params, *FLAGS)
+    assert out.shape == (4, 4)
+    for i, length in enumerate(lengths):
+        alone, *alone_ends = function(data[rows[i]].unsqueeze(1), of_example(start, i), params,
+                                      *FLAGS, False)
+        assert alone.shape == (length, 1, 4)
+        assert_close(out[rows[i]], alone[:, 0])
+        for packed, own in zip(ends, alone_ends, strict=True):
+            assert_close(packed[:, i:i + 1], own)
+
+
+@KINDS
+def test_one_step_of_a_layer_is_its_cell(kind):
+    tl.manual_seed(4)
+    params, rows = weights(kind)[:4], tl.randn(5, 3)
+    hidden, cell = tl.randn(5, 2), tl.randn(5, 2)
+    start = (hidden, cell) if kind == "lstm" else hidden
+    layered = ((hidden.unsqueeze(0), cell.unsqueeze(0)) if kind == "lstm"
+               else hidden.unsqueeze(0))
+    found = getattr(tl, f"{kind}_cell")(rows, start, *params)
+    out, *ends = getattr(tl, kind)(rows.unsqueeze(0), layered, params, True, 1, 0.0, False,
+                                     False, False)
+    found = found if kind == "lstm" else (found,)
+    assert_close(out[0], found[0])
+    for own, end in zip(found, ends, strict=True):
+        assert_close(own, end[0])
+
+
+def test_the_two_kinds_of_simple_layers_differ_in_what_they_cut():
+    w = [tl.tensor([[2.0]]), tl.tensor([[0.5]]), tl.tensor([0.25]), tl.tensor([0.25])]
+    x, hidden = tl.tensor([[1.0], [-3.0]]), tl.tensor([[1.0], [1.0]])
+    assert tl.rnn_relu_cell(x, hidden, *w).tolist() == [[3.0], [0.0]]
+    assert_close(tl.rnn_tanh_cell(x, hidden, *w), tl.tensor([[3.0], [-5.0]]).tanh())
+
+
+@pytest.mark.parametrize("hx", [(tl.ones(1, 2),), (tl.ones(1, 2),) * 3, tl.ones(2, 1, 2),
+                                [tl.ones(1, 2), None]])
+def test_the_state_of_a_cell_with_memory_is_a_pair(hx):
+    with pytest.raises(TypeError, match="lstm_cell: hx must be a pair of Tensors"):
+        tl.lstm_cell(tl.ones(1, 3), hx, *weights("lstm")[:4])
