@@ -18,7 +18,21 @@ settings.load_profile("tensorlib")
 declare_all()       # tests are made from what is declared; how it is, tests/ops/test_late.py tries
 
 
+BETWEEN = 1000      # tests
+ran = []            # since objects were frozen
+
+
 def pytest_collection_finish(session):
-    """Tests that collect garbage need not go through the tests themselves, some 20,000."""
+    """Tests that collect garbage, or look who refers to what, need not go through the tests
+    themselves, some 20,000 in each process."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_setup(item):
+    """Nor through the reports of those that ran: between files these are frozen, too."""
+    if len(ran) >= BETWEEN and ran[-1].path != item.path:
+        gc.collect()
+        gc.freeze()
+        ran.clear()
+    ran.append(item)

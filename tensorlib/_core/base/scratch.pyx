@@ -14,11 +14,14 @@ cdef extern from * nogil:
     enum { SCRATCH_BLOCKS = 64 };
     static void* scratch[SCRATCH_MOST + 1][SCRATCH_BLOCKS];
 
-    static int scratch_power(size_t nbytes) {
-        int power = SCRATCH_LEAST;
     #ifdef __SANITIZE_ADDRESS__
-        return SCRATCH_MOST + 1;
+    enum { SCRATCH_IS_KEPT = 0 };
+    #else
+    enum { SCRATCH_IS_KEPT = 1 };
     #endif
+
+    static int scratch_power(size_t nbytes) {
+        int power = SCRATCH_IS_KEPT ? SCRATCH_LEAST : SCRATCH_MOST + 1;
         while (power <= SCRATCH_MOST && (size_t)1 << power < nbytes) power++;
         return power;
     }
@@ -68,11 +71,15 @@ cdef extern from * nogil:
                 free(__atomic_exchange_n(&scratch[power][i], NULL, __ATOMIC_ACQ_REL));
     }
     """
+    const bint SCRATCH_IS_KEPT
     int scratch_refused
     char* scratch_take(size_t nbytes)
     void scratch_give(void* block, size_t nbytes)
     size_t scratch_kept()
     void scratch_drop()
+
+
+is_kept = bool(SCRATCH_IS_KEPT)
 
 
 cdef char* take_scratch(size_t nbytes) noexcept nogil:
