@@ -99,8 +99,10 @@ def test_a_collection_may_give_the_operand_other_memory(call, other):
 def test_what_is_read_into_lists_is_of_one_state(read, expected, other):
     """Each list or tuple may be what starts a collection; of lists 80 are kept for reuse.
 
-    So are 2,000 pairs, which do not start one: all of them are in use here.
+    So are 2,000 pairs, which do not start one: all of them are in use here, and none comes back
+    from what other tests left to be collected.
     """
+    gc.collect()
     acted, pairs = [], [(x, x) for x in range(2001)]
     for skip in range(20):
         x = tl.ones(100, 4)
