@@ -30,7 +30,7 @@ from tools.checkout import copy_checkout
 from tools.faults import faults
 
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
-SECONDS = 3600                  # for a build, and for all tests of one call
+SECONDS = 1500                  # for a build, and for all tests of one call
 TEST_SECONDS = 150              # for one test; one that takes longer hangs. The longest takes 15
 # The folders of tests for each part; run after the tests that name what is changed.
 NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/sweep": "autograd",

@@ -46,12 +46,14 @@ enum { PANEL_ROWS = 6 };
     typedef I NAME(index) __attribute__((vector_size(PANEL_BYTES)));                             \
     enum { NAME(LANES) = PANEL_BYTES / sizeof(T), NAME(WIDTH) = 2 * NAME(LANES) };               \
                                                                                                  \
-    /* to := from.T, of LANES rows of LANES; each pass mixes rows i and i + LANES / 2 */         \
+    /* to := from.T, of `rows` rows of LANES and zeros below them; each pass mixes rows i and    \
+       i + LANES / 2 */                                                                          \
     static inline __attribute__((always_inline)) void NAME(turn_block)(                          \
-            const T* from, Py_ssize_t from_row, T* to, Py_ssize_t to_row) {                      \
+            const T* from, Py_ssize_t from_row, Py_ssize_t rows, T* to, Py_ssize_t to_row) {     \
         enum { HALF = NAME(LANES) / 2 };                                                         \
         NAME(vector) x[NAME(LANES)], mixed[NAME(LANES)];                                         \
-        for (int i = 0; i < NAME(LANES); i++) x[i] = *(const NAME(vector)*)(from + i * from_row);\
+        for (int i = 0; i < NAME(LANES); i++)                                                    \
+            x[i] = i < rows ? *(const NAME(vector)*)(from + i * from_row) : (NAME(vector)){0};   \
         for (int pass = 1; pass < NAME(LANES); pass *= 2) {                                      \
             for (int i = 0; i < HALF; i++) {                                                     \
                 mixed[2 * i] = PANEL_PICK(NAME(index), x[i], x[i + HALF], LOW);                  \
@@ -69,7 +71,8 @@ enum { PANEL_ROWS = 6 };
         for (; i + NAME(LANES) <= m; i += NAME(LANES)) {                                         \
             Py_ssize_t j = 0;                                                                    \
             for (; j + NAME(LANES) <= n; j += NAME(LANES))                                       \
-                NAME(turn_block)(from + i * from_row + j, from_row, to + j * to_row + i, to_row);\
+                NAME(turn_block)(from + i * from_row + j, from_row, NAME(LANES),                 \
+                                 to + j * to_row + i, to_row);                                   \
             for (; j < n; j++)                                                                   \
                 for (Py_ssize_t l = i; l < i + NAME(LANES); l++)                                 \
                     to[j * to_row + l] = from[l * from_row + j];                                 \
@@ -78,28 +81,62 @@ enum { PANEL_ROWS = 6 };
             for (Py_ssize_t j = 0; j < n; j++) to[j * to_row + i] = from[i * from_row + j];      \
     }                                                                                            \
                                                                                                  \
+    /* p := one panel: `count` columns of a b (k, n) of which each is contiguous. A vector of which\
+       no column is there is left as it is: nobody reads it. */                                  \
+    static void NAME(pack_turned)(const T* b, Py_ssize_t b_col, T* p, Py_ssize_t k,              \
+                                  Py_ssize_t count) {                                            \
+        for (Py_ssize_t i = 0; i < count; i += NAME(LANES)) {                                    \
+            Py_ssize_t l = 0, here = count - i < NAME(LANES) ? count - i : NAME(LANES);          \
+            for (; l + NAME(LANES) <= k; l += NAME(LANES))                                       \
+                NAME(turn_block)(b + i * b_col + l, b_col, here, p + l * NAME(WIDTH) + i,        \
+                                 NAME(WIDTH));                                                   \
+            for (; l < k; l++)                                                                   \
+                for (Py_ssize_t j = 0; j < NAME(LANES); j++)                                     \
+                    p[l * NAME(WIDTH) + i + j] = j < here ? b[(i + j) * b_col + l] : 0;          \
+        }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    /* The same of a b with contiguous rows. A vector that goes on into the next row loses that. */\
+    static void NAME(pack_narrow)(const T* b, Py_ssize_t b_row, T* p, Py_ssize_t k,              \
+                                  Py_ssize_t count) {                                            \
+        const Py_ssize_t end = (k - 1) * b_row + count;                                          \
+        for (Py_ssize_t i = 0; i < count; i += NAME(LANES)) {                                    \
+            NAME(index) mask;                                                                    \
+            for (int j = 0; j < NAME(LANES); j++) mask[j] = i + j < count ? -1 : 0;              \
+            for (Py_ssize_t l = 0; l < k; l++) {                                                 \
+                T* to = p + l * NAME(WIDTH) + i;                                                 \
+                const T* from = b + l * b_row + i;                                               \
+                if (l * b_row + i + NAME(LANES) <= end)                                          \
+                    *(NAME(vector)*)to = (NAME(vector))(                                         \
+                        (NAME(index))*(const NAME(vector)*)from & mask);                         \
+                else                                                                             \
+                    for (Py_ssize_t j = 0; j < NAME(LANES); j++)                                 \
+                        to[j] = i + j < count ? from[j] : 0;                                     \
+            }                                                                                    \
+        }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
     /* p := the panels of b (k, n) */                                                            \
     static void NAME(pack)(const T* b, Py_ssize_t b_row, Py_ssize_t b_col, T* p, Py_ssize_t k,   \
                            Py_ssize_t n) {                                                       \
-        for (Py_ssize_t first = 0; first < n; first += NAME(WIDTH)) {                            \
+        for (Py_ssize_t first = 0; first < n; first += NAME(WIDTH), p += k * NAME(WIDTH)) {      \
             Py_ssize_t count = n - first < NAME(WIDTH) ? n - first : NAME(WIDTH);                \
             const T* from = b + first * b_col;                                                   \
-            if (count < NAME(WIDTH)) memset(p, 0, k * NAME(WIDTH) * sizeof(T));                  \
+            if (b_row == 1 && b_col != 1) {                                                      \
+                NAME(pack_turned)(from, b_col, p, k, count);                                     \
+                continue;                                                                        \
+            }                                                                                    \
             if (b_col == 1 && count == NAME(WIDTH)) {                                            \
                 for (Py_ssize_t l = 0; l < k; l++)                                               \
                     memcpy(p + l * NAME(WIDTH), from + l * b_row, NAME(WIDTH) * sizeof(T));      \
             } else if (b_col == 1) {                                                             \
+                NAME(pack_narrow)(from, b_row, p, k, count);                                     \
+            } else {                                                                             \
+                memset(p, 0, k * NAME(WIDTH) * sizeof(T));                                       \
                 for (Py_ssize_t l = 0; l < k; l++)                                               \
                     for (Py_ssize_t j = 0; j < count; j++)                                       \
-                        p[l * NAME(WIDTH) + j] = from[l * b_row + j];                            \
-            } else if (b_row == 1) {                                                             \
-                NAME(turn)(from, b_col, p, NAME(WIDTH), count, k);                               \
-            } else {                                                                             \
-                for (Py_ssize_t j = 0; j < count; j++)                                           \
-                    for (Py_ssize_t l = 0; l < k; l++)                                           \
                         p[l * NAME(WIDTH) + j] = from[l * b_row + j * b_col];                    \
             }                                                                                    \
-            p += k * NAME(WIDTH);                                                                \
         }                                                                                        \
     }                                                                                            \
                                                                                                  \

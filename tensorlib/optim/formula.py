@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tensorlib import zeros_like
+from tensorlib._core.apply.prepared import prepare
 from tensorlib._core.apply.updating import chosen, run_update
 from tensorlib.ops.updates import fused_update, trace_update
 from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
@@ -35,7 +36,12 @@ class FormulaOptimizer(Optimizer):
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         check_options(defaults)
+        self._prepared: dict[int, Any] = {}        # by the group's place; None where it can't be
         super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        self._prepared = {}
+        super().__setstate__(state)
 
     def states(self, group):
         """The names of the states that the formula takes, in its order."""
@@ -60,19 +66,29 @@ class FormulaOptimizer(Optimizer):
         Raises: TypeError, RuntimeError for gradients and states that do not fit their parameter.
         """
         loss = None if closure is None else self._loss_of(closure)
-        for group in self.param_groups:
-            if group.get("differentiable"):
-                self._step_recorded(group)
-                continue
-            if not self.scalars:
-                run_update(self._update(group), group, self.state, self._begun, self.numbers)
-                continue
-            noted: list[Any] = []
-            run_update(self._update(group), group, self.state, self._begun,
-                       noting(self.numbers, noted))
-            for state, found in noted:
-                self._set_scalars(state, found)
+        for place, group in enumerate(self.param_groups):
+            prepared = self._prepared.get(place)
+            if prepared is None or not prepared.run(group, self.state, self.numbers):
+                self._step_of(place, group, prepared)
         return loss
+
+    def _step_of(self, place, group, prepared):
+        """Takes a step with the parameters of a group, of which there was none like it before."""
+        if group.get("differentiable"):
+            self._step_recorded(group)
+            return
+        update = self._update(group)
+        if prepared is not None and prepared.take_options(update, group) and prepared.run(
+                group, self.state, self.numbers):
+            return
+        if not self.scalars:
+            run_update(update, group, self.state, self._begun, self.numbers)
+            self._prepared[place] = prepare(update, group, self.state)
+            return
+        noted: list[Any] = []
+        run_update(update, group, self.state, self._begun, noting(self.numbers, noted))
+        for state, found in noted:
+            self._set_scalars(state, found)
 
     def _update(self, group):
         """The group's formula as an `Update`, traced when first needed."""

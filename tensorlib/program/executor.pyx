@@ -17,14 +17,16 @@ from cpython.object cimport PyObject, PyObject_Call
 from tensorlib._core.apply.elementwise cimport program_for, result_dtype
 from tensorlib._core.arrays.operands cimport operands_of
 from tensorlib._core.base.dtypes cimport (
-    FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float,
+    FLOAT32, FLOAT64, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float,
 )
+from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport Storage, allocate_whole
 from tensorlib._core.graph.op cimport (
     GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
 )
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.products.product cimport is_plain_product
+from tensorlib._core.products.product cimport is_plain_product, is_vector_product
+from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.sweep.rules cimport arguments
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor
@@ -33,12 +35,13 @@ from tensorlib.program.arena cimport arrange, reuse
 from tensorlib.program.fusion cimport fuse
 from tensorlib.program.signatures cimport laid_out_as, like_on_meta
 from tensorlib.program.steps cimport (
-    ARENA, CALL, CALLED, FED, FUSED, GONE, NEW, PRODUCT, PROGRAM, PUT_GRAD, Kind, Root, Step,
-    as_tuple, perform, set_tiles,
+    ARENA, CALL, CALLED, COPY, FED, FUSED, GONE, NEW, PRODUCT, PROGRAM, PUT_GRAD, SUM, Kind, Root,
+    Step, as_tuple, perform, set_tiles,
 )
 
 from tensorlib._core.base.region import set_without_memory
 
+cdef tuple KINDS = ("loop", "tiles", "product", "copy", "sum", "", "put_grad", "fused")
 cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 
 
@@ -187,13 +190,19 @@ cdef class Machine:
         return out
 
     def product(self, Tensor a, Tensor b):
-        """The product of two matrices; None where a call must do it."""
+        """The product of matrices or vectors; None where a call must do it."""
         cdef Py_ssize_t dims[2]
         cdef Tensor out
-        if not is_plain_product(a, b):
+        cdef int ndim = 0
+        if not (is_plain_product(a, b) or is_vector_product(a, b)):
             return None
-        dims[0], dims[1] = a.dims[0], b.dims[1]
-        out = new_tensor(a.type, 2, dims)
+        if a.ndim_ == 2:
+            dims[0] = a.dims[0]
+            ndim = 1
+        if b.ndim_ == 2:
+            dims[ndim] = b.dims[1]
+            ndim += 1
+        out = new_tensor(a.type, ndim, dims)
         self.step(PRODUCT, [a, b], out)
         return out
 
@@ -209,6 +218,29 @@ cdef class Machine:
         self.root(turned)
         out = self.product(x, turned)
         self.tiles(addition, [out, bias], compute_dtype(out.type), out)
+        return out
+
+    def copied(self, Tensor x, Tensor like):
+        """The elements of `x`, cast and broadcast, in new memory that is laid out as `like`."""
+        cdef Tensor out = new_arranged_as(like, like.type)
+        self.step(COPY, [x], out)
+        return out
+
+    def summed(self, Tensor x, dim, Tensor like, bint mean):
+        """The sum or mean of `x` over dims (None: all), laid out as `like`; None where a call must
+        do it."""
+        cdef int reduced[MAX_NDIM]
+        cdef Py_ssize_t sizes[3]
+        cdef Tensor out
+        cdef Step step
+        cdef int n = reduced_dims(dim, x.ndim_, reduced)
+        if x.type != like.type or x.type != FLOAT32 and x.type != FLOAT64 or not like.packed or (
+                x.numel_ == 0 or laid_out_for_fold(x, n, reduced, sizes) is not x):
+            return None
+        out = new_like(like, like.type)
+        step = self.step(SUM, [x], out)
+        step.sizes[:] = [sizes[0], sizes[1], sizes[2]]
+        step.divisor = x.numel_ // like.numel_ if mean else 0
         return out
 
     def mark(self):
@@ -359,11 +391,12 @@ cdef class Machine:
         return self.busy
 
     def describe(self):
-        """What each step is: "loop", "tiles", "product", "put_grad", or the function it calls."""
+        """What each step is: "loop", "tiles", "product", "copy", "sum", "put_grad", or the function
+        that it calls."""
         cdef Step step
         cdef list found = []
         for step in self.active:
-            found.append(("loop", "tiles", "product", "", "put_grad", "fused")[<int>step.kind] or (
+            found.append(KINDS[<int>step.kind] or (
                 getattr(step.function, "__qualname__", repr(step.function))))
         return found
 

@@ -21,6 +21,7 @@ from tensorlib.program.forms import (
     DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, parsed,
     registered,
 )
+from tensorlib.program.known import result_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled
@@ -181,6 +182,9 @@ class Rehearsal:
         """The results of a function of the tensors `inputs`, which is called in each run."""
         read = tensors_in((inputs, args, kwargs))
         effect = self.call.in_place or self.call.type in WRITERS
+        known = None if effect else result_of(self.machine, function, args, kwargs)
+        if known is not None:
+            return (known,)
         if not (effect or self.call.type in DRAWS):
             found = opened(self.machine, function, args, kwargs)
             if found is not None:
@@ -264,6 +268,9 @@ class Opening:
             given = dict(zip(op.attributes, op.defaults))
             given.update(zip(op.attributes, args[len(op.arguments):]))
             given.update(kwargs)
+            known = result_of(self.machine, op.forward, (*tensors, *given.values()), {})
+            if known is not None:
+                return known
             read = tensors_in((tensors, given))
             results = self.machine.call(op.forward, (*tensors, *given.values()), {}, read, False)
             if not results:

@@ -39,6 +39,8 @@ cdef enum Kind:
     LOOP
     PROGRAM
     PRODUCT
+    COPY
+    SUM
     CALL
     PUT_GRAD
     FUSED
@@ -52,6 +54,8 @@ cdef class Step:
     cdef const Loop* loop
     cdef TileProgram tiles
     cdef const Program* program
+    cdef Py_ssize_t[3] sizes         # of a sum: how its operand lies in memory
+    cdef double divisor              # of a sum: what it is divided by, 0 for nothing
     cdef list joined, numbers        # while steps are joined: the loops and constants so far
     cdef object held, function
     cdef list tensors                # the inputs

@@ -5,7 +5,9 @@ from cpython.object cimport PyObject, PyObject_Call
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
-from tensorlib._core.products.product cimport product_to
+from tensorlib._core.products.product cimport product_to, vector_product_to
+from tensorlib._core.reduce.arrange cimport divide, fold_to
+from tensorlib._core.reduce.schedule cimport SUM as FOLD_SUM
 from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape
 from tensorlib._core.tiles.copies cimport copy_into, packed_copy
 from tensorlib._core.tiles.program cimport TileProgram
@@ -92,7 +94,7 @@ cdef int set_tiles(Step step, TileProgram tiles, int dtype) except -1:
 cdef int perform(Step step) except -1:
     cdef char* pointers[3]
     cdef int i
-    cdef Tensor x
+    cdef Tensor left, right
     if step.kind == LOOP:
         for i in range(step.n):
             pointers[i] = (<Tensor>step.inputs[i]).data_pointer
@@ -100,7 +102,15 @@ cdef int perform(Step step) except -1:
     if step.kind == PROGRAM:
         return run_program(step.program, step.inputs, step.out)
     if step.kind == PRODUCT:
-        return product_to(<Tensor>step.inputs[0], <Tensor>step.inputs[1], step.out)
+        left, right = <Tensor>step.inputs[0], <Tensor>step.inputs[1]
+        if left.ndim_ == 2 and right.ndim_ == 2:
+            return product_to(left, right, step.out)
+        return vector_product_to(left, right, step.out)
+    if step.kind == COPY:
+        return copy_into(step.out, <Tensor>step.inputs[0])
+    if step.kind == SUM:
+        fold_to(FOLD_SUM, <Tensor>step.inputs[0], step.sizes, step.out)
+        return divide(step.out, step.divisor) if step.divisor else 0
     if step.kind == PUT_GRAD:
         (<Tensor>step.held).gradient = (
             packed_copy(step.out, step.out.type) if step.copies else alias(step.out))

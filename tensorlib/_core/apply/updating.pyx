@@ -68,8 +68,8 @@ cdef int gather(Update update, tuple params, dict group, states, begin, numbers,
     cdef Tensor x
     cdef double step, last = -1
     cdef bint fresh, known = False
-    cdef Py_ssize_t row = 0, j
-    cdef object given, state, name
+    cdef Py_ssize_t row = 0
+    cdef object state, name
     for p in params:
         if not isinstance(p, Tensor):
             raise TypeError(f"{update.name}: a parameter must be a Tensor, got {type(p).__name__}")
@@ -90,10 +90,7 @@ cdef int gather(Update update, tuple params, dict group, states, begin, numbers,
             count = (<dict>state)["step"]
             step = counted(update, count) + 1
         if update.each or not (known and step == last):
-            given = numbers(group, step, state)
-            for j in range(len(update.numbers)):
-                name = update.numbers[j]
-                table[row * MAX_NUMBERS + j] = given[name] if isinstance(name, str) else name
+            fill_numbers(update, table + row * MAX_NUMBERS, numbers(group, step, state))
             known, last = True, step
         else:
             memcpy(table + row * MAX_NUMBERS, table + (row - 1) * MAX_NUMBERS,
@@ -104,6 +101,14 @@ cdef int gather(Update update, tuple params, dict group, states, begin, numbers,
             tensors.append((<dict>state)[name])
         tensors.append(p)
         tensors.append(count)
+    return 0
+
+
+cdef int fill_numbers(Update update, double* table, given) except -1:
+    """The numbers that the update takes, some of them by name from `given`."""
+    cdef Py_ssize_t i
+    for i, name in enumerate(update.numbers):
+        table[i] = given[name] if isinstance(name, str) else name
     return 0
 
 

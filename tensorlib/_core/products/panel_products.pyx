@@ -108,7 +108,8 @@ cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y
 # ---- a b that has room on the stack --------------------------------------------------------------
 
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
-    return panels[dtype] != NULL and args.m >= LEAST_ROWS and (
+    """Whether b is a small matrix, and no vector, of which a panel would be nearly empty."""
+    return panels[dtype] != NULL and args.n > 1 and args.m >= LEAST_ROWS and (
         times(panels_size(args.k, args.n), args.y_col) <= ON_STACK)
 
 

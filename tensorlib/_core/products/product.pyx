@@ -102,6 +102,23 @@ cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
     return run(a.type, &args)
 
 
+cdef bint is_vector_product(Tensor a, Tensor b) noexcept:
+    """Whether `vector_product_to` takes these, of which one is a vector or both, as they lie."""
+    return (1 <= a.ndim_ <= 2 and 1 <= b.ndim_ <= 2 and a.ndim_ + b.ndim_ < 4 and a.type == b.type
+            and a.dims[a.ndim_ - 1] == b.dims[0] and takes(a) and takes(b))
+
+
+cdef int vector_product_to(Tensor a, Tensor b, Tensor out) except -1:
+    """out := a @ b where one is a vector or both, for a contiguous `out` of their dtype and sizes.
+    """
+    cdef MatmulArgs args
+    if out.numel_ == 0 or in_region(out.data_pointer):
+        return 0
+    bind(&args, a, b, out, a.dims[0] if a.ndim_ == 2 else 1, b.dims[0],
+         b.dims[1] if b.ndim_ == 2 else 1)
+    return run(a.type, &args)
+
+
 cdef inline const void* small_rows(Tensor x, void* rows) noexcept:
     """The elements of a small matrix row by row, in memory of its own or copied to `rows`."""
     cdef Py_ssize_t i, size = ITEMSIZE[x.type]

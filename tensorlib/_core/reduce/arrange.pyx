@@ -1,14 +1,19 @@
 """How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
 the kernels reduce over n."""
 
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, KIND, compute_dtype
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
+
+ctypedef fused floating:
+    float
+    double
 
 cdef enum:
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view
@@ -22,12 +27,16 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef Py_ssize_t sizes[3]
     cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
     cdef Tensor out = new_reduced(x, n_reduced, reduced, keepdim, result)
-    cdef int dtype = x.type
-    cdef const char* from_ = source.data_pointer
+    if out.numel_:
+        fold_to(kind, source, sizes, out)
+    return out
+
+
+cdef int fold_to(int kind, Tensor x, const Py_ssize_t* sizes, Tensor out) except -1:
+    """out := x, which lies in memory as (outer, n, inner), reduced over n"""
+    cdef int status, era, dtype = x.type
+    cdef const char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
-    if out.numel_ == 0:
-        return out
-    cdef int status, era
     if x.numel_ < RELEASE_GIL:
         status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
     else:
@@ -35,8 +44,24 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
         with nogil:
             status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
         work_ends(era)
-    check_status(status, x)
-    return out
+    return check_status(status, x)
+
+
+cdef int divide(Tensor x, double by) except -1:
+    """x /= by, for a contiguous float32 or float64 tensor."""
+    if is_meta(x):
+        return 0
+    if x.type == FLOAT32:
+        divide_run(<float*>x.data_pointer, by, x.numel_)
+    else:
+        divide_run(<double*>x.data_pointer, by, x.numel_)
+    return 0
+
+
+cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i] = <floating>(x[i] / by)
 
 
 cdef int check_status(int status, Tensor x) except -1:

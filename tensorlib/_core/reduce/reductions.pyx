@@ -18,7 +18,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settl
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, expand_over, fold, new_reduced, reduced_dims, rows_of,
+    arrange, check_status, divide, expand_over, fold, new_reduced, reduced_dims, rows_of,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
@@ -34,10 +34,6 @@ from tensorlib._core.tensor.tensor cimport (
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
-
-ctypedef fused floating:
-    float
-    double
 
 
 # ---- which dims ----------------------------------------------------------------------------------
@@ -140,23 +136,6 @@ def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef Tensor out = fold(SUM, x, n, dims, keepdim, x.type)
     divide(out, elements(x, n, dims))
     return cast(out, result)
-
-
-cdef int divide(Tensor x, double by) except -1:
-    """x /= by, for a contiguous float32 or float64 tensor."""
-    if is_meta(x):
-        return 0
-    if x.type == FLOAT32:
-        divide_run(<float*>x.data_pointer, by, x.numel_)
-    else:
-        divide_run(<double*>x.data_pointer, by, x.numel_)
-    return 0
-
-
-cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = <floating>(x[i] / by)
 
 
 def cumsum(Tensor input, dim, dtype=None):

@@ -37,6 +37,13 @@ cdef struct Job:
     Py_ssize_t numel
     Plan plan                # its operands in the order of the update's
 
+# A parameter of which each operand is one run of the dtype that is computed in, by one loop.
+cdef struct Flat:
+    const Compiled* program
+    const double* numbers
+    Py_ssize_t numel
+    char* operands[MAX_OPERANDS]
+
 cdef class Update:
     cdef readonly str name             # of the optimiser, for messages
     cdef readonly tuple states         # names
@@ -52,3 +59,4 @@ cdef class Update:
     cdef const Compiled* at(self, int dtype) except NULL
 
 cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1
+cdef int run_flat(Flat* jobs, Py_ssize_t n) except -1
