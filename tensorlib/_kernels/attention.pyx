@@ -4,8 +4,11 @@ A tile has `rows` rows of `n` scores, contiguous. `first` is how many of the sco
 looked at where later ones may not: one more in each row after it; LARGEST where all may.
 """
 
-from tensorlib._kernels.rows cimport exp_below, row_maxima, row_sums
+from tensorlib._kernels.rows cimport (
+    dot_products, exp_below, row_maxima, row_sums, rows_together,
+)
 from tensorlib._kernels.vecmath cimport floating, infinity
+from tensorlib._kernels.vecmath_log cimport log
 
 cdef enum:
     MOST_ROWS = 64          # of a tile
@@ -56,25 +59,43 @@ cdef void gather(floating* y, const floating* part, const floating* factor, Py_s
             y[r * n + i] = y[r * n + i] * factor[r] + part[r * n + i]
 
 
+cdef void finish(floating* y, const floating* top, const floating* total, floating* logs,
+                 Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """y := y / total, 0 where nothing was looked at; logs := top + log(total)"""
+    cdef double log_of[MOST_ROWS]
+    cdef floating by[MOST_ROWS]
+    cdef double one = 1
+    cdef Py_ssize_t r, i
+    for r in range(rows):
+        log_of[r] = log(<double>total[r])
+    for r in range(rows):
+        logs[r] = <floating>(top[r] + log_of[r])
+        by[r] = <floating>(0 if total[r] == 0 else one / total[r])
+    for r in range(rows):
+        for i in range(n):
+            y[r * n + i] *= by[r]
+
+
 cdef void probabilities(floating* s, const floating* mask, Py_ssize_t mask_row,
                         Py_ssize_t mask_col, double scale, const floating* logs, Py_ssize_t rows,
                         Py_ssize_t n, Py_ssize_t first) noexcept nogil:
     """s := exp(scale * s + mask - logs), 0 where nothing may be looked at"""
-    cdef floating by = <floating>scale, shift
-    cdef Py_ssize_t r, i, count
+    cdef floating by = <floating>scale
+    cdef Py_ssize_t r, i
+    for i in range(rows * n):
+        s[i] *= by
+    if mask != NULL:
+        for r in range(rows):
+            for i in range(n):
+                s[r * n + i] += mask[r * mask_row + i * mask_col]
     for r in range(rows):
-        shift = logs[r]
-        count = 0 if shift == -infinity(by) else seen(first, r, n)
-        for i in range(count):
-            s[i] *= by
-        if mask != NULL:
-            for i in range(count):
-                s[i] += mask[r * mask_row + i * mask_col]
-        for i in range(count):
-            s[i] = exp_below(s[i] - shift)
-        for i in range(count, n):
-            s[i] = 0
-        s += n
+        for i in range(n):
+            s[r * n + i] -= logs[r]
+    for i in range(rows * n):            # whole vectors: what may not be looked at is not left out
+        s[i] = exp_below(s[i])
+    for r in range(rows):
+        for i in range(0 if logs[r] == -infinity(by) else seen(first, r, n), n):
+            s[r * n + i] = 0
 
 
 cdef void slopes(const floating* p, floating* dp, const floating* d, double scale, Py_ssize_t rows,
@@ -87,12 +108,27 @@ cdef void slopes(const floating* p, floating* dp, const floating* d, double scal
             dp[r * n + i] = by * p[r * n + i] * (dp[r * n + i] - d[r])
 
 
+cdef void dots(const floating* g, const floating* y, floating* d, Py_ssize_t rows,
+               Py_ssize_t n) noexcept nogil:
+    """d := sum of g * y, by rows"""
+    cdef Py_ssize_t together
+    while rows > 0:
+        together = rows_together(rows, n)
+        dot_products(g, y, d, together, n)
+        g += together * n
+        y += together * n
+        d += together
+        rows -= together
+
+
 def table():
     loops = [
         ("online", <size_t>&online[float], <size_t>&online[double]),
         ("gather", <size_t>&gather[float], <size_t>&gather[double]),
+        ("finish", <size_t>&finish[float], <size_t>&finish[double]),
         ("probabilities", <size_t>&probabilities[float], <size_t>&probabilities[double]),
         ("slopes", <size_t>&slopes[float], <size_t>&slopes[double]),
+        ("dots", <size_t>&dots[float], <size_t>&dots[double]),
     ]
     return [row for name, single, double_ in loops for row in (
         (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]

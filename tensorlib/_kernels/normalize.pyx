@@ -37,6 +37,8 @@ ctypedef struct Sizes:
 cdef enum:
     COLUMNS = 64        # channels that go together where each is one element
     LEAF = 32           # of which so many are added before they are added in double
+    TOGETHER = 16       # rows at most that are gone through together
+    NEAR = 2048         # elements at most that these have
 
 
 cdef inline double sum_of(const floating* x, Py_ssize_t n) noexcept nogil:
@@ -63,12 +65,28 @@ cdef inline void slopes(const floating* g, const floating* w, const floating* x,
         moments_slopes_double(g, w, x, mean, n, plain, moved)
 
 
-cdef inline void row_statistics(const floating* x, Py_ssize_t n, double eps, bint centered,
-                                floating* mean, floating* scale) noexcept nogil:
-    """The mean, and 1 / sqrt(variance + eps)"""
+cdef inline Py_ssize_t rows_together(Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """How many rows are gone through together, which stay in the L1 cache"""
+    return min(rows, max(<Py_ssize_t>1, min(<Py_ssize_t>TOGETHER, NEAR // max(<Py_ssize_t>1, n))))
+
+
+cdef inline void row_statistics(const floating* x, Py_ssize_t rows, Py_ssize_t n, double eps,
+                                bint centered, floating* mean, floating* scale) noexcept nogil:
+    """The mean of each of a few rows, and 1 / sqrt(variance + eps)
+
+    A row waits for its sum, its quotient and its root; here others go on in the meantime.
+    """
+    cdef double totals[TOGETHER]
     cdef double one = 1
-    mean[0] = <floating>(sum_of(x, n) / n) if centered else 0
-    scale[0] = <floating>(one / sqrt(sum_of_squares(x, mean[0], n) / n + eps))
+    cdef Py_ssize_t r
+    for r in range(rows):
+        totals[r] = sum_of(x + r * n, n) if centered else 0
+    for r in range(rows):
+        mean[r] = <floating>(totals[r] / n)
+    for r in range(rows):
+        totals[r] = sum_of_squares(x + r * n, mean[r], n)
+    for r in range(rows):
+        scale[r] = <floating>(one / sqrt(totals[r] / n + eps))
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -76,47 +94,64 @@ cdef inline void row_statistics(const floating* x, Py_ssize_t n, double eps, bin
 cdef void rows(const floating* x, const floating* w, const floating* b, floating* y,
                Py_ssize_t rows, Py_ssize_t n, double eps, bint centered) noexcept nogil:
     """y := (x - mean) * scale * w + b"""
-    cdef floating mean, scale
-    cdef Py_ssize_t r, i
-    for r in range(rows):
-        row_statistics(x, n, eps, centered, &mean, &scale)
-        for i in range(n):
-            y[i] = (x[i] - mean) * scale * w[i] + b[i]
-        x += n
-        y += n
+    cdef floating mean[TOGETHER]
+    cdef floating scale[TOGETHER]
+    cdef Py_ssize_t together, r, i
+    while rows > 0:
+        together = rows_together(rows, n)
+        row_statistics(x, together, n, eps, centered, mean, scale)
+        for r in range(together):
+            for i in range(n):
+                y[i] = (x[i] - mean[r]) * scale[r] * w[i] + b[i]
+            x += n
+            y += n
+        rows -= together
 
 
 cdef void rows_backward(const floating* g, const floating* x, const floating* w, floating* y,
                         Py_ssize_t rows, Py_ssize_t n, double eps, bint centered) noexcept nogil:
     """y := scale * (h - mean(h) - u * mean(h * u)), h = g * w and u the normalised x"""
-    cdef floating mean, scale, shift, slope
-    cdef double plain, moved
-    cdef Py_ssize_t r, i
-    for r in range(rows):
-        row_statistics(x, n, eps, centered, &mean, &scale)
-        slopes(g, w, x, mean, n, &plain, &moved)
-        shift = <floating>(plain / n) if centered else 0
-        slope = <floating>(moved / n * scale * scale)
-        for i in range(n):
-            y[i] = scale * (g[i] * w[i] - shift - (x[i] - mean) * slope)
-        g += n
-        x += n
-        y += n
+    cdef floating mean[TOGETHER]
+    cdef floating scale[TOGETHER]
+    cdef floating shift[TOGETHER]
+    cdef floating slope[TOGETHER]
+    cdef double plain[TOGETHER]
+    cdef double moved[TOGETHER]
+    cdef Py_ssize_t together, r, i
+    while rows > 0:
+        together = rows_together(rows, n)
+        row_statistics(x, together, n, eps, centered, mean, scale)
+        for r in range(together):
+            slopes(g + r * n, w, x + r * n, mean[r], n, &plain[r], &moved[r])
+        for r in range(together):
+            shift[r] = <floating>(plain[r] / n) if centered else 0
+            slope[r] = <floating>(moved[r] / n * scale[r] * scale[r])
+        for r in range(together):
+            for i in range(n):
+                y[i] = scale[r] * (g[i] * w[i] - shift[r] - (x[i] - mean[r]) * slope[r])
+            g += n
+            x += n
+            y += n
+        rows -= together
 
 
 cdef void rows_weight(const floating* g, const floating* x, floating* y, Py_ssize_t rows,
                       Py_ssize_t n, double eps, bint centered) noexcept nogil:
     """y := sum over rows of g * u"""
-    cdef floating mean, scale
-    cdef Py_ssize_t r, i
+    cdef floating mean[TOGETHER]
+    cdef floating scale[TOGETHER]
+    cdef Py_ssize_t together, r, i
     for i in range(n):
         y[i] = 0
-    for r in range(rows):
-        row_statistics(x, n, eps, centered, &mean, &scale)
-        for i in range(n):
-            y[i] += g[i] * ((x[i] - mean) * scale)
-        g += n
-        x += n
+    while rows > 0:
+        together = rows_together(rows, n)
+        row_statistics(x, together, n, eps, centered, mean, scale)
+        for r in range(together):
+            for i in range(n):
+                y[i] += g[i] * ((x[i] - mean[r]) * scale[r])
+            g += n
+            x += n
+        rows -= together
 
 
 # ---- channels ------------------------------------------------------------------------------------

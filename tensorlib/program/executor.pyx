@@ -25,7 +25,7 @@ from tensorlib._core.graph.op cimport (
     GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
 )
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.products.product cimport is_plain_product, is_vector_product
+from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.sweep.rules cimport arguments
 from tensorlib._core.tensor.meta cimport is_meta
@@ -190,15 +190,14 @@ cdef class Machine:
         return out
 
     def product(self, Tensor a, Tensor b):
-        """The product of matrices or vectors; None where a call must do it."""
-        cdef Py_ssize_t dims[2]
+        """The product of rows and a matrix or vector; None where a call must do it."""
+        cdef Py_ssize_t dims[MAX_NDIM]
         cdef Tensor out
-        cdef int ndim = 0
-        if not (is_plain_product(a, b) or is_vector_product(a, b)):
+        cdef int ndim = a.ndim_ - 1, d
+        if not (is_plain_product(a, b) or is_rows_product(a, b)):
             return None
-        if a.ndim_ == 2:
-            dims[0] = a.dims[0]
-            ndim = 1
+        for d in range(ndim):
+            dims[d] = a.dims[d]
         if b.ndim_ == 2:
             dims[ndim] = b.dims[1]
             ndim += 1
@@ -207,13 +206,13 @@ cdef class Machine:
         return out
 
     def linear(self, Tensor x, Tensor weight, Tensor bias):
-        """x @ weight.T + bias of matrices and a vector; None where a call must do it."""
+        """x @ weight.T + bias of rows, a matrix and a vector; None where a call must do it."""
         cdef Tensor turned, out
-        if x.ndim_ != 2 or weight.ndim_ != 2 or bias.ndim_ != 1 or bias.type != x.type or (
+        if x.ndim_ < 2 or weight.ndim_ != 2 or bias.ndim_ != 1 or bias.type != x.type or (
                 bias.dims[0] != weight.dims[0]):
             return None
         turned = weight.t()
-        if not is_plain_product(x, turned):
+        if not (is_plain_product(x, turned) or is_rows_product(x, turned)):
             return None
         self.root(turned)
         out = self.product(x, turned)

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject, PyObject_Call
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
-from tensorlib._core.products.product cimport product_to, vector_product_to
+from tensorlib._core.products.product cimport product_to, rows_product_to
 from tensorlib._core.reduce.arrange cimport divide, fold_to
 from tensorlib._core.reduce.schedule cimport SUM as FOLD_SUM
 from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape
@@ -105,7 +105,7 @@ cdef int perform(Step step) except -1:
         left, right = <Tensor>step.inputs[0], <Tensor>step.inputs[1]
         if left.ndim_ == 2 and right.ndim_ == 2:
             return product_to(left, right, step.out)
-        return vector_product_to(left, right, step.out)
+        return rows_product_to(left, right, step.out)
     if step.kind == COPY:
         return copy_into(step.out, <Tensor>step.inputs[0])
     if step.kind == SUM:

@@ -81,8 +81,9 @@ def test_every_public_function_is_a_declared_operation(capsys):
 
 
 def test_the_number_of_waivers_only_falls(capsys):
-    found = [f"{op.name}: {aspect}: {reason}"
-             for op in registry.values() for aspect, reason in waived(op).items()]
+    found = [f"{op.name}: {aspect}: {reason}" for op in registry.values()
+             if "." not in op.name                 # those that other tests declare have modules
+             for aspect, reason in waived(op).items()]
     with capsys.disabled():
         print(f"\n{len(found)} waivers", *found, sep="\n  ")
     assert len(found) <= WAIVERS

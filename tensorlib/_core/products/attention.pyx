@@ -4,7 +4,7 @@ Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention w
 NeurIPS 2022; Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 """
 
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
@@ -32,11 +32,17 @@ ctypedef void (*gather_fn)(char* y, const char* part, const char* factor, Py_ssi
 ctypedef void (*probabilities_fn)(char* s, const char* mask, Py_ssize_t mask_row,
                                   Py_ssize_t mask_col, double scale, const char* logs,
                                   Py_ssize_t rows, Py_ssize_t n, Py_ssize_t first) noexcept nogil
+ctypedef void (*finish_fn)(char* y, const char* top, const char* total, char* logs,
+                           Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+ctypedef void (*dots_fn)(const char* g, const char* y, char* d, Py_ssize_t rows,
+                         Py_ssize_t n) noexcept nogil
 ctypedef void (*slopes_fn)(const char* p, char* dp, const char* d, double scale, Py_ssize_t rows,
                            Py_ssize_t n) noexcept nogil
 
 cdef online_fn online[2]
 cdef gather_fn gather[2]
+cdef finish_fn finish[2]
+cdef dots_fn dots[2]
 cdef probabilities_fn probabilities[2]
 cdef slopes_fn slopes[2]
 
@@ -67,6 +73,10 @@ cdef int fill() except -1:
             online[wide] = <online_fn>address
         elif name == "gather":
             gather[wide] = <gather_fn>address
+        elif name == "finish":
+            finish[wide] = <finish_fn>address
+        elif name == "dots":
+            dots[wide] = <dots_fn>address
         elif name == "probabilities":
             probabilities[wide] = <probabilities_fn>address
         else:
@@ -106,7 +116,7 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef Work* w = <Work*>context
     cdef bint wide = w.dtype != FLOAT32
     cdef Py_ssize_t tiles = (w.queries + ROWS - 1) // ROWS, head, row, rows, col, cols, piece, r
-    cdef Py_ssize_t last, i
+    cdef Py_ssize_t last
     cdef size_t nbytes = (ROWS * COLS + ROWS * w.depth + 3 * ROWS) * w.item
     cdef char* room = take_scratch(nbytes)
     cdef char* part
@@ -114,7 +124,6 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef char* total
     cdef char* factor
     cdef char* y
-    cdef double value
     if room == NULL:
         w.failed = True
         return
@@ -145,25 +154,7 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
                      part, rows, cols, w.depth)
             gather[wide](y, part, factor, rows, w.depth)
             col += cols
-        for r in range(rows):
-            i = head * w.queries + row + r
-            if wide:
-                value = (<double*>total)[r]
-                (<double*>w.logs)[i] = (<double*>top)[r] + log(value) if value > 0 else -INFINITY
-            else:
-                value = (<float*>total)[r]
-                (<float*>w.logs)[i] = (
-                    <float>((<float*>top)[r] + log(value)) if value > 0 else -INFINITY)
-            if value != value:                     # as in the softmax of infinities
-                (<double*>w.logs)[i] = value if wide else (<double*>w.logs)[i]
-                if not wide:
-                    (<float*>w.logs)[i] = <float>value
-            value = 1 / value if value != 0 else 0
-            for i in range(w.depth):
-                if wide:
-                    (<double*>y)[r * w.depth + i] *= value
-                else:
-                    (<float*>y)[r * w.depth + i] *= <float>value
+        finish[wide](y, top, total, w.logs + (head * w.queries + row) * w.item, rows, w.depth)
     give_scratch(room, nbytes)
 
 
@@ -171,7 +162,7 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     """All tiles of a head, in order"""
     cdef Work* w = <Work*>context
     cdef bint wide = w.dtype != FLOAT32
-    cdef Py_ssize_t head, row, rows, col, cols, r, i, last, most = max(w.width, w.depth)
+    cdef Py_ssize_t head, row, rows, col, cols, i, last, most = max(w.width, w.depth)
     cdef size_t nbytes = (2 * ROWS * COLS + max(ROWS, COLS) * most + ROWS) * w.item
     cdef char* room = take_scratch(nbytes)
     cdef char* dp
@@ -180,7 +171,6 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     cdef char* q
     cdef char* g
     cdef char* y
-    cdef double value
     if room == NULL:
         w.failed = True
         return
@@ -194,15 +184,7 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
             q = w.q + (head * w.queries + row) * w.width * w.item
             g = w.g + (head * w.queries + row) * w.depth * w.item
             y = w.y + (head * w.queries + row) * w.depth * w.item
-            for r in range(rows):
-                value = 0
-                for i in range(r * w.depth, (r + 1) * w.depth):
-                    value += ((<double*>g)[i] * (<double*>y)[i] if wide
-                              else (<float*>g)[i] * (<float*>y)[i])
-                if wide:
-                    (<double*>d)[r] = value
-                else:
-                    (<float*>d)[r] = <float>value
+            dots[wide](g, y, d, rows, w.depth)
             last = min(w.keys, row + rows) if w.causal else w.keys
             col = 0
             while col < last:

@@ -6,5 +6,5 @@ cdef object apply_product(Op op, object a, object b)
 cdef tuple promoted(Tensor a, Tensor b)
 cdef bint is_plain_product(Tensor a, Tensor b) noexcept
 cdef int product_to(Tensor a, Tensor b, Tensor out) except -1
-cdef bint is_vector_product(Tensor a, Tensor b) noexcept
-cdef int vector_product_to(Tensor a, Tensor b, Tensor out) except -1
+cdef bint is_rows_product(Tensor a, Tensor b) noexcept
+cdef int rows_product_to(Tensor a, Tensor b, Tensor out) except -1

@@ -102,20 +102,22 @@ cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
     return run(a.type, &args)
 
 
-cdef bint is_vector_product(Tensor a, Tensor b) noexcept:
-    """Whether `vector_product_to` takes these, of which one is a vector or both, as they lie."""
-    return (1 <= a.ndim_ <= 2 and 1 <= b.ndim_ <= 2 and a.ndim_ + b.ndim_ < 4 and a.type == b.type
-            and a.dims[a.ndim_ - 1] == b.dims[0] and takes(a) and takes(b))
+cdef bint is_rows_product(Tensor a, Tensor b) noexcept:
+    """Whether `rows_product_to` takes these as they lie: rows of any dims, or one, by a matrix or a
+    vector; two matrices are for `product_to`."""
+    cdef bint rows = 1 <= a.ndim_ <= 2 or a.packed and a.numel_ > 0
+    return (a.ndim_ > 0 and rows and 1 <= b.ndim_ <= 2 and not (a.ndim_ == 2 and b.ndim_ == 2)
+            and a.type == b.type and a.dims[a.ndim_ - 1] == b.dims[0] and takes(a) and takes(b))
 
 
-cdef int vector_product_to(Tensor a, Tensor b, Tensor out) except -1:
-    """out := a @ b where one is a vector or both, for a contiguous `out` of their dtype and sizes.
-    """
+cdef int rows_product_to(Tensor a, Tensor b, Tensor out) except -1:
+    """out := a @ b of one matrix and the vector or matrix b, for a contiguous `out`."""
     cdef MatmulArgs args
+    cdef Py_ssize_t m
     if out.numel_ == 0 or in_region(out.data_pointer):
         return 0
-    bind(&args, a, b, out, a.dims[0] if a.ndim_ == 2 else 1, b.dims[0],
-         b.dims[1] if b.ndim_ == 2 else 1)
+    m = 1 if a.ndim_ == 1 else a.dims[0] if a.ndim_ == 2 else a.numel_ // b.dims[0]
+    bind(&args, a, b, out, m, b.dims[0], b.dims[1] if b.ndim_ == 2 else 1)
     return run(a.type, &args)
 
 
