@@ -326,7 +326,9 @@ def test_a_composed_operation_is_one_node():
     x, w = real(3, 3), real(3, 3, seed=1)
     y, z = net(x, w)
     assert y.grad_fn is z.grad_fn and y.grad_fn.name() == net.node_name
-    assert [node.variable is leaf for (node, _), leaf in zip(y.grad_fn.next_functions, (x, w))]
+    assert all(node.variable is leaf for (node, _), leaf in zip(y.grad_fn.next_functions, (x, w)))
+    with pytest.raises(AttributeError, match="has no variable; AccumulateGrad nodes have"):
+        y.grad_fn.variable
 
 
 def test_composed_operations_equal_what_they_are_made_of():
