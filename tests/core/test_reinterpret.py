@@ -83,3 +83,22 @@ def test_steps_of_no_elements_do_not_matter():
 def test_without_memory():
     x = tl.zeros(4, 6, device="meta").view(tl.float64)
     assert x.is_meta and x.shape == (4, 3) and x.stride() == (3, 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("step", [-2, -1, 1, 2])
+@pytest.mark.parametrize("old, new", [("int32", "int64"), ("int32", "int16"), ("int64", "uint8"),
+                                      ("uint8", "int32"), ("int16", "uint16")])
+def test_only_a_last_dim_without_gaps_is_cut(old, new, size, step):
+    """A dim of one element has no gaps; one of two has them, if its step is not 1."""
+    array = np.arange(6 * 16, dtype=old).reshape(6, 16)[:, ::step][:, :size]
+    old_size, new_size = (np.dtype(name).itemsize for name in (old, new))
+    x = tl.from_numpy(array)
+    cut = old_size == new_size or (step == 1 or size == 1) and size * old_size % new_size == 0
+    if cut and abs(array.strides[0]) % new_size == 0 and (
+            array.__array_interface__["data"][0] % new_size == 0):
+        found = x.view(getattr(tl, new))
+        assert found.tolist() == np.ascontiguousarray(array).view(new).tolist()
+    elif not cut:
+        with pytest.raises(RuntimeError, match="view"):
+            x.view(getattr(tl, new))

@@ -76,3 +76,16 @@ def test_quantiles_have_a_gradient_for_where_they_are_taken():
     q = tl.tensor([0.1, 0.63], dtype=tl.float64, requires_grad=True)
     assert gradcheck(lambda x, q: x.quantile(q, 0), [x, q])
     assert gradcheck(lambda x, q: x.nanquantile(q), [x, q])
+
+
+def test_no_dim_is_the_last_one():
+    x = tl.tensor(np.random.default_rng(2).permutation(60).reshape(3, 4, 5)).float()
+    for call in (lambda **dim: x.topk(2, **dim), lambda **dim: x.kthvalue(2, **dim),
+                 lambda **dim: x.sort(**dim), lambda **dim: x.median(dim=dim.get("dim", -1)),
+                 lambda **dim: x.mode(**dim)):
+        wanted = call(dim=2)
+        for found in (call(), call(dim=-1)):
+            assert tl.equal(found.values, wanted.values)
+            assert tl.equal(found.indices, wanted.indices)
+    for call in (x.topk, x.kthvalue):
+        assert tl.equal(call(2, dim=None).indices, call(2, dim=2).indices)
