@@ -270,7 +270,12 @@ def slices_taken(input: Tensor, dim, index):
 
 @slices_taken.vjp("input")
 def slices_taken_vjp(g, input_shape, dim, index):
-    back = g.new_zeros(input_shape or (1,)).index_add(dim, index, g)
+    shape = input_shape or (1,)
+    if stands_in(g) or stands_in(index):
+        back = g.new_zeros(shape).index_add(dim, index, g)
+    else:
+        like = views.zeros((), g.dtype).expand(shape)
+        back = spread_index(g, shape, parse(like, (WHOLE,) * dim + (index,)))
     return back if input_shape else back.reshape(())
 
 

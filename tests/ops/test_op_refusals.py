@@ -36,6 +36,8 @@ CALLS = [
      lambda: tl.as_strided_scatter(VECTOR, tl.zeros(1), (1,), (1,), -1)),
     (TYPE, "pad: expected a sequence of ints, got 2", lambda: tl.nn.functional.pad(VECTOR, 2)),
     # values
+    (RUN, "masked_scatter: source has 2 elements, fewer than the 3 that the mask has places for",
+     lambda: ROWS.masked_scatter(tl.tensor([[True] * 3, [False] * 3]), VECTOR[:2])),
     (TYPE, "to: other must be a Tensor, not float", lambda: VECTOR.to(other=2.0)),
     (TYPE, "where: condition must be a Tensor, not bool", lambda: tl.where(True)),
     (RUN, "clamp: the bound 256 does not fit in tensorlib.uint8", lambda: tl.clamp(SMALL, 0, 256)),

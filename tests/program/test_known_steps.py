@@ -127,3 +127,27 @@ def test_a_regression_takes_these_steps():
     assert {"product", "sum", "copy"} <= set(steps)
     assert all(name in ("product", "sum", "copy", "loop", "tiles", "put_grad")
                for name in steps[:-1]), steps
+
+
+def test_composed_operations_are_replayed_as_their_parts():
+    """So that each part can have a step, and share memory with others; what draws stays whole."""
+    edges, classes = tl.arange(3), tl.arange(5)
+    composed = {
+        "smooth_l1_loss": lambda x: tl.nn.functional.smooth_l1_loss(x, x * 2),
+        "addmm": lambda x: tl.addmm(x, x, x), "isclose": lambda x: tl.isclose(x, x + 1),
+        "isin": lambda x: tl.isin(x, x[0]), "bucketize": lambda x: tl.bucketize(x, edges),
+        "nextafter": lambda x: tl.nextafter(x, x + 1),
+        "cross_entropy": lambda x: tl.nn.functional.cross_entropy(x, classes),
+    }
+    for name, f in composed.items():
+        compiled = tl.compile(f, fullgraph=True)
+        assert tl.equal(compiled(tensor(5, 5)), f(tensor(5, 5)))
+        kinds = [call.type for call in compiled._entries[0].replay.calls]
+        assert kinds and name not in kinds
+    for f in (lambda x: tl.bernoulli(x), lambda x: tl.nn.functional.dropout(x, 0.5)):
+        compiled = tl.compile(f, fullgraph=True)
+        for _ in range(3):
+            tl.manual_seed(3)
+            wanted = f(tl.full((50,), 0.5))
+            tl.manual_seed(3)
+            assert tl.equal(compiled(tl.full((50,), 0.5)), wanted)
