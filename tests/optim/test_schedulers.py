@@ -255,3 +255,25 @@ def test_the_first_of_the_betas_is_cycled_like_a_momentum(name):
         assert adam.param_groups[0]["betas"] == (momentum, 0.987)
         momenta.add(momentum)
     assert len(momenta) > 3 and 0.5 not in momenta
+
+
+@pytest.mark.parametrize("name, options, rates", [
+    ("StepLR", {"step_size": 1}, [0.1, 0.2]), ("ExponentialLR", {"gamma": 0.5}, [0.5, 1.0]),
+    ("MultiStepLR", {"milestones": [1]}, [0.1, 0.2]), ("PolynomialLR", {}, [0.8, 1.6]),
+    ("LinearLR", {}, [1.4 / 3, 2.8]), ("ConstantLR", {}, [1 / 3, 2.0]),
+    ("LambdaLR", {"lr_lambda": lambda epoch: 0.5}, None),
+    ("MultiplicativeLR", {"lr_lambda": lambda epoch: 0.5}, None),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3}, None),
+])
+def test_a_group_that_comes_later(name, options, rates):
+    """It has rates of its own, where the schedule needs nothing of each group from the start."""
+    optimizer = optim.SGD([tl.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = getattr(lr_scheduler, name)(optimizer, **options)
+    optimizer.add_param_group({"params": [tl.zeros(2, requires_grad=True)], "lr": 2.0})
+    optimizer.step()
+    if rates is None:
+        with pytest.raises(ValueError, match="zip"):
+            schedule.step()
+        return
+    schedule.step()
+    assert schedule.get_last_lr() == pytest.approx(rates)
