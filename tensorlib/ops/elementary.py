@@ -152,8 +152,8 @@ def mantissa(input):
 
 @mantissa.deriv
 def mantissa_deriv(input, out):
-    """A power of two, which for 0 is 1."""
-    return (out / input).where(input != 0, 1.0)
+    """A power of two, which for 0 and what is not finite is 1."""
+    return (out / input).where((input != 0).logical_and(input.abs() < float("inf")), 1.0)
 
 
 @elementwise(reference=lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0), takes="floating",

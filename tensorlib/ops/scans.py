@@ -205,12 +205,12 @@ def weighted(x, weights, out, dim, reverse):
 
 @logcumsumexp.vjp("input")
 def logcumsumexp_vjp(g, input, out, dim):
-    return weighted(input, g, out, dim, True)
+    return weighted(input, g, out, dim, True) if input.ndim else g
 
 
 @logcumsumexp.jvp
 def logcumsumexp_jvp(d_input, input, out, dim):
-    return weighted(input, d_input, out, dim, False)
+    return weighted(input, d_input, out, dim, False) if input.ndim else d_input
 
 
 # ---- means ---------------------------------------------------------------------------------------

@@ -137,6 +137,25 @@ def test_a_mask_for_each_head_and_a_padding_without_batch():
         assert_close(weights[head], by_head(head, masks[head] + padding))
 
 
+def test_a_learned_key_takes_its_share_of_attention():
+    """One more key and value for all examples of a batch, which masks and paddings leave alone."""
+    x = tl.cat([X, -2 * X], dim=1)
+    key, value = tl.tensor([[[0.5, -1.0]]]), tl.tensor([[[3.0, 7.0]]])
+    mask, padding = tl.ones(3, 3).triu(1).bool(), tl.tensor([[False, False, True], [False] * 3])
+    out, weights = many_heads(x, bias_k=key, bias_v=value, attn_mask=mask,
+                              key_padding_mask=padding, average_attn_weights=False)
+    for example in range(2):
+        hidden = mask.logical_or(padding[example]).float().nan_to_num() * -1e9
+        for head in range(2):
+            own = x[:, example, head]
+            scores = own.unsqueeze(1) * tl.cat([own, key[0, 0, head:head + 1]])
+            scores[:, :3] += hidden
+            wanted = scores.softmax(1)
+            assert_close(weights[example, head], wanted)
+            values = tl.cat([own, value[0, 0, head:head + 1]])
+            assert_close(out[:, example, head], wanted @ values)
+
+
 def test_given_keys_and_values_stand_in_place_of_projected_ones():
     keys, values = tl.tensor([[[0.0], [1.0]], [[1.0], [1.0]]]), tl.tensor([[[3.0], [5.0]],
                                                                        [[1.0], [3.0]]])

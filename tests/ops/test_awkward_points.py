@@ -1,6 +1,6 @@
 """Points where a plain formula loses what is there: 0 * inf, several zeros, infinite neighbours."""
 
-from math import inf
+from math import inf, nan
 
 import pytest
 
@@ -65,3 +65,13 @@ def test_places_are_int64_whatever_the_indices_are():
     assert (rows.dtype, rows.item(), columns.item()) == (tl.int64, 1, 2)
     with pytest.raises(TypeError, match="unravel_index"):
         tl.unravel_index(tl.tensor([5.0]), (2, 3))
+
+
+def test_mantissas_and_running_sums_of_what_is_not_finite():
+    """The exponent of an infinity is 0, and one element is the sum of itself, whatever it is."""
+    for value in (inf, -inf, nan, 0.0, 3.0, -1e300):
+        x = tl.tensor(value, dtype=tl.float64, requires_grad=True)
+        part = x.frexp().mantissa
+        slope, = tl.autograd.grad(part, x)
+        assert slope.item() == 0.5 ** x.frexp().exponent.item()
+        assert tl.autograd.grad(x.logcumsumexp(0), x)[0].item() == 1
