@@ -163,7 +163,8 @@ class Judge:
             # a test that fails here by itself is one of the fault, where it passes without; one
             # that does not may owe its failure to the tests before it
             alone = test(copy, [reason])[0] != 0
-            if alone and (reason in self.trusted or test(self.sound, [reason])[0] == 0):
+            # status 4: without the fault there is no such test
+            if alone and (reason in self.trusted or test(self.sound, [reason])[0] in (0, 4)):
                 self.trusted.add(reason)
                 return reason
             if not alone and self.reason(*test(self.sound, paths, self.left_out)) != reason:

@@ -9,7 +9,7 @@ from operator import methodcaller
 from typing import Any
 
 from tensorlib._core.base.capture import set_capture
-from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.graph.op import Op
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -146,9 +146,7 @@ class Rehearsal:
                  given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results by steps that know their kernel."""
         call, op, found = self.call, form.op, None
-        if call.type == "sum" and "parts" in call.inputs:
-            found = self.summed(inputs[0])
-        elif call.type.endswith("_gradient"):
+        if call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
             if base is not None and base.linearity != "composite" and not base.variadic and (
                     len(base.outputs) == 1):
@@ -197,13 +195,6 @@ class Rehearsal:
         if form.op is not None and "wanted" in form.attributes:
             given = {**given, "wanted": tuple(x is not None for x in self.call.outputs)}
         return given
-
-    def summed(self, parts: tuple[Any, ...]) -> Any:
-        """The sum of the parts, from the first to the last."""
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.machine.elementwise(registry["add"], (total, part))
-        return total
 
     def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
                   given: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -90,6 +90,12 @@ def test_gradients_of_sums_and_means(shape):
         same(gradients_of(f), tensor(*shape))
 
 
+def test_gradients_that_meet_are_added_by_loops():
+    for f in (lambda y: (y.exp() * y.sin() + y).sum(), lambda y: ((y * y) @ y).sum()):
+        steps = same(gradients_of(f), tensor(12, 12))
+        assert set(steps) <= {"loop", "tiles", "copy", "sum", "product"}, steps
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16", "bool"])
 def test_products_of_vectors(dtype):
     x, v, w = tensor(20, 9, dtype=dtype), tensor(9, dtype=dtype), tensor(20, dtype=dtype)
