@@ -293,6 +293,19 @@ def test_an_operation_all_of_whose_gradients_are_cut_does_not_run():
     assert_close(x.grad, [1.0])
 
 
+def test_no_grad_set_cuts_what_a_sweep_begins_at():
+    x = tl.ones(3, requires_grad=True)
+    one, other = (x * 2).sum(), (x * 5).sum()
+    assert tl.autograd.grad(one, x, no_grad_set=[one], allow_unused=True,
+                            retain_graph=True) == (None,)
+    found, = tl.autograd.grad((one, other), x, no_grad_set=[one], retain_graph=True)
+    assert found.tolist() == [5.0] * 3
+    one.backward(retain_graph=True, no_grad_set=[one])
+    assert x.grad is None
+    tl.autograd.backward((one, other), no_grad_set=[other])
+    assert x.grad.tolist() == [2.0] * 3
+
+
 def test_no_grad_set_takes_names_of_leaves():
     x, w = leaf(2.0), leaf(3.0)
     x.name, w.name = "x", "w"

@@ -30,6 +30,20 @@ def test_an_elementwise_operation_from_outside_on_an_existing_loop():
     assert check_op(half_tanh)
 
 
+def test_a_derivative_may_be_written_with_numpys_functions():
+    def cosine(input):
+        """The cosine again."""
+
+    cosine = ops.elementwise(kernel="cos", reference=np.cos, samples=reals(-2, 2),
+                             to_float=True)(named(cosine))
+
+    @cosine.deriv
+    def deriv(input):
+        return -np.sin(input) * np.exp(0.0 * np.square(input))
+
+    assert check_op(cosine)
+
+
 def test_an_elementwise_operation_from_outside_on_the_loops_of_its_reference():
     """In each dtype that NumPy's ufunc has, with nothing else said."""
     def longest(input, other):
