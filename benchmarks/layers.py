@@ -103,6 +103,9 @@ def places(lib, count, size):
 layer("embedding of 1,000x64 at 4,096 places", lambda lib: (
     lambda w: lib.nn.functional.embedding(places(lib, 4_096, 1_000), w),
     uniform(lib, 1_000, 64)), 1.5)
+layer("embedding of 50,000x64 at 2,048 places", lambda lib: (
+    lambda w: lib.nn.functional.embedding(places(lib, 2_048, 50_000), w),
+    uniform(lib, 50_000, 64)), 1.5)
 plain("index_select, 4,096 rows of 64", lambda lib: forward(
     lib, lambda x, i: x.index_select(0, i), uniform(lib, 1_000, 64), places(lib, 4_096, 1_000)), 1)
 plain("gather, 256x256", lambda lib: forward(

@@ -27,6 +27,7 @@ cdef enum:
     LINE = 64
     COLUMNS = 32            # to which the widest panels round columns up
     LEAST_ROWS = 4          # with fewer, packing takes longer than it saves
+    LEAST_BY_VECTOR = 128   # elements of a from which on the BLAS multiplies it by a vector
     LEAST_WIDTH = 40        # bytes of a row of b; with fewer, most of a panel is zeros
     CHUNK_ROWS = 252        # rows of a that meet all panels before the next ones
     DEPTH = 256             # so many rows of a panel fit L1 beside those of a
@@ -108,8 +109,10 @@ cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y
 # ---- a b that has room on the stack --------------------------------------------------------------
 
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
-    """Whether b is a small matrix, and no vector, of which a panel would be nearly empty."""
-    return panels[dtype] != NULL and args.n > 1 and args.m >= LEAST_ROWS and (
+    """Whether b is a small matrix, or so small a vector that the call of the BLAS takes longer than
+    a panel that is nearly empty."""
+    return panels[dtype] != NULL and args.m >= LEAST_ROWS and (
+        args.n > 1 or times(args.m, args.k) <= LEAST_BY_VECTOR) and (
         times(panels_size(args.k, args.n), args.y_col) <= ON_STACK)
 
 
