@@ -10,8 +10,9 @@ from tensorlib._core.reduce.arrange cimport divide, fold_to
 from tensorlib._core.reduce.schedule cimport SUM as FOLD_SUM
 from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape
 from tensorlib._core.tiles.copies cimport copy_into, packed_copy
+from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport TileProgram
-from tensorlib._core.tiles.run cimport run_loop, run_program
+from tensorlib._core.tiles.run cimport run_program
 from tensorlib.program.signatures cimport laid_out_as
 
 

@@ -197,3 +197,15 @@ def test_where(table, dtype):
     np.testing.assert_array_equal(loop(condition, a, b), expected)
     np.testing.assert_array_equal(loop.in_place(1, condition, a, b), expected)
     np.testing.assert_array_equal(loop.in_place(2, condition, a, b), expected)
+
+
+@pytest.mark.parametrize("count", [1, 5, 16, 17, 40])
+@pytest.mark.parametrize("source", ["float32", "float64"])
+def test_nan_in_halves_is_the_usual_one(table, source, count):
+    """Wherever it stands: float16 keeps its sign, and bfloat16 has one NaN, as in PyTorch."""
+    x = np.full(count, np.nan, source)
+    x[::2] = -x[::2]
+    signs = np.where(np.signbit(x), 0x8000, 0)
+    half = table["cast", source, "float16"](x).view(np.uint16)
+    np.testing.assert_array_equal(half, 0x7E00 | signs)
+    np.testing.assert_array_equal(table["cast", source, "bfloat16"](x), np.full(count, 0x7FC0))

@@ -317,7 +317,10 @@ def test_prepare_refuses_what_it_cannot_keep():
     assert prepare(update, group, optimizer.state) is not None
     for params in ((p,), [p, "text"], [p] * 1025):
         assert prepare(update, {**group, "params": params}, optimizer.state) is None
-    for rate in (tl.tensor(0.5), np.float64(0.5), [0.5]):
+    deep = ()
+    for _ in range(100_000):
+        deep = (deep,)
+    for rate in (tl.tensor(0.5), np.float64(0.5), [0.5], (tl.tensor(0.5),), deep):
         assert prepare(update, {**group, "lr": rate}, optimizer.state) is None
     momentum = {**group, "momentum": 0.9}
     assert prepare(optimizer._update(momentum), momentum, {p: {}}) is None

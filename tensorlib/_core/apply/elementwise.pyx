@@ -23,9 +23,10 @@ from tensorlib._core.tensor.meta cimport is_meta, meta_arguments
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
+from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
-from tensorlib._core.tiles.run cimport run_loop, run_program
+from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
 

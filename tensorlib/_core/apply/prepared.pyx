@@ -18,7 +18,7 @@ from tensorlib._core.apply.updating cimport (
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
-from tensorlib._core.tiles.update cimport MAX_NUMBERS, Flat, Update, run_flat
+from tensorlib._core.tiles.update cimport MAX_NUMBERS, Whole, Update, run_whole
 
 cdef enum:
     MOST = 1024              # parameters; of more, looking takes no less time than planning
@@ -35,7 +35,7 @@ cdef class Prepared:
     cdef tuple members               # and what is in it
     cdef list rows                   # of each parameter with a gradient: [states ..., p, count]
     cdef list options                # of the group: name, value, name, value, ...
-    cdef Flat* jobs
+    cdef Whole* jobs
     cdef double table[MAX_NUMBERS]
     cdef double step                 # of which the table has the numbers; -1 for none
     cdef bint busy
@@ -55,7 +55,7 @@ cdef class Prepared:
             if not self.has_numbers(states, numbers) or not self.has_operands():
                 return False
             self.note_writes()
-            run_flat(self.jobs, n)
+            run_whole(self.jobs, n)
             return True
         finally:
             self.busy = False
@@ -220,7 +220,7 @@ def prepare(Update update, dict group, states):
     self = Prepared.__new__(Prepared)
     self.update, self.group, self.params, self.rows = update, group, params, rows
     self.members, self.options, self.step = tuple(params), options, -1
-    self.jobs = <Flat*>calloc(len(rows), sizeof(Flat))
+    self.jobs = <Whole*>calloc(len(rows), sizeof(Whole))
     if self.jobs == NULL:
         raise MemoryError()
     for i, row in enumerate(rows):
@@ -252,9 +252,14 @@ cdef list fixed_options(dict group):
 
 
 cdef bint is_fixed(value):
-    if isinstance(value, tuple):
+    """Whether an option is a number, a name or None, or a tuple of these, as betas are."""
+    if type(value) is tuple:
         for part in <tuple>value:
-            if not is_fixed(part):
+            if not is_plain(part):
                 return False
-        return type(value) is tuple
+        return True
+    return is_plain(value)
+
+
+cdef bint is_plain(value):
     return value is None or type(value) in (float, int, bool, str)

@@ -12,7 +12,7 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, track_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
-from tensorlib._core.tiles.run cimport run_loop
+from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
 
 cdef extern from "Python.h":

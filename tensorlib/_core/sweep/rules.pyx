@@ -25,8 +25,9 @@ from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, zero
+from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
-from tensorlib._core.tiles.run cimport run_loop, run_program
+from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.layout.views import zeros
 

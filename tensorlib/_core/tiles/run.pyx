@@ -1,10 +1,10 @@
 """The executor of element-wise work: contiguous loops over operands of any shapes and strides.
 
-`run_loop` is for one loop over operands that lie contiguously. `run_program` does everything else:
-it cuts the output into tiles that stay in the L1 cache; for each tile it gathers (and casts) what
-is not contiguous, runs the loops of the program, and scatters the result. One loop over whole rows
-needs no tiles. So casting, broadcasting, strides and threads are dealt with here and nowhere else,
-and a loop sees one contiguous run.
+One loop over operands that lie contiguously is for `run_loop` (flat.pyx). `run_program` does all
+else: it cuts the output into tiles that stay in the L1 cache; for each tile it gathers (and casts)
+what is not contiguous, runs the loops of the program, and scatters the result. One loop over whole
+rows needs no tiles. So casting, broadcasting, strides and threads are dealt with here and nowhere
+else, and a loop sees one contiguous run.
 """
 
 from cpython.object cimport PyObject
@@ -14,11 +14,12 @@ from libc.string cimport memcpy
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region, region_size
+from tensorlib._core.base.region cimport region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL, TILE
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
 )
@@ -28,78 +29,10 @@ from tensorlib._core.tiles.plan cimport (
 from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
 
 cdef enum:
-    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
     WIDE_TILE = 16384        # bytes; three of them fit in the scratch memory of a tile
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
-    GRAIN = 32768            # elements of one parallel chunk, of the cheapest loop on runs
     MOST = 8                 # times as long as in that an element may take, as far as it counts
-    RELEASE_GIL = 16384      # elements from which on the GIL is released
     ROWS = 16                # of a transposition in one chunk, at least
-
-
-# ---- one loop over contiguous operands -----------------------------------------------------------
-
-cdef struct Flat:
-    const Loop* loop
-    char* inputs[3]
-    char* output
-    bint is_scalar[3]
-    bint has_scalar
-    int number               # the place of an input that the loop takes as a number, or -1
-
-
-cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
-                  Py_ssize_t n) except -1:
-    """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
-    cdef Flat flat
-    cdef int i, era
-    if in_region(output):
-        return 0
-    flat.loop = loop
-    flat.output = output
-    flat.has_scalar = False
-    for i in range(loop.arity):
-        flat.inputs[i] = inputs[i]
-        flat.is_scalar[i] = is_scalar[i]
-        flat.has_scalar |= is_scalar[i]
-    flat.number = -1
-    if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
-        if takes_number(loop, is_scalar[1]):
-            flat.number = is_scalar[1]
-    if n < RELEASE_GIL:
-        run_flat(&flat, 0, n)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run_flat, &flat, n, GRAIN // loop.cost)
-    return work_ends(era)
-
-
-cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Flat* flat = <Flat*>context
-    cdef const Loop* loop = flat.loop
-    cdef char splats[3 * TILE * 8]
-    cdef char* pointers[3]
-    cdef Py_ssize_t count = end - begin
-    cdef int i
-    for i in range(loop.arity):
-        pointers[i] = flat.inputs[i] + (0 if flat.is_scalar[i] else begin * loop.input_size)
-    if flat.number >= 0:
-        call_with_number(loop, flat.number, pointers, flat.output + begin * loop.output_size, count)
-        return
-    if flat.has_scalar:
-        count = min(count, <Py_ssize_t>TILE)
-        for i in range(loop.arity):
-            if flat.is_scalar[i]:
-                pointers[i] = splats + i * TILE * 8
-                find_gather(loop.input_dtype)(flat.inputs[i], 0, pointers[i], count)
-    while begin < end:
-        count = min(count, end - begin)
-        call_loop(loop, pointers, flat.output + begin * loop.output_size, count)
-        for i in range(loop.arity):
-            if not flat.is_scalar[i]:
-                pointers[i] += count * loop.input_size
-        begin += count
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -412,7 +345,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
     cdef char* slots[MAX_SLOTS]
     cdef char* inputs[3]
     cdef char* result
-    cdef int i, k, first = program.n_inputs + program.n_constants
+    cdef int i, k, value, number, first = program.n_inputs + program.n_constants
     cdef int dtype = result_dtype(program)
     cdef const Operand* out = &plan.operands[program.n_inputs]
     cdef char* target = pointers[program.n_inputs]
@@ -422,20 +355,31 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
         convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target, scratch, n)
         return
     for i in range(program.n_inputs):
-        slots[i] = fetch(plan, i, pointers[i], steps[i], filled, scratch, n)
+        slots[i] = NULL                      # fetched when a loop takes it as a run
     for i in range(program.n_constants):
         slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * TILE * 8
     if program.n_steps == 0:
-        result = slots[0]
+        result = fetch(plan, 0, pointers[0], steps[0], filled, scratch, n)
     else:
         for i in range(program.n_steps):
             step = &program.steps[i]
+            number = number_of(plan, step, steps)
             for k in range(step.loop.arity):
-                inputs[k] = slots[step.inputs[k]]
+                value = step.inputs[k]
+                if k == number and value < program.n_inputs:
+                    inputs[k] = pointers[value]
+                    continue
+                if slots[value] == NULL:
+                    slots[value] = fetch(plan, value, pointers[value], steps[value], filled,
+                                         scratch, n)
+                inputs[k] = slots[value]
             slots[first + i] = (
                 target if direct and i == program.n_steps - 1
                 else scratch + (first + i) * TILE * 8)
-            call_loop(&step.loop, inputs, slots[first + i], n)
+            if number >= 0:
+                call_with_number(&step.loop, number, inputs, slots[first + i], n)
+            else:
+                call_loop(&step.loop, inputs, slots[first + i], n)
         result = slots[first + program.n_steps - 1]
     if direct:
         return
@@ -446,6 +390,24 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
         find_cast(dtype, out.dtype)(result, scratch + MAX_SLOTS * TILE * 8, n)
         result = scratch + MAX_SLOTS * TILE * 8
     find_scatter(out.dtype)(result, target, out_step, n)
+
+
+cdef inline int number_of(const Plan* plan, const Step* step,
+                          const Py_ssize_t* steps) noexcept nogil:
+    """The place of a step's input that is one number in this tile, for a loop that takes one; -1
+    for none: a constant, or an operand that does not change along the inner dim."""
+    cdef const Program* program = plan.program
+    cdef int k, value
+    if step.loop.arity != 2 or step.loop.with_number == NULL:
+        return -1
+    for k in range(1, -1, -1):
+        value = step.inputs[k]
+        if value >= program.n_inputs + program.n_constants or not takes_number(&step.loop, k):
+            continue
+        if value >= program.n_inputs or steps[value] == 0 and (
+                plan.operands[value].dtype == program.dtypes[value]):
+            return k
+    return -1
 
 
 cdef char* fetch(const Plan* plan, int i, char* pointer, Py_ssize_t step, Py_ssize_t* filled,

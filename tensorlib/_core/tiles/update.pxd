@@ -38,7 +38,7 @@ cdef struct Job:
     Plan plan                # its operands in the order of the update's
 
 # A parameter of which each operand is one run of the dtype that is computed in, by one loop.
-cdef struct Flat:
+cdef struct Whole:
     const Compiled* program
     const double* numbers
     Py_ssize_t numel
@@ -59,4 +59,4 @@ cdef class Update:
     cdef const Compiled* at(self, int dtype) except NULL
 
 cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1
-cdef int run_flat(Flat* jobs, Py_ssize_t n) except -1
+cdef int run_whole(Whole* jobs, Py_ssize_t n) except -1

@@ -199,29 +199,29 @@ cdef void run_all(Job* jobs, Py_ssize_t n) noexcept nogil:
         parallel_for(run_part, &jobs[row], jobs[row].numel, GRAIN)
 
 
-cdef int run_flat(Flat* jobs, Py_ssize_t n) except -1:
+cdef int run_whole(Whole* jobs, Py_ssize_t n) except -1:
     """Runs the one loop of an update over runs of elements."""
     cdef Py_ssize_t row, total = 0
     cdef int era
     for row in range(n):
         total += jobs[row].numel
     if total < RELEASE_GIL:
-        run_all_flat(jobs, n)
+        run_all_whole(jobs, n)
         return 0
     era = work_begins()
     with nogil:
-        run_all_flat(jobs, n)
+        run_all_whole(jobs, n)
     return work_ends(era)
 
 
-cdef void run_all_flat(Flat* jobs, Py_ssize_t n) noexcept nogil:
+cdef void run_all_whole(Whole* jobs, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t row
     for row in range(n):
-        parallel_for(run_flat_part, &jobs[row], jobs[row].numel, GRAIN)
+        parallel_for(run_whole_part, &jobs[row], jobs[row].numel, GRAIN)
 
 
-cdef void run_flat_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Flat* job = <Flat*>context
+cdef void run_whole_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Whole* job = <Whole*>context
     cdef char* slots[MAX_OPERANDS]
     cdef int i
     for i in range(job.program.n_operands):

@@ -378,9 +378,9 @@ def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, 
     bias = zeros(count, dtype=input.dtype) if bias is None else bias
     if not training:
         scale = weight * (running_var + eps).rsqrt()
+        shift = bias - running_mean * scale
         shape = (-1, *(1,) * (input.ndim - 2))
-        out = (input - running_mean.reshape(shape)) * scale.reshape(shape) + bias.reshape(shape)
-        return out.to(input.dtype)
+        return (input * scale.reshape(shape) + shift.reshape(shape)).to(input.dtype)
     refuse_one_value("batch_norm", input)
     if running_mean is None and running_var is None:
         return affine_norm(input, weight, bias, float(eps), True, True)

@@ -1,0 +1,71 @@
+"""One loop over runs of elements and single ones: the shortest way from operands to a result."""
+
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.tiles.loops cimport (
+    Loop, call_loop, call_with_number, find_gather, takes_number,
+)
+
+
+cdef struct Flat:
+    const Loop* loop
+    char* inputs[3]
+    char* output
+    bint is_scalar[3]
+    bint has_scalar
+    int number               # the place of an input that the loop takes as a number, or -1
+
+
+cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
+                  Py_ssize_t n) except -1:
+    """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
+    cdef Flat flat
+    cdef int i, era
+    if in_region(output):
+        return 0
+    flat.loop = loop
+    flat.output = output
+    flat.has_scalar = False
+    for i in range(loop.arity):
+        flat.inputs[i] = inputs[i]
+        flat.is_scalar[i] = is_scalar[i]
+        flat.has_scalar |= is_scalar[i]
+    flat.number = -1
+    if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
+        if takes_number(loop, is_scalar[1]):
+            flat.number = is_scalar[1]
+    if n < RELEASE_GIL:
+        run_flat(&flat, 0, n)
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run_flat, &flat, n, GRAIN // loop.cost)
+    return work_ends(era)
+
+
+cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Flat* flat = <Flat*>context
+    cdef const Loop* loop = flat.loop
+    cdef char splats[3 * TILE * 8]
+    cdef char* pointers[3]
+    cdef Py_ssize_t count = end - begin
+    cdef int i
+    for i in range(loop.arity):
+        pointers[i] = flat.inputs[i] + (0 if flat.is_scalar[i] else begin * loop.input_size)
+    if flat.number >= 0:
+        call_with_number(loop, flat.number, pointers, flat.output + begin * loop.output_size, count)
+        return
+    if flat.has_scalar:
+        count = min(count, <Py_ssize_t>TILE)
+        for i in range(loop.arity):
+            if flat.is_scalar[i]:
+                pointers[i] = splats + i * TILE * 8
+                find_gather(loop.input_dtype)(flat.inputs[i], 0, pointers[i], count)
+    while begin < end:
+        count = min(count, end - begin)
+        call_loop(loop, pointers, flat.output + begin * loop.output_size, count)
+        for i in range(loop.arity):
+            if not flat.is_scalar[i]:
+                pointers[i] += count * loop.input_size
+        begin += count
