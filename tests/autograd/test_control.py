@@ -374,3 +374,28 @@ def test_no_grad_set_is_checked():
     x.exp().sum().backward(no_grad_set=[tl.ones(1)])   # needs no gradient anyway
     with pytest.raises(TypeError):
         x.name = 3
+
+
+def test_each_output_of_a_node_has_its_own_gradient():
+    """Also where several are asked for, in any order, and beside inputs of other nodes."""
+    class Apart(tl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1, x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return sum(g * k for k, g in enumerate(grads, 1))
+
+    x = leaf(1.0, 2.0)
+    outputs = Apart.apply(x)
+    loss = sum((out * 10 ** k).sum() for k, out in enumerate(outputs))
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0), (2, 2, 1)):
+        found = tl.autograd.grad(loss, [outputs[k] for k in order], retain_graph=True)
+        assert [g.tolist() for g in found] == [[10.0 ** k] * 2 for k in order]
+    found = tl.autograd.grad(loss, (x, outputs[2]), retain_graph=True)
+    assert [g.tolist() for g in found] == [[321.0] * 2, [100.0] * 2]
+    matrix = tl.eye(3, dtype=tl.float64).add(tl.arange(3.0).diag()).requires_grad_()
+    values, vectors = tl.linalg.eigh(matrix)
+    found = tl.autograd.grad((2 * values).sum() + (3 * vectors).sum(), (vectors, values))
+    assert [set(g.flatten().tolist()) for g in found] == [{3.0}, {2.0}]
