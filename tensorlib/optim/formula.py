@@ -16,6 +16,9 @@ from tensorlib.ops.updates import fused_update, trace_update
 from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
 
 
+MOST_VAIN = 3        # where no step is like the one before, nothing is prepared after so many
+
+
 class FormulaOptimizer(Optimizer):
     """An optimiser that a formula defines.
 
@@ -36,12 +39,16 @@ class FormulaOptimizer(Optimizer):
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         check_options(defaults)
-        self._prepared: dict[int, Any] = {}        # by the group's place; None where it can't be
+        self._forget_prepared()
         super().__init__(params, defaults)
 
     def __setstate__(self, state):
-        self._prepared = {}
+        self._forget_prepared()
         super().__setstate__(state)
+
+    def _forget_prepared(self):
+        self._prepared: dict[int, Any] = {}        # by the group's place; None where it can't be
+        self._vain: dict[int, int] = {}            # how many in a row took no step
 
     def states(self, group):
         """The names of the states that the formula takes, in its order."""
@@ -83,7 +90,10 @@ class FormulaOptimizer(Optimizer):
             return
         if not self.scalars:
             run_update(update, group, self.state, self._begun, self.numbers)
-            self._prepared[place] = prepare(update, group, self.state)
+            if prepared is not None:
+                self._vain[place] = 0 if prepared.used else self._vain.get(place, 0) + 1
+            self._prepared[place] = (prepare(update, group, self.state)
+                                     if self._vain.get(place, 0) < MOST_VAIN else None)
             return
         noted: list[Any] = []
         run_update(update, group, self.state, self._begun, noting(self.numbers, noted))

@@ -295,6 +295,31 @@ def test_numbers_may_run_anything():
     assert p.tolist() == [4.25] * 3
 
 
+def test_steps_that_are_never_alike_are_not_prepared_for_ever():
+    p = tl.ones(4, requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.5)
+    for _ in range(8):
+        p.grad = tl.ones(8)[::2]                               # which has gaps
+        optimizer.step()
+    assert optimizer._prepared == {0: None} and optimizer._vain == {0: 3}
+    assert p.tolist() == [-3.0] * 4
+
+
+def test_gradients_in_memory_of_others_are_read_where_they_are():
+    array = np.ones(4, "float32")
+    p = tl.ones(4, requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.5)
+    p.grad = tl.from_numpy(array)
+    for _ in range(3):
+        optimizer.step()
+    assert optimizer._prepared[0].used and p.tolist() == [-0.5] * 4
+    both = np.arange(8, dtype="float32")
+    p.data, p.grad = tl.from_numpy(both[:5])[:4], tl.from_numpy(both)[2:6]
+    for expected in ([-1.0, -0.5, 0.0, 0.5], [-1.0, -0.75, -2.0, -2.0]):
+        optimizer.step()
+        assert p.tolist() == expected, expected
+
+
 def test_copies_and_pickles_prepare_for_themselves():
     one, _ = twins(optim.Adam, {})
     put_gradients(one, 0)

@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free
 
 from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.apply.updating cimport (
-    count_step, counted, fill_numbers, is_complete,
+    count_step, counted, fill_numbers, is_complete, meets,
 )
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
 from tensorlib._core.tensor.meta cimport is_meta
@@ -39,6 +39,7 @@ cdef class Prepared:
     cdef double table[MAX_NUMBERS]
     cdef double step                 # of which the table has the numbers; -1 for none
     cdef bint busy
+    cdef readonly bint used          # whether it has taken a step
 
     def __dealloc__(self):
         free(self.jobs)
@@ -56,6 +57,7 @@ cdef class Prepared:
                 return False
             self.note_writes()
             run_whole(self.jobs, n)
+            self.used = True
             return True
         finally:
             self.busy = False
@@ -140,10 +142,8 @@ cdef class Prepared:
         return True
 
     cdef bint has_operands(self) except -1:
-        """Whether all operands can be read and written in one run, where they were.
-
-        The gradients have memory of their own, so that no write reaches what is still to be read.
-        """
+        """Whether all operands can be read and written in one run, where they were, and no write
+        reaches what is still to be read of a gradient."""
         cdef Py_ssize_t i
         cdef int k, n = len(self.update.states)
         cdef list row
@@ -154,14 +154,12 @@ cdef class Prepared:
             if x.gradient is None:
                 return False
             g = <Tensor>x.gradient
-            if g.type != x.type or not g.packed or g.storage.owner is not None or (
-                    is_meta(g) or not same_shape(g, x)):
+            if g.type != x.type or not g.packed or is_meta(g) or not same_shape(g, x):
                 return False
             for k in range(n + 1):
                 other = <Tensor>row[k]
                 if not other.packed or other.type != x.type or not same_shape(other, x) or (
-                        other.data_pointer != self.jobs[i].operands[1 + k]
-                        or other.storage is g.storage):
+                        other.data_pointer != self.jobs[i].operands[1 + k] or meets(g, other)):
                     return False
                 check_writable(self.update.name, other, False)
             if x.numel_ != self.jobs[i].numel:
