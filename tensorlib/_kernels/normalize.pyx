@@ -38,7 +38,7 @@ cdef enum:
     COLUMNS = 64        # channels that go together where each is one element
     LEAF = 32           # of which so many are added before they are added in double
     TOGETHER = 16       # rows at most that are gone through together
-    NEAR = 2048         # elements at most that these have
+    NEAR = 256          # elements at most that these have; of more, memory waits for the sums
 
 
 cdef inline double sum_of(const floating* x, Py_ssize_t n) noexcept nogil:
