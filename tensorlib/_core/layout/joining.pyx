@@ -31,7 +31,8 @@ def cat(tuple tensors, dim=0):
         raise RuntimeError("cat: expects a non-empty sequence of Tensors")
     dim = settled(dim)
     dtype = (<Tensor?>tensors[0]).type
-    for x in tensors:
+    for given in tensors:
+        x = <Tensor?>given
         if x.type != dtype:
             dtype = promote("cat", dtype, x.type)
         if x.ndim_ == 0:
@@ -72,10 +73,11 @@ def stack(tuple tensors, dim=0):
     if not tensors:
         raise RuntimeError("stack: expects a non-empty sequence of Tensors")
     dim = settled(dim)
-    first = tensors[0]
+    first = <Tensor?>tensors[0]
     dtype = first.type
     along = wrap_dim("stack", dim, first.ndim_ + 1)
-    for i, x in enumerate(tensors):
+    for i, given in enumerate(tensors):
+        x = <Tensor?>given
         if not same_shape(x, first):
             raise RuntimeError(
                 f"stack: expects each tensor to be equal size, but got {list(first.shape)} at "
