@@ -79,6 +79,10 @@ cdef inline void row_statistics(const floating* x, Py_ssize_t rows, Py_ssize_t n
     cdef double totals[TOGETHER]
     cdef double one = 1
     cdef Py_ssize_t r
+    if rows == 1:                        # without what loops over few rows cost
+        mean[0] = <floating>(sum_of(x, n) / n) if centered else 0
+        scale[0] = <floating>(one / sqrt(sum_of_squares(x, mean[0], n) / n + eps))
+        return
     for r in range(rows):
         totals[r] = sum_of(x + r * n, n) if centered else 0
     for r in range(rows):
@@ -96,13 +100,15 @@ cdef void rows(const floating* x, const floating* w, const floating* b, floating
     """y := (x - mean) * scale * w + b"""
     cdef floating mean[TOGETHER]
     cdef floating scale[TOGETHER]
+    cdef floating center, factor
     cdef Py_ssize_t together, r, i
     while rows > 0:
         together = rows_together(rows, n)
         row_statistics(x, together, n, eps, centered, mean, scale)
         for r in range(together):
+            center, factor = mean[r], scale[r]
             for i in range(n):
-                y[i] = (x[i] - mean[r]) * scale[r] * w[i] + b[i]
+                y[i] = (x[i] - center) * factor * w[i] + b[i]
             x += n
             y += n
         rows -= together
@@ -115,6 +121,7 @@ cdef void rows_backward(const floating* g, const floating* x, const floating* w,
     cdef floating scale[TOGETHER]
     cdef floating shift[TOGETHER]
     cdef floating slope[TOGETHER]
+    cdef floating center, factor, down, turn
     cdef double plain[TOGETHER]
     cdef double moved[TOGETHER]
     cdef Py_ssize_t together, r, i
@@ -127,8 +134,9 @@ cdef void rows_backward(const floating* g, const floating* x, const floating* w,
             shift[r] = <floating>(plain[r] / n) if centered else 0
             slope[r] = <floating>(moved[r] / n * scale[r] * scale[r])
         for r in range(together):
+            center, factor, down, turn = mean[r], scale[r], shift[r], slope[r]
             for i in range(n):
-                y[i] = scale[r] * (g[i] * w[i] - shift[r] - (x[i] - mean[r]) * slope[r])
+                y[i] = factor * (g[i] * w[i] - down - (x[i] - center) * turn)
             g += n
             x += n
             y += n
@@ -140,6 +148,7 @@ cdef void rows_weight(const floating* g, const floating* x, floating* y, Py_ssiz
     """y := sum over rows of g * u"""
     cdef floating mean[TOGETHER]
     cdef floating scale[TOGETHER]
+    cdef floating center, factor
     cdef Py_ssize_t together, r, i
     for i in range(n):
         y[i] = 0
@@ -147,8 +156,9 @@ cdef void rows_weight(const floating* g, const floating* x, floating* y, Py_ssiz
         together = rows_together(rows, n)
         row_statistics(x, together, n, eps, centered, mean, scale)
         for r in range(together):
+            center, factor = mean[r], scale[r]
             for i in range(n):
-                y[i] += g[i] * ((x[i] - mean[r]) * scale[r])
+                y[i] += g[i] * ((x[i] - center) * factor)
             g += n
             x += n
         rows -= together
