@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.function import Function
-from tensorlib.autograd.modes import no_grad
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import DRAWS, Stack
+from tensorlib.program.forms import DRAWS
 from tensorlib.program.lines import Lines
+from tensorlib.program.linked import Links
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
@@ -37,7 +35,10 @@ class Replay:
 
     def run(self, inputs: list[Tensor]) -> list[Any]:
         """The wanted values for these inputs."""
-        given = (*inputs, *self.values)
+        return self.values_for((*inputs, *self.values))
+
+    def values_for(self, given: tuple[Any, ...]) -> list[Any]:
+        """The wanted values for these inputs and what is read from around the function."""
         if self.machine.is_running:            # on another thread, or further up on this one
             return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
         outputs: list[Any] = self.machine(given)
@@ -87,31 +88,35 @@ class Differentiable(Replay):
         self.plan_second(calls)
         super().__init__(block, calls, given, layouts, lasting,
                          [*wanted, *self.saved, *self.drawn])
-        self.count = len(wanted)
-        self.places = {x: i for i, x in enumerate(self.fed)}
-        places = {x: i for i, x in enumerate(wanted)}
-        self.root_places = [places[x] for x in self.roots]
+        place = {x: i for i, x in enumerate(self.fed)}
+        result = {x: i for i, x in enumerate(wanted)}
+        self.links = Links(len(wanted), [result[x] for x in self.roots],
+                           [place[x] for x in self.sources], [place[x] for x in self.direct],
+                           [place[x] for x in self.again], [place.get(x, -1) for x in wanted])
         self.second: Differentiable | None = None
 
     def run(self, inputs: list[Tensor]) -> list[Any]:
-        given = (*inputs, *self.values)
-        made = _Node.apply(self, given, *[given[self.places[x]] for x in self.sources])
-        made = made if isinstance(made, tuple) else (made,)
-        return [given[self.places[x]] if x in self.places else out        # no operation made it
-                for x, out in zip(self.wanted, made)]
+        results: list[Any] = self.links.run(self, (*inputs, *self.values))
+        return results
 
-    def gradients(self, given: list[Any]) -> list[Tensor]:
-        """The gradients of the sources, for the roots' gradients and what was kept."""
-        fed = dict(zip((*self.starts, *self.saved, *self.direct), given))
-        if self.plannable and (self.backward is None or not self.backward.fits(tuple(given))):
+    def gradients(self, grads: list[Tensor], values: list[Any]) -> list[Tensor]:
+        """The gradients of the sources, for those of the roots and what the node kept."""
+        n = len(self.saved)
+        given = (*grads, *values[:n], *values[n + len(self.drawn):])
+        if self.plannable and (self.backward is None or not self.backward.fits(given)):
             try:
-                self.backward = machine_for(self.backward_calls, fed, self.grads)
+                self.backward = machine_for(self.backward_calls, self.fed_backward(given),
+                                            self.grads)
             except Unplanned:
                 self.plannable = False
         if not self.plannable or self.backward is None or self.backward.is_running:
-            return run_calls(self.backward_calls, fed, self.grads)
-        found: list[Tensor] = self.backward(tuple(given))
+            return run_calls(self.backward_calls, self.fed_backward(given), self.grads)
+        found: list[Tensor] = self.backward(given)
         return found
+
+    def fed_backward(self, given: tuple[Any, ...]) -> dict[Variable, Any]:
+        """What the backward part is given, by variable."""
+        return dict(zip((*self.starts, *self.saved, *self.direct), given))
 
     # ---- gradients that have gradients
 
@@ -135,18 +140,19 @@ class Differentiable(Replay):
         self.again = [x for x in outside if x not in kept and x not in drawn]
         self.written = [x for x in self.again if x in over]
 
-    def gradients_with_graph(self, grads: list[Tensor], saved: list[Any], ctx: Any) -> list[Tensor]:
-        """The gradients of the sources, as what can be differentiated."""
+    def gradients_with_graph(self, grads: list[Tensor], values: list[Any],
+                             kept: Any) -> list[Tensor]:
+        """The gradients of the sources, as what can be differentiated. kept: what else the node
+        kept."""
         if self.written:
             raise RuntimeError(f"compile: {self.written[0].name} is written in the compiled "
                                "function, so that its gradient can't be differentiated; "
                                "differentiate the function itself")
-        given = [ctx.given[self.places[x]] for x in self.again]
-        if [x._version for x in given] != ctx.versions:
+        if kept.was_written():
             raise RuntimeError("compile: one of the variables needed for gradient computation has "
                                "been modified by an inplace operation after the compiled call")
-        values = dict(zip((*self.saved, *self.drawn), saved))
-        inputs = [*grads, *[values[x] for x in self.kept], *ctx.drawn, *given]
+        saved = dict(zip((*self.saved, *self.drawn), values))
+        inputs = [*grads, *[saved[x] for x in (*self.kept, *self.drawn)], *kept.again]
         kind = Signature((inputs,), {})
         if self.second is None or self.second_kind.tensors_of((inputs,), {}) is None:
             # a tensor that is given twice is one variable twice
@@ -156,52 +162,3 @@ class Differentiable(Replay):
                 inputs, [], list(dict.fromkeys(self.grads)))
         found = dict(zip(self.second.wanted, self.second.run(inputs)))
         return [found[x] for x in self.grads]
-
-
-class _Node(Function):
-    """The node of a replayed call."""
-
-    @staticmethod
-    def forward(ctx: Any, replay: Differentiable, given: Any, *sources: Tensor) -> Any:
-        found = Replay.run(replay, given[:len(replay.given)])
-        outputs, saved = found[:replay.count], found[replay.count:]
-        tensors, ctx.nesting = packed(saved)
-        ctx.replay, ctx.given = replay, given
-        ctx.versions = [given[replay.places[x]]._version for x in replay.again]
-        ctx.save_for_backward(*tensors, *[given[replay.places[x]] for x in replay.direct])
-        roots = set(replay.root_places)
-        ctx.mark_non_differentiable(*[
-            out for i, out in enumerate(outputs) if i not in roots])
-        return tuple(outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        replay = ctx.replay
-        gs = [grads[place] for place in replay.root_places]
-        tensors = iter(ctx.saved_tensors)
-        saved = unpacked(tensors, ctx.nesting)
-        if is_grad_enabled():
-            ctx.drawn = saved[len(replay.saved):]
-            return None, None, *replay.gradients_with_graph(gs, saved, ctx)
-        with no_grad():
-            found = replay.gradients([*gs, *saved[:len(replay.saved)], *tensors])
-        return None, None, *found
-
-
-def packed(values: Any) -> tuple[list[Tensor], Any]:
-    """The tensors in values and in stacks of them, and how they are nested."""
-    found: list[Tensor] = []
-
-    def nesting(value: Any) -> Any:
-        if type(value) is Stack:
-            return [nesting(x) for x in value]
-        found.append(value)
-        return None
-
-    return found, [nesting(value) for value in values]
-
-
-def unpacked(tensors: Any, nesting: Any) -> list[Any]:
-    """The values of which `packed` gave the tensors, an iterator, and how they are nested."""
-    return [next(tensors) if inner is None else Stack(unpacked(tensors, inner))
-            for inner in nesting]

@@ -25,7 +25,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 
 
-def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
+cpdef Node custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     """A node with an edge for each of the tensors `inputs`, which keeps the tensors `saved`."""
     cdef Node node = new_node(op, len(inputs), len(saved), n_outputs)
     cdef Tensor x
@@ -40,7 +40,7 @@ def custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     return node
 
 
-def set_history(Node node, int slot, Tensor out):
+cpdef set_history(Node node, int slot, Tensor out):
     """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
     if KIND[out.type] == FLOAT_KIND:
         out.grad_node, out.slot = node, slot
@@ -68,14 +68,14 @@ def mark_written(str name, Tensor x):
     x.storage.version += 1
 
 
-def saved_tensors(Node node):
+cpdef tuple saved_tensors(Node node):
     """What a custom node keeps, checked to be what it was."""
     cdef int i
     check_not_released(node)
     return tuple([saved_at(node, i, -1) for i in range(node.n_saved)])
 
 
-def payload_of(Node node):
+cpdef payload_of(Node node):
     """What a custom node was given to keep beside tensors."""
     return node.attributes
 

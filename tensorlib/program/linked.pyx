@@ -1,0 +1,139 @@
+"""A replayed call as one node in the graph of the caller.
+
+The node keeps the tensors that the backward part reads. Its one gradient rule runs that part.
+"""
+
+cimport cython
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport Node
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.sweep.python_nodes cimport (
+    custom_node, payload_of, saved_tensors, set_history,
+)
+from tensorlib._core.tensor.tensor cimport Tensor
+
+from tensorlib.batch import outside_of_all
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.forms import Stack
+
+cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
+                      linearity="function", registered=False)
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Links:
+    """How the calls of one replay are linked to the graph.
+
+    n_outputs: how many of the values that a run gives are results; the others are kept. roots: the
+    places of those results that get a gradient. sources, direct, again: the places among what a run
+    is given of what gets a gradient, of what the backward part reads, and of what gradients that
+    have gradients are computed of. passed: for each result that is something given, its place
+    there, else -1.
+    """
+
+    cdef Py_ssize_t n_outputs
+    cdef list roots, sources, direct, again, passed
+
+    def __init__(self, Py_ssize_t n_outputs, list roots, list sources, list direct, list again,
+                 list passed):
+        self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
+        self.direct, self.again, self.passed = direct, again, passed
+
+    def run(self, replay, tuple given):
+        """The results of `replay.values_for(given)`, linked to a new node."""
+        cdef Node node
+        cdef list found, kept, results
+        cdef Kept payload
+        cdef Py_ssize_t i, place
+        cdef Tensor x
+        cdef bint before = mode().grad
+        mode().grad = False
+        try:
+            found = replay.values_for(given)
+        finally:
+            mode().grad = before
+        payload = Kept.__new__(Kept)
+        payload.replay, payload.versions = replay, []
+        payload.again = [given[place] for place in self.again]
+        for x in payload.again:
+            payload.versions.append(x.storage.version)
+        kept = payload.flat(found[self.n_outputs:])
+        for place in self.direct:
+            kept.append(given[place])
+        node = custom_node(compiled, tuple([given[place] for place in self.sources]), tuple(kept),
+                           len(self.roots), payload)
+        for i in range(len(self.roots)):
+            set_history(node, i, <Tensor?>found[<Py_ssize_t>self.roots[i]])
+        results = found[:self.n_outputs]
+        for i in range(self.n_outputs):
+            if <Py_ssize_t>self.passed[i] >= 0:           # no operation made it
+                results[i] = given[<Py_ssize_t>self.passed[i]]
+        return results
+
+
+@cython.final
+@cython.binding(False)            # methods check their `self`
+cdef class Kept:
+    """What the node of a call keeps beside the tensors that it saves.
+
+    again: what gradients that have gradients are computed of, as given; versions: what each was.
+    nesting: how the saved tensors lie in stacks, None where there are no stacks.
+    """
+
+    cdef readonly object replay
+    cdef readonly list again, versions
+    cdef object nesting
+
+    cdef list flat(self, list values):
+        """The tensors in values and in stacks of them."""
+        cdef list found = []
+        for value in values:
+            if not isinstance(value, Tensor):
+                self.nesting = [nested(x, found) for x in values]
+                return found
+        return values
+
+    cdef list values(self, list tensors):
+        """The values of which `flat` gave the first of these tensors; then the others."""
+        return tensors if self.nesting is None else unpacked(self.nesting, tensors)
+
+    def was_written(self):
+        """Whether what was given was written in place since."""
+        return [x._version for x in self.again] != self.versions
+
+
+def nested(value, list found):
+    """How a value is nested: None for a tensor, which is added to those found."""
+    if type(value) is Stack:
+        return [nested(x, found) for x in value]
+    found.append(value)
+    return None
+
+
+def unpacked(list nesting, list tensors):
+    """The values that are nested so, made of tensors, and behind them the tensors left over."""
+    rest = iter(tensors)
+
+    def value(inner):
+        return next(rest) if inner is None else Stack([value(x) for x in inner])
+
+    return [*[value(inner) for inner in nesting], *rest]
+
+
+def gradients(Node node, g):
+    """The gradients of the sources of a replayed call."""
+    cdef Kept kept = payload_of(node)
+    cdef list gs = list(g) if isinstance(g, tuple) else [g]
+    cdef Py_ssize_t i
+    for i in range(len(gs)):
+        if gs[i] is None:
+            like = kept.replay.roots[i]
+            gs[i] = FUNCTIONS["zeros"](like.shape, dtype=like.dtype)
+    with outside_of_all():            # what a node keeps and is given are whole batches
+        values = kept.values(list(saved_tensors(node)))
+        if mode().grad:
+            return kept.replay.gradients_with_graph(gs, values, kept)
+        return kept.replay.gradients(gs, values)
+
+
+compiled.add_rule(None, gradients, names=("node", "g"))
