@@ -2,6 +2,7 @@
 
 cimport cython
 from tensorlib._core.base.capture cimport attached
+from tensorlib.program.executor cimport Machine
 from tensorlib.program.signatures cimport Conditions, Signature
 
 from tensorlib._core.arrays.as_numbers import differentiating
@@ -14,21 +15,24 @@ from tensorlib.batch import running_levels
 cdef class Way:
     """How calls of one kind run. replay: what replays them; None where they run eagerly.
 
-    machine: what the replay has run where there is no graph to note, else None. places: of each
-    leaf of the result, its place among what is replayed; -1 for what is as in `leaves`.
+    machine: what the replay has run, where there is no graph to note and no control flow, else
+    None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
+    `leaves`.
     """
 
     cdef readonly Signature kind
     cdef readonly object replay
     cdef Conditions conditions
-    cdef object machine, structure
+    cdef Machine machine
+    cdef object structure
     cdef tuple values
     cdef list places, leaves
     cdef bint single
 
     def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
                  structure=None, list places=None, list leaves=None):
-        self.kind, self.conditions, self.replay, self.machine = kind, conditions, replay, machine
+        self.kind, self.conditions, self.replay = kind, conditions, replay
+        self.machine = machine if isinstance(machine, Machine) else None
         self.structure, self.places, self.leaves = structure, places, leaves
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
@@ -37,10 +41,11 @@ cdef class Way:
         """What a call gives."""
         cdef list found, leaves
         cdef Py_ssize_t i
-        if self.machine is None or self.machine.is_running:
+        if self.machine is None or self.machine.busy:
             found = self.replay.run(tensors)
         else:
-            found = self.machine((*tensors, *self.values))
+            found = self.machine.run(tuple(tensors) + self.values if self.values
+                                     else tuple(tensors))
         if self.single:
             return found[0]
         leaves = self.leaves.copy()

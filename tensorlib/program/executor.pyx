@@ -57,13 +57,6 @@ class Mismatch(RuntimeError):
 cdef class Machine:
     """Steps and the memory that they work in. Made by a rehearsal, under `with machine:`."""
 
-    cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
-    cdef dict root_of                # by the id of the storage of the rehearsal
-    cdef Storage arena
-    cdef readonly Py_ssize_t arena_bytes, unshared_bytes
-    cdef bint busy, before, fuses, reuses, has_effect
-    cdef list active                 # the steps that are performed
-
     def __cinit__(self, bint fuses=True, bint reuses=True):
         self.fuses, self.reuses, self.constants = fuses, reuses, []
         self.steps, self.roots, self.fed, self.fed_roots = [], [], [], []
@@ -160,9 +153,9 @@ cdef class Machine:
         self.tiles(op.program, tensors, compute_dtype(promoted), out)
         return out
 
-    def tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out):
+    cdef int tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out) except -1:
         """A step of a tile program for inputs of a dtype."""
-        set_tiles(self.step(PROGRAM, tensors, out), tiles, dtype)
+        return set_tiles(self.step(PROGRAM, tensors, out), tiles, dtype)
 
     def gradient(self, source, Op op, int i, Tensor g):
         """The gradient of input `i` of a call, before it is fitted to that; or the function that
@@ -414,6 +407,9 @@ cdef class Machine:
 
     def __call__(self, tuple given):
         """The outputs, as a list, for the tensors that are fed. Raises: Mismatch."""
+        return self.run(given)
+
+    cdef list run(self, tuple given):
         cdef Root root
         cdef Step step
         cdef Tensor x, y

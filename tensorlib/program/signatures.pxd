@@ -4,10 +4,11 @@ cdef class Signature:
     cdef object shape                # nested tuples: what `look` takes the arguments apart into
     cdef readonly list examples      # the tensors, without memory, each once
     cdef list requires
-    cdef bint grad
+    cdef bint grad, flat             # flat: the arguments are tensors, no two of them the same
     cdef int default_dtype
     cdef object shape_of(self, value, list seen)
     cpdef list tensors_of(self, tuple args, dict kwargs)
+    cdef bint has_tensors(self, tuple args) except -1
     cdef bint look(self, tuple shape, value, list found) except -1
 
 cdef class Conditions:

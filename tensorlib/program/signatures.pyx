@@ -26,6 +26,9 @@ cdef class Signature:
         self.examples, self.requires = [], []
         self.grad, self.default_dtype = mode().grad, default_float()
         self.shape = self.shape_of((args, kwargs), [])
+        self.flat = not kwargs and len(self.examples) == len(args)
+        for x in args:
+            self.flat = self.flat and isinstance(x, Tensor)
 
     cdef object shape_of(self, value, list seen):
         cdef Py_ssize_t i
@@ -52,7 +55,24 @@ cdef class Signature:
         cdef list found = []
         if self.grad != mode().grad or self.default_dtype != default_float():
             return None
+        if self.flat and not kwargs:
+            return list(args) if self.has_tensors(args) else None
         return found if self.look(self.shape, (args, kwargs), found) else None
+
+    cdef bint has_tensors(self, tuple args) except -1:
+        """Whether a call has as many arguments, each another tensor, laid out as these were."""
+        cdef Py_ssize_t i, k, n = len(args)
+        if n != len(self.examples):
+            return False
+        for i in range(n):
+            if not isinstance(args[i], Tensor):
+                return False
+            for k in range(i):
+                if args[k] is args[i]:
+                    return False
+            if not is_like(<Tensor>args[i], <Tensor>self.examples[i], <bint>self.requires[i]):
+                return False
+        return True
 
     cdef bint look(self, tuple shape, value, list found) except -1:
         cdef Py_ssize_t i, place
