@@ -5,7 +5,8 @@ import pytest
 import tensorlib as tl
 from tensorlib.testing import assert_close
 
-ROWS = (1, 63, 64, 65, 511, 512, 513, 1500)       # around the lengths at which the walk changes
+# around the lengths at which the walk changes: a tile has 8 KiB of the widest dtype
+ROWS = (1, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 2049, 4100)
 
 
 def operands(row, rows=3):
@@ -22,10 +23,9 @@ def operands(row, rows=3):
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.parametrize("dtype", ["float64", "int64"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 def test_rows_of_any_layout(row, dtype):
-    arrays = {name: (x * 10).astype(dtype) if dtype == "int64" else x
-              for name, x in operands(row).items()}
+    arrays = {name: (x * 10).astype(dtype) for name, x in operands(row).items()}
     tensors = {name: tl.from_numpy(np.asarray(x)) for name, x in arrays.items()}
     for name, a in arrays.items():
         for other, b in arrays.items():
@@ -33,7 +33,23 @@ def test_rows_of_any_layout(row, dtype):
                          msg=f"{name} - {other}")
 
 
-@pytest.mark.parametrize("row", (64, 513))
+@pytest.mark.parametrize("row", (64, 1023, 1024, 1025, 2049))
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_several_loops_on_rows_of_any_layout(row, dtype):
+    """Derivatives, whose formulas are of several loops."""
+    arrays = {name: x.astype(dtype) for name, x in operands(row).items()}
+    g = np.random.default_rng(1).uniform(-1, 1, (2, 3, row)).astype(dtype)
+    for name, a in arrays.items():
+        x = tl.from_numpy(np.asarray(a)).requires_grad_()
+        found, = tl.autograd.grad(x.expand(2, 3, row).asinh().logit(eps=0.1), x, tl.from_numpy(g))
+        y = x.detach().to(tl.float64).requires_grad_()
+        wanted, = tl.autograd.grad(y.expand(2, 3, row).asinh().logit(eps=0.1), y,
+                                   tl.from_numpy(g).to(tl.float64))
+        assert_close(found.to(tl.float64), wanted, rtol=2e-5 if dtype == "float32" else 1e-12,
+                     atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("row", (64, 1025))
 def test_rows_of_three_inputs_and_other_dtypes(row):
     arrays = operands(row)
     mask = arrays["whole"] > 1.5

@@ -71,10 +71,12 @@ def test_a_chain_is_one_step(size):
     assert found == ["tiles"] and tl.equal(out, chain(x, y))
 
 
-def test_a_chain_that_stays_in_the_cache_is_written_over_its_operand():
-    x, y = tl.linspace(-1, 1, 10_000), tl.linspace(0, 2, 10_000)
+@pytest.mark.parametrize("n, kinds", [(512, ["tiles"]), (513, ["loop"] * 7),
+                                      (8191, ["loop"] * 7), (8192, ["tiles"])])
+def test_a_chain_that_stays_in_the_cache_is_written_over_its_operand(n, kinds):
+    x, y = tl.linspace(-1, 1, n), tl.linspace(0, 2, n)
     found, (out,) = steps(chain, x, y)
-    assert found == ["loop"] * 7 and tl.equal(out, chain(x, y))
+    assert found == kinds and tl.equal(out, chain(x, y))
 
 
 @pytest.mark.parametrize("without", ["fusion"], indirect=True)

@@ -17,6 +17,7 @@ cdef struct Operand:
 cdef struct Plan:
     const Program* program
     int ndim
+    Py_ssize_t tile                    # elements of one tile
     Py_ssize_t dims[MAX_NDIM]
     Operand operands[MAX_INPUTS + 1]   # the output comes last
 

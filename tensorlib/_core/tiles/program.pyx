@@ -1,6 +1,6 @@
 """Tile programs: lists of loops, as they are declared and as they are compiled for a dtype."""
 
-from tensorlib._core.base.dtypes cimport BOOL, dtype_object
+from tensorlib._core.base.dtypes cimport BOOL, ITEMSIZE, dtype_object
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
 
 
@@ -45,5 +45,39 @@ cdef class TileProgram:
             for slot in range(len(slots)):
                 program.steps[i].inputs[slot] = slots[slot]
             program.dtypes[n_slots + i] = loop.result
+        program.itemsize = 1
+        for i in range(n_slots + program.n_steps):
+            program.itemsize = max(program.itemsize, ITEMSIZE[program.dtypes[i]])
+        self.give_rooms(program)
         self.ready[dtype] = True
+        return 0
+
+    cdef int give_rooms(self, Program* program) except -1:
+        """Finds room for each step's result: in place of one that is needed for the last time, if
+        there is one of its size, so that few rooms stay in the L1 cache."""
+        cdef bint[MAX_STEPS] taken
+        cdef int[MAX_STEPS] last
+        cdef int i, k, value, first = program.n_inputs + program.n_constants
+        program.first_aside = first
+        for i in range(program.n_steps):
+            taken[i], last[i] = False, i
+            for k in range(program.steps[i].loop.arity):
+                if program.steps[i].inputs[k] >= first:
+                    last[program.steps[i].inputs[k] - first] = i
+        for i in range(program.n_steps):
+            for k in range(program.steps[i].loop.arity):
+                value = program.steps[i].inputs[k] - first
+                if value >= 0 and last[value] == i and (
+                        program.dtypes[first + value] == program.dtypes[first + i]):
+                    taken[program.steps[value].room] = False
+            k = 0
+            while taken[k]:
+                k += 1
+            program.steps[i].room = k
+            program.first_aside = max(program.first_aside, first + k + 1)
+            for k in range(program.steps[i].loop.arity):
+                value = program.steps[i].inputs[k] - first
+                if value >= 0 and last[value] == i:
+                    taken[program.steps[value].room] = False
+            taken[program.steps[i].room] = True
         return 0

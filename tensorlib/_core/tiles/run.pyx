@@ -19,7 +19,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL, TILE
+from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
 )
@@ -28,11 +28,18 @@ from tensorlib._core.tiles.plan cimport (
 )
 from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
 
+cdef extern from "<alloca.h>" nogil:
+    void* alloca(size_t size)
+
 cdef enum:
-    WIDE_TILE = 16384        # bytes; three of them fit in the scratch memory of a tile
+    # Bytes that a tile of one value takes. With half of them, what a tile costs beside its
+    # arithmetic was a fifth of the time; three of twice as many don't fit in the L1 cache.
+    ROOM = 8192
+    LEAST_ROOMS = 6
+    WIDE_TILE = 16384        # bytes; three of them fit in LEAST_ROOMS
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
     MOST = 8                 # times as long as in that an element may take, as far as it counts
-    ROWS = 16                # of a transposition in one chunk, at least
+    LEAST_ROWS = 16          # of a transposition in one chunk, at least
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -50,6 +57,7 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
         return 0
     plan.program = program
     make_plan(&plan, inputs, out)
+    plan.tile = tile_of(&plan)
     if region_size:
         if is_meta(out):
             return 0
@@ -61,17 +69,27 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
     if as_transpositions(&plan):
         with nogil:
             parallel_for(transpose_rows, &plan, numel // plan.dims[plan.ndim - 1],
-                         max(GRAIN // plan.dims[plan.ndim - 1], ROWS))
+                         max(GRAIN // plan.dims[plan.ndim - 1], LEAST_ROWS))
     else:
         with nogil:
             parallel_for(run_range, &plan, numel, GRAIN // min(cost(&plan), MOST))
     return work_ends(era)
 
 
+cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
+    """How many elements of each operand and result have room."""
+    cdef int i, size = plan.program.itemsize
+    for i in range(plan.program.n_inputs + 1):
+        size = max(size, ITEMSIZE[plan.operands[i].dtype])
+    return ROOM // size
+
+
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Runs the elements [begin, end) of the plan's order."""
     cdef Plan* plan = <Plan*>context
-    cdef char scratch[(MAX_SLOTS + 2) * TILE * 8]
+    # rooms: of inputs and constants, by their slots; of results; of what is cast on its way
+    cdef char* scratch = <char*>alloca(
+        ROOM * max(plan.program.first_aside + 1, <int>LEAST_ROOMS))
     cdef Py_ssize_t filled[MAX_INPUTS]
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
@@ -82,8 +100,8 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     for i in range(n):
         filled[i] = 0
     for i in range(plan.program.n_constants):
-        splat(plan.program.constants[i], plan.program.dtypes[n + i], scratch + (n + i) * TILE * 8,
-              min(end - begin, <Py_ssize_t>TILE))
+        splat(plan.program.constants[i], plan.program.dtypes[n + i], scratch + (n + i) * ROOM,
+              min(end - begin, plan.tile))
     rest = begin
     for d in range(ndim - 1, -1, -1):
         index[d] = rest % plan.dims[d]
@@ -99,14 +117,14 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             room = row - index[inner]
             count = min(room, end - begin)
             if not direct:
-                count = min(count, TILE)
+                count = min(count, plan.tile)
             for i in range(n + 1):
                 pointers[i] = place(&plan.operands[i], ndim, index)
                 steps[i] = plan.operands[i].steps[inner]
             run_tile(plan, pointers, steps, filled, scratch, count)
             advance(plan, index, count)
         else:
-            count = min(<Py_ssize_t>TILE, end - begin)
+            count = min(plan.tile, end - begin)
             if by_rows:                          # the next row is whole again
                 count = min(count, row - index[inner])
             run_short_rows(plan, index, begin, filled, scratch, count)
@@ -227,13 +245,13 @@ cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
         if moves[k] == 0 and takes_number(loop, k):
             number = k
     if runs < loop.arity and not (number >= 0 and runs == 1):
-        piece, number = min(row, <Py_ssize_t>TILE), -1
+        piece, number = min(row, plan.tile), -1
     for r in range(rows):
         for k in range(loop.arity):
             operand = &plan.operands[step.inputs[k]]
             inputs[k] = sources[k]
             if moves[k] == 0 and number < 0:
-                inputs[k] = scratch + step.inputs[k] * TILE * 8      # as `fetch` has it
+                inputs[k] = scratch + step.inputs[k] * ROOM      # as `fetch` has it
                 if r == 0 or operand.steps[inner - 1]:
                     find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
             sources[k] += operand.steps[inner - 1]
@@ -275,7 +293,7 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
     cdef Py_ssize_t at[MAX_NDIM]
     cdef char* pieces
     cdef Py_ssize_t size
-    cdef char gathered[(MAX_INPUTS + 1) * TILE * 8]
+    cdef char gathered[(MAX_INPUTS + 1) * ROOM]
     cdef Operand* operand
     for i in range(n + 1):
         operand = &plan.operands[i]
@@ -284,7 +302,7 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
         steps[i] = 0 if operand.scalar else size
         if operand.linear or operand.scalar:
             continue
-        pieces = gathered + i * TILE * 8
+        pieces = gathered + i * ROOM
         pointers[i] = pieces
         if i < n:
             move_rows(plan, operand, index, at, pieces, count, False)
@@ -352,12 +370,13 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
     cdef Py_ssize_t out_step = steps[program.n_inputs]
     cdef bint direct = out.dtype == dtype and out_step == ITEMSIZE[dtype]
     if program.n_steps == 0 and direct:
-        convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target, scratch, n)
+        convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target,
+                scratch + program.first_aside * ROOM, n)
         return
     for i in range(program.n_inputs):
         slots[i] = NULL                      # fetched when a loop takes it as a run
     for i in range(program.n_constants):
-        slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * TILE * 8
+        slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * ROOM
     if program.n_steps == 0:
         result = fetch(plan, 0, pointers[0], steps[0], filled, scratch, n)
     else:
@@ -375,7 +394,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
                 inputs[k] = slots[value]
             slots[first + i] = (
                 target if direct and i == program.n_steps - 1
-                else scratch + (first + i) * TILE * 8)
+                else scratch + (first + step.room) * ROOM)
             if number >= 0:
                 call_with_number(&step.loop, number, inputs, slots[first + i], n)
             else:
@@ -387,8 +406,8 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
         if out_step == ITEMSIZE[out.dtype]:
             find_cast(dtype, out.dtype)(result, target, n)
             return
-        find_cast(dtype, out.dtype)(result, scratch + MAX_SLOTS * TILE * 8, n)
-        result = scratch + MAX_SLOTS * TILE * 8
+        find_cast(dtype, out.dtype)(result, scratch + program.first_aside * ROOM, n)
+        result = scratch + program.first_aside * ROOM
     find_scatter(out.dtype)(result, target, out_step, n)
 
 
@@ -414,24 +433,24 @@ cdef char* fetch(const Plan* plan, int i, char* pointer, Py_ssize_t step, Py_ssi
                  char* scratch, Py_ssize_t n) noexcept nogil:
     """The n elements of input i as a contiguous run of the slot's dtype."""
     cdef int have = plan.operands[i].dtype, want = plan.program.dtypes[i]
-    cdef char* room = scratch + i * TILE * 8
+    cdef char* room = scratch + i * ROOM
     if step == ITEMSIZE[have] and have == want:
         return pointer
     if plan.operands[i].scalar:
         if filled[i] >= n:
             return room
         filled[i] = n
-    convert(have, want, pointer, step, room, scratch, n)
+    convert(have, want, pointer, step, room, scratch + plan.program.first_aside * ROOM, n)
     return room
 
 
-cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* scratch,
+cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* aside,
                   Py_ssize_t n) noexcept nogil:
     """target := n elements of dtype `have` at `step` bytes, as a contiguous run of dtype `want`.
 
-    n is at most TILE unless the elements can be copied or cast from where they are.
+    n is at most a tile, for which `aside` has room, unless the elements can be copied or cast from
+    where they are.
     """
-    cdef char* aside = scratch + (MAX_SLOTS + 1) * TILE * 8
     if have == want:
         find_gather(have)(pointer, step, target, n)
     elif step == ITEMSIZE[have]:
