@@ -49,6 +49,28 @@ def test_several_loops_on_rows_of_any_layout(row, dtype):
                      atol=1e-5, msg=name)
 
 
+@pytest.mark.parametrize("n_threads", (1, 2))
+@pytest.mark.parametrize("row", (1, 2, 63, 64, 65, 500, 512, 513, 1023, 1024, 1025))
+def test_several_loops_on_rows_and_a_bias(row, n_threads):
+    """Several rows make a tile, in which the bias lies over and over; chunks end inside of rows."""
+    before = tl.get_num_threads()
+    rng = np.random.default_rng(row)
+    x, bias, other = rng.uniform(-1, 1, (300_000 // row, row)), rng.random(row + 1), rng.random(row)
+    tl.set_num_threads(n_threads)
+    try:
+        for a in (x, x[::2], x[:, ::-1]):
+            chained = tl.compile(lambda x, bias, other: ((x + bias) * other - bias).relu())
+            for b in (bias[1:], bias[:1], bias[::-1][1:]):
+                for c in (other, a):
+                    given = [tl.from_numpy(y) for y in (a, b, c)]
+                    for _ in range(2):
+                        found = chained(*given)
+                    np.testing.assert_array_equal(
+                        found.numpy(), np.maximum((a + b) * c - b, 0), strict=True)
+    finally:
+        tl.set_num_threads(before)
+
+
 @pytest.mark.parametrize("row", (64, 1025))
 def test_rows_of_three_inputs_and_other_dtypes(row):
     arrays = operands(row)

@@ -16,7 +16,7 @@ from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.storage cimport LINE, work_begins, work_ends
 from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL
@@ -87,16 +87,19 @@ cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Runs the elements [begin, end) of the plan's order."""
     cdef Plan* plan = <Plan*>context
-    # rooms: of inputs and constants, by their slots; of results; of what is cast on its way
-    cdef char* scratch = <char*>alloca(
-        ROOM * max(plan.program.first_aside + 1, <int>LEAST_ROOMS))
+    cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
+    cdef bint several = not by_rows and goes_by_several_rows(plan)
+    # rooms: of inputs and constants, by their slots; of results; of what is cast on its way; of
+    # operands whose rows are gathered
+    cdef char* scratch = <char*>alloca(LINE + ROOM * max(
+        plan.program.first_aside + 2 + plan.program.n_inputs, <int>LEAST_ROOMS))
     cdef Py_ssize_t filled[MAX_INPUTS]
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int ndim = plan.ndim, inner = plan.ndim - 1, n = plan.program.n_inputs, d, i
     cdef Py_ssize_t row = plan.dims[inner], room, count, rest
-    cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
+    scratch += LINE - <size_t>scratch % LINE
     for i in range(n):
         filled[i] = 0
     for i in range(plan.program.n_constants):
@@ -113,7 +116,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             index[inner - 1] += count - 1
             advance(plan, index, row)
             count *= row
-        elif row >= SHORT_ROW or ndim == 1:
+        elif (row >= SHORT_ROW or ndim == 1) and not several:
             room = row - index[inner]
             count = min(room, end - begin)
             if not direct:
@@ -125,7 +128,9 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             advance(plan, index, count)
         else:
             count = min(plan.tile, end - begin)
-            if by_rows:                          # the next row is whole again
+            if index[inner] == 0:
+                count = min(plan.tile // row * row, count)
+            elif by_rows or several:             # the next row is whole again
                 count = min(count, row - index[inner])
             run_short_rows(plan, index, begin, filled, scratch, count)
         begin += count
@@ -284,6 +289,20 @@ cdef bint needs_no_tiles(const Plan* plan) noexcept nogil:
             and plan.operands[program.n_inputs].steps[inner] == ITEMSIZE[result_dtype(program)])
 
 
+cdef bint goes_by_several_rows(const Plan* plan) noexcept nogil:
+    """Several loops over rows of which two fit in a tile, where an operand is one row over and over
+    (a bias) and the others go on from row to row."""
+    cdef const Operand* operand
+    cdef int i
+    if plan.ndim != 2 or plan.program.n_steps < 2 or 2 * plan.dims[1] > plan.tile:
+        return False
+    for i in range(plan.program.n_inputs + 1):
+        operand = &plan.operands[i]
+        if not (operand.linear or operand.scalar or operand.steps[0] == 0):
+            return False
+    return True
+
+
 cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssize_t* filled,
                          char* scratch, Py_ssize_t count) noexcept nogil:
     """One tile of several rows: gathers each operand's pieces, runs, scatters the pieces back."""
@@ -293,7 +312,7 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
     cdef Py_ssize_t at[MAX_NDIM]
     cdef char* pieces
     cdef Py_ssize_t size
-    cdef char gathered[(MAX_INPUTS + 1) * ROOM]
+    cdef char* gathered = scratch + (plan.program.first_aside + 1) * ROOM
     cdef Operand* operand
     for i in range(n + 1):
         operand = &plan.operands[i]
@@ -304,8 +323,11 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
             continue
         pieces = gathered + i * ROOM
         pointers[i] = pieces
-        if i < n:
+        if i < n and (plan.ndim != 2 or operand.steps[0] != 0):
             move_rows(plan, operand, index, at, pieces, count, False)
+        elif i < n and (index[1] or filled[i] < count):      # else it is there from tiles before
+            repeat_row(operand, index[1], plan.dims[1], pieces, count)
+            filled[i] = 0 if index[1] else count
     run_tile(plan, pointers, steps, filled, scratch, count)
     operand = &plan.operands[n]
     if not operand.linear:
@@ -323,9 +345,6 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
     cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length
     for d in range(plan.ndim):
         at[d] = index[d]
-    if plan.ndim == 2 and operand.steps[0] == 0 and not back:
-        repeat_row(operand, at[1], plan.dims[1], pieces, count)
-        return
     while count:
         length = min(count, plan.dims[inner] - at[inner])
         if back:

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from tensorlib._core.base.dtypes cimport FLOAT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.storage cimport LINE, work_begins, work_ends
 from tensorlib._core.tiles.loops cimport (
     call_loop, call_with_number, find_cast, find_gather, find_loop, find_scatter, loop_id,
     takes_number,
@@ -234,7 +234,8 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Job* job = <Job*>context
     cdef const Compiled* c = job.program
     cdef Plan* plan = &job.plan
-    cdef char scratch[(MAX_OPERANDS + MAX_ROOMS + 1) * TILE * 8]
+    cdef char room[(MAX_OPERANDS + MAX_ROOMS + 1) * TILE * 8 + LINE]
+    cdef char* scratch = room + (LINE - <size_t>room % LINE)
     cdef float singles[MAX_NUMBERS]
     cdef char* slots[MAX_VALUES]
     cdef char* pointers[MAX_OPERANDS]
