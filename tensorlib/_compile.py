@@ -24,9 +24,12 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     What can't be captured (`x.item()`, `if x > 0`) runs eagerly, with one warning that says where;
     with `fullgraph=True` it is an error. Use `cond`, `while_loop` and `scan` for what depends on
     elements. Without a function, this is a decorator with options.
-    dynamic, backend, mode, options and name are taken for PyTorch's sake and change nothing: every
-    kind of shapes is captured for itself, and there is one way to run it.
-    Raises: TypeError for what can't be called, program.CaptureError.
+    options: `{"recompute": True}` takes time for memory: element-wise results that the backward
+    part needs are computed again there, where they would be kept. Of the other passes (see
+    `program.optimize`), too, each runs or not as an option of its name says.
+    dynamic, backend, mode, name and all other options are taken for PyTorch's sake and change
+    nothing: every kind of shapes is captured for itself, and there is one way to run it.
+    Raises: TypeError for what can't be called and options that are no dict, program.CaptureError.
 
     >>> @tensorlib.compile
     ... def f(x):
@@ -34,4 +37,4 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     >>> f(tensorlib.zeros(3)), f(tensorlib.zeros(3))
     (tensor(0.), tensor(0.))
     """
-    return _compiled(model, fullgraph, disable)
+    return _compiled(model, fullgraph, options, disable)

@@ -15,6 +15,7 @@ from tensorlib.program.dispatch import Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
 from tensorlib.program.model import Variable
+from tensorlib.program.passes import enabled
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
@@ -27,8 +28,9 @@ MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerl
 class Compiled(Dispatcher):
     """What `compile` gives: a function that replays what it did before."""
 
-    def __init__(self, f: Callable[..., Any], fullgraph: bool):
-        self._f, self._fullgraph = f, fullgraph
+    def __init__(self, f: Callable[..., Any], fullgraph: bool,
+                 options: dict[str, Any] | None = None):
+        self._f, self._fullgraph, self._options = f, fullgraph, options
         self._entries: list[Way] = []
         self._eager = False
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
@@ -40,7 +42,8 @@ class Compiled(Dispatcher):
         return self if instance is None else partial(self, instance)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compiled, (self._f, self._fullgraph, False)     # a copy captures for itself
+        # a copy captures for itself
+        return compiled, (self._f, self._fullgraph, self._options, False)
 
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
@@ -64,7 +67,7 @@ class Compiled(Dispatcher):
                     raise Unplanned(recorder.why)
                 if kind.tensors_of(args, kwargs) is None:
                     raise Unplanned("it changes its arguments in Python")
-                way = way_for(kind, recorder, tensors, result)
+                way = way_for(kind, recorder, tensors, result, flags_of(self._options))
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
@@ -75,7 +78,7 @@ class Compiled(Dispatcher):
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-            result: list[Any]) -> Way:
+            result: list[Any], flags: dict[str, bool]) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
@@ -93,7 +96,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
     made = Differentiable if linked else Replay
     replay = made(recorder.block, list(recorder.block.ops), recorder.program.inputs, tensors,
-                  recorder.program.persistables(), wanted)
+                  recorder.program.persistables(), wanted, flags)
     places = {x: i for i, x in enumerate(wanted)}
     return Way(
         kind, Conditions(replay.values, recorder.leaves, recorder.bare,
@@ -140,10 +143,17 @@ def warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
-def compiled(model: Any, fullgraph: bool, disable: bool) -> Any:
+def flags_of(options: dict[str, Any] | None) -> dict[str, bool]:
+    """Which passes run: those that are enabled, or else as the options say."""
+    return {name: bool((options or {}).get(name, on)) for name, on in enabled.items()}
+
+
+def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool) -> Any:
     """What `tensorlib.compile` gives."""
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"compile: options are a dict, got {type(options).__name__}")
     if model is None:
-        return lambda f: compiled(f, fullgraph, disable)
+        return lambda f: compiled(f, fullgraph, options, disable)
     if not callable(model):
         raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
-    return model if disable else Compiled(model, bool(fullgraph))
+    return model if disable else Compiled(model, bool(fullgraph), options)

@@ -12,6 +12,7 @@ from tensorlib.program.linked import Links
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
+from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.segments import machine_for
 from tensorlib.program.signatures import Signature
@@ -21,16 +22,18 @@ class Replay:
     """Calls of a block that are ready to run again on tensors of the same kind.
 
     given: the variables of the inputs. layouts: tensors that are laid out as theirs will be.
-    lasting: what is read from around the function. Raises: Unplanned.
+    lasting: what is read from around the function. flags: which passes run, as in
+    `passes.enabled`. Raises: Unplanned.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
-                 layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable]):
+                 layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
+                 flags: dict[str, bool]):
         self.block, self.calls, self.given, self.wanted = block, calls, given, wanted
         self.lasting = lasting
         self.values: list[Any] = [x.value for x in lasting]
         self.fed = [*given, *lasting]
-        self.machine = machine_for(optimized(calls, wanted, self.fed),
+        self.machine = machine_for(optimized(calls, wanted, self.fed, flags),
                                    dict(zip(self.fed, [*layouts, *self.values])), wanted)
 
     def run(self, inputs: list[Tensor]) -> list[Any]:
@@ -55,7 +58,9 @@ class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller."""
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
-                 layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable]):
+                 layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
+                 flags: dict[str, bool]):
+        self.flags = flags
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
                    if like is not None and like.requires_grad]
@@ -77,17 +82,20 @@ class Differentiable(Replay):
             backward, block.ops = block.ops, ops
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
+        if flags["recompute"]:
+            calls, backward = recomputed_parts(calls, backward, [*wanted, *self.grads],
+                                               [*given, *lasting])
         written = {x for call in calls for x in call.writes()}
         read = dict.fromkeys(x for call in backward for x in call.reads())
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
         self.backward_calls = optimized(backward, self.grads,
-                                        [*self.starts, *self.saved, *self.direct])
+                                        [*self.starts, *self.saved, *self.direct], flags)
         self.backward: Any = None
         self.plannable = True
         self.plan_second(calls)
         super().__init__(block, calls, given, layouts, lasting,
-                         [*wanted, *self.saved, *self.drawn])
+                         [*wanted, *self.saved, *self.drawn], flags)
         place = {x: i for i, x in enumerate(self.fed)}
         result = {x: i for i, x in enumerate(wanted)}
         self.links = Links(len(wanted), [result[x] for x in self.roots],
@@ -159,6 +167,6 @@ class Differentiable(Replay):
             self.second_kind = kind
             self.second = Differentiable(
                 self.block, self.whole, [*self.starts, *self.kept, *self.drawn, *self.again],
-                inputs, [], list(dict.fromkeys(self.grads)))
+                inputs, [], list(dict.fromkeys(self.grads)), self.flags)
         found = dict(zip(self.second.wanted, self.second.run(inputs)))
         return [found[x] for x in self.grads]

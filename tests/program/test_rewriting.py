@@ -240,6 +240,75 @@ def test_an_activation_is_computed_again_where_its_operand_is_kept_anyway():
     assert tl.equal(loss, same) and all(map(tl.equal, grads, again))
 
 
+def gelu_by_hand(h):
+    return 0.5 * h * (1 + (0.7978845608 * (h + 0.044715 * h * h * h)).tanh())
+
+
+def test_what_is_written_out_is_computed_again_from_the_operand_that_is_kept():
+    w = tl.randn(64, 64, requires_grad=True)
+
+    def f(x):
+        for _ in range(3):
+            x = gelu_by_hand(x @ w)
+        return x.mean()
+
+    p = program.trace(f, tl.ones(64, 64))
+    ((_, g),) = program.append_backward(p.outputs)
+    p.outputs = p.outputs, g
+    q = program.optimize(p, ["recompute"])
+    end = types(q).index("mean_gradient")
+    early = {x for call in q.block.ops[:end] for x in call.writes()}
+    late = {x for call in q.block.ops[end + 8:] for x in call.reads() if len(x.shape) == 2}
+    assert types(q).count("tanh") == 6
+    assert sorted({x.name for x in early & late}) == ["matmul", "matmul_1", "matmul_2"]
+    x = tl.randn(64, 64)
+    for a, b in zip(p(x), q(x)):
+        assert bits(a) == bits(b)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, w: (x.exp() + 1).reciprocal() @ w,              # neither operand is kept
+    lambda x, w: ((x @ w / 8).exp() + 1).log().sin() * 2,
+    lambda x, w: gelu_by_hand(gelu_by_hand(x)) @ w,           # the inner one needs the outer first
+    lambda x, w: gelu_by_hand(x * tl.rand(64, 64)) @ w,       # what is drawn is not drawn again
+    lambda x, w: (lambda h: gelu_by_hand(h) @ w + h.exp() * h)(x.sin()),
+])
+def test_values_of_a_call_are_computed_again_in_its_backward_part(f):
+    def gradients(function):
+        tl.manual_seed(3)
+        x, w = tl.randn(64, 64, requires_grad=True), tl.randn(64, 64, requires_grad=True)
+        h = x
+        for _ in range(3):
+            h = function(h, w) / 30
+        first = tl.autograd.grad(h.square().sum(), [x, w], retain_graph=True)
+        a, b = tl.autograd.grad(h.square().sum(), [x, w], create_graph=True)
+        return [*first, *tl.autograd.grad((a ** 2).sum() + b.sum(), [x, w])]
+
+    compiled = tl.compile(f, options={"recompute": True}, fullgraph=True)
+    for _ in range(2):
+        first = gradients(f)
+        found = gradients(compiled)
+        assert all(map(tl.equal, first[:2], found[:2]))
+        assert all(tl.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(first, found))
+
+
+def test_options_hold_for_one_function():
+    x = tl.randn(64, 64, requires_grad=True)
+
+    def kept(**options):
+        """Bytes that the node of a compiled call keeps."""
+        f = tl.compile(lambda x: gelu_by_hand(x * 2), fullgraph=True, **options)
+        f(x)
+        before = tl.memory.stats()["in_use"]
+        y = f(x)
+        return tl.memory.stats()["in_use"] - before - y.nbytes
+
+    assert kept(options={"recompute": True}) < kept() / 2
+    assert kept(options={"recompute": False, "triton.cudagraphs": True}) == kept(options={})
+    with pytest.raises(TypeError, match="options are a dict, got list"):
+        tl.compile(gelu_by_hand, options=["recompute"])
+
+
 # ---- what they have in common --------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", PASSES)

@@ -24,11 +24,12 @@ enabled = {"folding": False, "simplify": True, "common": True, "recompute": Fals
            "fusion": True, "reuse": True}
 
 
-def optimized(calls: Iterable[OpCall], wanted: Iterable[Variable],
-              given: Iterable[Variable]) -> list[OpCall]:
-    """The calls after every pass that is enabled."""
+def optimized(calls: Iterable[OpCall], wanted: Iterable[Variable], given: Iterable[Variable],
+              flags: dict[str, bool] | None = None) -> list[OpCall]:
+    """The calls after every pass that is enabled, by `flags` or else by those of all."""
     found, wanted, given = list(calls), list(wanted), list(given)
+    flags = enabled if flags is None else flags
     for name, function in PASSES.items():
-        if enabled[name]:
+        if flags[name]:
             found = function(found, wanted, given)
     return found

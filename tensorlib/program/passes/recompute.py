@@ -1,7 +1,8 @@
 """Computing again what is cheap: element-wise results that the backward part would keep.
 
-A result that is read soon and then, much later, once more, is computed a second time there, if all
-that it is computed of is kept until then anyway. So `gelu(x)` is not kept beside `x`.
+A result that is read soon and then, much later, once more, is computed a second time there, if what
+it is computed of is at hand then, or can be computed again as well. So of `gelu(x)` only `x` is
+kept, and of ten lines of arithmetic on `x` too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,48 +14,108 @@ from tensorlib.program.passes.facts import (
 
 FAR = 6              # calls between two readers from which on a value is computed again
 LARGE = 1024         # elements of a value that is worth it
+MOST = 16            # values that are computed again for one
 
 
 def recomputed(calls: Iterable[OpCall], wanted: Iterable[Variable],
                given: Iterable[Variable]) -> list[OpCall]:
     """The calls, with some element-wise ones twice, so that less is kept for the backward part."""
-    found, given = list(calls), list(given)
+    return recomputed_parts((), calls, wanted, given)[1]
+
+
+def recomputed_parts(forward: Iterable[OpCall], backward: Iterable[OpCall],
+                     wanted: Iterable[Variable],
+                     given: Iterable[Variable]) -> tuple[list[OpCall], list[OpCall]]:
+    """`recomputed` of two lists of calls that run one after the other."""
+    first, given = list(forward), list(given)
+    found = [*first, *backward]
     if writes_its_own(found, given):
-        return found
-    stay, last = pinned(found, wanted), lasting(found, given)
-    writes = [i for i, call in enumerate(found) if may_write(call)]
-    readers: dict[Variable, list[int]] = {}
-    for i, call in enumerate(found):
-        for x in dict.fromkeys(values_read(call)):
-            readers.setdefault(x, []).append(i)
-    again: dict[int, list[OpCall]] = {}
-    later: dict[int, dict[Variable, Variable]] = {}
-    replaced: set[Variable] = set()
-    for i, call in enumerate(found):
-        y = call.outputs[0] if call.outputs else None
-        if y is None or y in stay or not is_elementwise(call) or not is_pure(call):
-            continue
-        far = far_reader(y, i, readers)
-        if far is None or not is_large(y):
-            continue
-        kept = all(x in last and not any(i < w <= far for w in writes)
-                   or x not in last and x not in replaced and readers.get(x, [i])[-1] >= far
-                   for x in call.reads())
-        if kept:
-            assert y.block is not None
-            copy = y.block.new_variable(f"{y.name}@AGAIN", y.shape, y.dtype,
-                                        stop_gradient=y.stop_gradient)
-            later.setdefault(far, {})[y] = copy
-            replaced.add(y)
-            again.setdefault(far, []).append(
-                OpCall(call.type, call.inputs, (copy,), call.attributes, call.line))
-    result = []
-    present: dict[Variable, Variable] = {}
-    for i, call in enumerate(found):
-        result += again.get(i, [])
-        present.update(later.get(i, {}))
-        result.append(with_inputs(call, present))
-    return result
+        return first, found[len(first):]
+    again = Again(found, pinned(found, wanted), lasting(found, given))
+    for y in again.makers:
+        if is_large(y):
+            again.consider(y)
+    return again.rewritten(0, len(first)), again.rewritten(len(first), len(found))
+
+
+class Again:
+    """What is computed again, and before which call."""
+
+    def __init__(self, calls: list[OpCall], stay: set[Variable], last: set[Variable]):
+        self.calls, self.lasting = calls, last
+        self.writes = [i for i, call in enumerate(calls) if may_write(call)]
+        self.readers: dict[Variable, list[int]] = {}
+        self.makers: dict[Variable, int] = {}       # the calls that can be done again
+        for i, call in enumerate(calls):
+            for x in dict.fromkeys(values_read(call)):
+                self.readers.setdefault(x, []).append(i)
+            if is_elementwise(call) and is_pure(call) and call.outputs[0] not in stay:
+                self.makers[call.outputs[0]] = i
+        self.places: dict[Variable, int] = {}       # of values that are computed again
+        self.at: dict[int, dict[Variable, None]] = {}       # those before each call, in order
+        self.copies: dict[Variable, Variable] = {}
+
+    def consider(self, y: Variable) -> None:
+        """Has a value computed again, if it is read long after it was made, and can be then."""
+        far = self.far_reader(y)
+        if far is None:
+            return
+        needed = self.needed(y, far)
+        if needed is None or len(needed) > MOST:
+            return
+        for x in needed:
+            if x in self.places:                    # there later so far
+                del self.at[self.places[x]][x]
+            self.places[x] = far
+            self.at.setdefault(far, {})[x] = None
+
+    def far_reader(self, y: Variable) -> int | None:
+        """The first reader of a value after a long time in which nobody reads it."""
+        places = self.readers.get(y, [])
+        for before, place in zip(places, places[1:]):
+            if place - before > FAR:
+                return place
+        return None
+
+    def needed(self, y: Variable, far: int) -> dict[Variable, None] | None:
+        """What is computed again, in order, so that `y` is at hand at a call; None if it can't be.
+        """
+        found: dict[Variable, None] = {}
+
+        def visit(x: Variable, top: bool) -> bool:
+            if x in found or not top and self.is_at_hand(x, far):
+                return True
+            if x not in self.makers or len(found) > MOST:
+                return False
+            if not all(visit(u, False) for u in self.calls[self.makers[x]].reads()):
+                return False
+            found[x] = None
+            return True
+
+        return found if visit(y, True) else None
+
+    def is_at_hand(self, x: Variable, far: int) -> bool:
+        """Whether a value is there at a call without more ado, as it was when it was read first."""
+        readers, place = self.readers[x], self.places.get(x, len(self.calls))
+        if place <= far:
+            return True
+        if x in self.lasting:
+            return not any(readers[0] < w <= far for w in self.writes)
+        return any(far <= reader < place for reader in readers)
+
+    def rewritten(self, begin: int, end: int) -> list[OpCall]:
+        """Some of the calls, with those that are done again, whose results later calls read. From
+        the first call on."""
+        result = []
+        for i in range(begin, end):
+            for y in self.at.get(i, ()):
+                made = with_inputs(self.calls[self.makers[y]], self.copies)
+                assert y.block is not None
+                copy = self.copies[y] = y.block.new_variable(
+                    f"{y.name}@AGAIN", y.shape, y.dtype, stop_gradient=y.stop_gradient)
+                result.append(OpCall(made.type, made.inputs, (copy,), made.attributes, made.line))
+            result.append(with_inputs(self.calls[i], self.copies))
+        return result
 
 
 def values_read(call: OpCall) -> Iterator[Variable]:
@@ -63,15 +124,6 @@ def values_read(call: OpCall) -> Iterator[Variable]:
         return call.reads()
     return variables_in((call.inputs, {
         name: x for name, x in call.attributes.items() if name != "likes"}))
-
-
-def far_reader(y: Variable, i: int, readers: dict[Variable, list[int]]) -> int | None:
-    """The first reader of a value after a long time in which nobody reads it."""
-    places = [i, *readers.get(y, [])]
-    for before, place in zip(places[1:], places[2:]):
-        if place - before > FAR:
-            return place
-    return None
 
 
 def is_large(x: Variable) -> bool:
