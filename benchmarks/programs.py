@@ -1,9 +1,9 @@
 """What `tensorlib.compile` gains: a replay beside the eager call, and beside PyTorch's eager call.
 
 `python -m benchmarks.programs [CASE ...]` prints for each case the least time of a call, in
-microseconds of the thread, and the first, capturing call as a multiple of an eager one: of the
-function that was captured first, and the least of a few more. With `--peer torch`, run by an
-interpreter that has PyTorch, it prints PyTorch's eager times.
+microseconds (with one thread: of that thread), and the first, capturing call as a multiple of an
+eager one: of the function that was captured first, and the least of a few more. With `--peer torch`,
+run by an interpreter that has PyTorch, it prints PyTorch's eager times.
 
 The cases of `MEMORY` are training steps of which the most memory in use is printed, what lasts
 (parameters, their gradients of the step before, the state of the optimiser) included.
@@ -11,20 +11,17 @@ The cases of `MEMORY` are training steps of which the most memory in use is prin
 
 import argparse
 import gc
+import importlib
 import time
 import timeit
 from functools import partial
 
 
-def library(name):
-    """tensorlib or PyTorch, on one thread."""
-    if name == "torch":
-        import torch
-        torch.set_num_threads(1)
-        return torch
-    import tensorlib
-    tensorlib.set_num_threads(1)
-    return tensorlib
+def library(name, threads=1):
+    """tensorlib or PyTorch, on so many threads."""
+    lib = importlib.import_module(name)
+    lib.set_num_threads(threads)
+    return lib
 
 
 def stepping(lib, model, updates):
@@ -242,17 +239,17 @@ def print_memory(name, lib):
     print(line, flush=True)
 
 
-def least(call, repeats):
-    """The least time of a call, in microseconds of this thread."""
+def least(call, repeats, timer=time.thread_time):
+    """The least time of a call, in microseconds: of this thread, or by another timer."""
     number = max(1, int(2e-3 / min(timeit.repeat(call, number=1, repeat=3))))
-    return min(timeit.repeat(call, number=number, repeat=repeats, timer=time.thread_time)) / (
-        number) * 1e6
+    return min(timeit.repeat(call, number=number, repeat=repeats, timer=timer)) / number * 1e6
 
 
 def measure(name, lib, repeats):
     """The times of a case: eager, replayed, and of the first calls of compiled functions."""
+    timer = time.thread_time if lib.get_num_threads() == 1 else time.perf_counter
     step, args = CASES[name](lib)
-    eager = least(lambda: step(*args), repeats)
+    eager = least(lambda: step(*args), repeats, timer)
     if lib.__name__ == "torch":
         return eager, None, []
     firsts = []
@@ -264,7 +261,7 @@ def measure(name, lib, repeats):
         compiled(*args)
         firsts.append((time.thread_time() - begin) * 1e6)
     compiled(*args)
-    return eager, least(lambda: compiled(*args), repeats), firsts
+    return eager, least(lambda: compiled(*args), repeats, timer), firsts
 
 
 def main(arguments=None):
@@ -272,8 +269,9 @@ def main(arguments=None):
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--peer", default="tensorlib", choices=["tensorlib", "torch"])
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args(arguments)
-    lib = library(chosen.peer)
+    lib = library(chosen.peer, chosen.threads)
     for name in chosen.cases or [*CASES, *(MEMORY if chosen.peer == "tensorlib" else ())]:
         if name in MEMORY:
             print_memory(name, lib)
