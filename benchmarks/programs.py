@@ -2,8 +2,8 @@
 
 `python -m benchmarks.programs [CASE ...]` prints for each case the least time of a call, in
 microseconds (with one thread: of that thread), and the first, capturing call as a multiple of an
-eager one: of the function that was captured first, and the least of a few more. With `--peer torch`,
-run by an interpreter that has PyTorch, it prints PyTorch's eager times.
+eager one: of the function that was captured first, and the least of a few more. With
+`--peer torch`, run by an interpreter that has PyTorch, it prints PyTorch's eager times.
 
 The cases of `MEMORY` are training steps of which the most memory in use is printed, what lasts
 (parameters, their gradients of the step before, the state of the optimiser) included.

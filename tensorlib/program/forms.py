@@ -33,10 +33,6 @@ HIGHEST = 6                  # orders of backward operations, whose rules grow w
 INDEXED = ("getitem", "spread_index", "put_index")
 
 
-class Stack(list[Any]):
-    """The values of a variable at each step of a loop."""
-
-
 class UnknownType(ValueError):
     """A call of an operation that there is not."""
 

@@ -14,7 +14,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib.batch import outside_of_all
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.forms import Stack
+from tensorlib.program.stacks import flattened, restored
 
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
                       linearity="function", registered=False)
@@ -89,35 +89,20 @@ cdef class Kept:
         cdef list found = []
         for value in values:
             if not isinstance(value, Tensor):
-                self.nesting = [nested(x, found) for x in values]
+                self.nesting = [flattened(x, found) for x in values]
                 return found
         return values
 
     cdef list values(self, list tensors):
         """The values of which `flat` gave the first of these tensors; then the others."""
-        return tensors if self.nesting is None else unpacked(self.nesting, tensors)
+        if self.nesting is None:
+            return tensors
+        rest = iter(tensors)
+        return [*[restored(x, rest) for x in self.nesting], *rest]
 
     def was_written(self):
         """Whether what was given was written in place since."""
         return [x._version for x in self.again] != self.versions
-
-
-def nested(value, list found):
-    """How a value is nested: None for a tensor, which is added to those found."""
-    if type(value) is Stack:
-        return [nested(x, found) for x in value]
-    found.append(value)
-    return None
-
-
-def unpacked(list nesting, list tensors):
-    """The values that are nested so, made of tensors, and behind them the tensors left over."""
-    rest = iter(tensors)
-
-    def value(inner):
-        return next(rest) if inner is None else Stack([value(x) for x in inner])
-
-    return [*[value(inner) for inner in nesting], *rest]
 
 
 def gradients(Node node, g):

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.forms import Stack
+from tensorlib.program.stacks import Stack
 from tensorlib.program.model import OpCall, Variable
 
 Lookup = Callable[[Any], Any]
