@@ -15,6 +15,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import enable_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
+from tensorlib.program.stacks import Stack
 
 # The methods that write over a tensor: what they take beside it, tensors and else.
 WRITERS = {
