@@ -3,7 +3,8 @@
 `python -m benchmarks.programs [CASE ...]` prints for each case the least time of a call, in
 microseconds (with one thread: of that thread), and the first, capturing call as a multiple of an
 eager one: of the function that was captured first, and the least of a few more. With
-`--peer torch`, run by an interpreter that has PyTorch, it prints PyTorch's eager times.
+`--peer torch`, run by an interpreter that has PyTorch, it prints PyTorch's eager times. JAX's time
+for the perceptron of 3 layers is measured by `benchmarks.programs_jax`.
 
 The cases of `MEMORY` are training steps of which the most memory in use is printed, what lasts
 (parameters, their gradients of the step before, the state of the optimiser) included.
@@ -36,12 +37,15 @@ def stepping(lib, model, updates):
     return step
 
 
-def perceptron(lib, optimizer):
+def perceptron(lib, optimizer, sizes=(64, 128, 10), batch=32):
     lib.manual_seed(0)
-    model = lib.nn.Sequential(lib.nn.Linear(64, 128), lib.nn.ReLU(), lib.nn.Linear(128, 10))
+    layers = [lib.nn.Linear(a, b) for a, b in zip(sizes, sizes[1:])]
+    model = lib.nn.Sequential(*[part for layer in layers[:-1] for part in (layer, lib.nn.ReLU())],
+                              layers[-1])
     updates = (lib.optim.SGD(model.parameters(), lr=0.1) if optimizer == "sgd"
                else lib.optim.Adam(model.parameters()))
-    return stepping(lib, model, updates), (lib.randn(32, 64), lib.randint(0, 10, (32,)))
+    return stepping(lib, model, updates), (lib.randn(batch, sizes[0]),
+                                           lib.randint(0, 10, (batch,)))
 
 
 def logistic(lib):
@@ -154,6 +158,7 @@ def letters(lib, width=32, heads=4, length=16, codes=64):
 CASES = {
     "perceptron, SGD": lambda lib: perceptron(lib, "sgd"),
     "perceptron, Adam": lambda lib: perceptron(lib, "adam"),
+    "perceptron of 3 layers, Adam": lambda lib: perceptron(lib, "adam", (64, 128, 64, 10), 64),
     "logistic regression": logistic,
     "recurrent cell, 64 steps": recurrent,
     "chain of 100 on 65,536": chain,
@@ -228,7 +233,7 @@ def print_memory(name, lib):
     step, args = MEMORY[name](lib)
     before = peak(lib, partial(step, *args))
     del step, args
-    line = f"{name:26} eager {before / 1e6:8.2f} MB"
+    line = f"{name:28} eager {before / 1e6:8.2f} MB"
     for again in (False, True):
         step, args = MEMORY[name](lib)
         step = lib.compile(step, options={"recompute": again})
@@ -277,7 +282,7 @@ def main(arguments=None):
             print_memory(name, lib)
             continue
         eager, replay, firsts = measure(name, lib, chosen.repeats)
-        line = f"{name:26} eager {eager:8.1f} us"
+        line = f"{name:28} eager {eager:8.1f} us"
         if replay is not None:
             line += (f"   replay {replay:8.1f} us   {eager / replay:5.2f} times"
                      f"   capture {firsts[0] / eager:5.1f} calls, {min(firsts) / eager:5.1f}")
