@@ -11,7 +11,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport region_size
@@ -21,23 +20,22 @@ from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL
 from tensorlib._core.tiles.loops cimport (
-    Loop, call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
+    call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
 )
 from tensorlib._core.tiles.plan cimport (
-    Operand, Plan, advance, as_transpositions, cost, make_plan, place, transpose_rows,
+    LEAST_ROOMS, Operand, Plan, ROOM, SHORT_ROW, advance, as_transpositions, cost, make_plan, place,
+    transpose_rows,
 )
-from tensorlib._core.tiles.program cimport MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype
+from tensorlib._core.tiles.program cimport (
+    MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype,
+)
+from tensorlib._core.tiles.whole_rows cimport goes_by_rows, run_whole_rows
 
 cdef extern from "<alloca.h>" nogil:
     void* alloca(size_t size)
 
 cdef enum:
-    # Bytes that a tile of one value takes. With half of them, what a tile costs beside its
-    # arithmetic was a fifth of the time; three of twice as many don't fit in the L1 cache.
-    ROOM = 8192
-    LEAST_ROOMS = 6
-    WIDE_TILE = 16384        # bytes; three of them fit in LEAST_ROOMS
-    SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
+    CACHED = 1 << 15         # bytes that the tiles of all values take at most
     MOST = 8                 # times as long as in that an element may take, as far as it counts
     LEAST_ROWS = 16          # of a transposition in one chunk, at least
 
@@ -77,11 +75,13 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
 
 
 cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
-    """How many elements of each operand and result have room."""
-    cdef int i, size = plan.program.itemsize
-    for i in range(plan.program.n_inputs + 1):
+    """How many elements of each operand and result have room, and stay in the L1 cache."""
+    cdef const Program* program = plan.program
+    cdef int i, size = program.itemsize
+    cdef int count = 1 + program.first_aside - program.n_constants       # the last result is out
+    for i in range(program.n_inputs + 1):
         size = max(size, ITEMSIZE[plan.operands[i].dtype])
-    return ROOM // size
+    return min(ROOM, CACHED // count) // size // LINE * LINE
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -93,18 +93,17 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     # operands whose rows are gathered
     cdef char* scratch = <char*>alloca(LINE + ROOM * max(
         plan.program.first_aside + 2 + plan.program.n_inputs, <int>LEAST_ROOMS))
-    cdef Py_ssize_t filled[MAX_INPUTS]
+    cdef Py_ssize_t filled[MAX_INPUTS + MAX_CONSTANTS]
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int ndim = plan.ndim, inner = plan.ndim - 1, n = plan.program.n_inputs, d, i
     cdef Py_ssize_t row = plan.dims[inner], room, count, rest
     scratch += LINE - <size_t>scratch % LINE
-    for i in range(n):
+    for i in range(n + plan.program.n_constants):
         filled[i] = 0
-    for i in range(plan.program.n_constants):
-        splat(plan.program.constants[i], plan.program.dtypes[n + i], scratch + (n + i) * ROOM,
-              min(end - begin, plan.tile))
+        if i >= n:
+            repeat_constant(plan.program, i, filled, scratch, 1)
     rest = begin
     for d in range(ndim - 1, -1, -1):
         index[d] = rest % plan.dims[d]
@@ -134,143 +133,6 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                 count = min(count, row - index[inner])
             run_short_rows(plan, index, begin, filled, scratch, count)
         begin += count
-
-
-# ---- whole rows ----------------------------------------------------------------------------------
-#
-# The rows of an operand lie in runs of its dtype, or are one element each; where they begin is of
-# no importance. So nothing is gathered but single elements, for loops that do not take numbers.
-
-cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
-    """One loop over rows that each operand has in one run, or as one element for a row; or a copy
-    of such runs."""
-    cdef const Program* program = plan.program
-    cdef int inner = plan.ndim - 1, n = program.n_inputs, i
-    cdef bint copies = program.n_steps == 0
-    cdef const Operand* operand
-    if program.n_steps > 1 or program.n_constants or inner == 0:
-        return False
-    if plan.dims[inner] < SHORT_ROW and not copies and not repeats_rows(plan):
-        return False
-    for i in range(n + 1):
-        operand = &plan.operands[i]
-        if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)):
-            return False
-        if operand.steps[inner] != ITEMSIZE[operand.dtype] and (
-                i == n or copies or operand.steps[inner]):
-            return False
-    return True
-
-
-cdef void run_whole_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
-                         Py_ssize_t rows) noexcept nogil:
-    """Rows from `index` on, of the two inner dims of a plan that goes by rows."""
-    if plan.program.n_steps == 0:
-        copy_rows(plan, index, rows)
-    elif repeats_rows(plan):
-        run_repeated_rows(plan, index, scratch, rows)
-    else:
-        run_each_row(plan, index, scratch, rows)
-
-
-cdef void copy_rows(const Plan* plan, const Py_ssize_t* index, Py_ssize_t rows) noexcept nogil:
-    """Copies whole rows from `index` on, of the two inner dims."""
-    cdef const Operand* x = &plan.operands[0]
-    cdef const Operand* y = &plan.operands[1]
-    cdef int inner = plan.ndim - 1
-    copy_blocks(place(x, plan.ndim, index), x.steps[inner - 1], place(y, plan.ndim, index),
-                y.steps[inner - 1], rows, plan.dims[inner] * ITEMSIZE[y.dtype])
-
-
-cdef bint repeats_rows(const Plan* plan) noexcept nogil:
-    """Whether an operand is one row over and over, and the others go on from row to row."""
-    cdef int inner = plan.ndim - 1, n = plan.program.n_inputs, found = 0, i
-    cdef const Operand* operand
-    if plan.dims[inner] * 2 > WIDE_TILE // 8:
-        return False
-    for i in range(n + 1):
-        operand = &plan.operands[i]
-        if operand.steps[inner] and operand.steps[inner - 1] == 0 and i < n:
-            found += 1
-        elif (operand.steps[inner] == 0
-              or operand.steps[inner - 1] != plan.dims[inner] * operand.steps[inner]):
-            return False
-    return found > 0
-
-
-cdef void run_repeated_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
-                            Py_ssize_t rows) noexcept nogil:
-    """The same where an operand is one row over and over (a bias): on several rows at once."""
-    # one call per row of 256 float32 takes half as long again
-    cdef const Step* step = &plan.program.steps[0]
-    cdef const Operand* operand
-    cdef int inner = plan.ndim - 1, k
-    cdef char* inputs[3]
-    cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
-    cdef Py_ssize_t moves[3]
-    cdef Py_ssize_t row = plan.dims[inner], together = min(rows, WIDE_TILE // (8 * row)), done = 0
-    for k in range(step.loop.arity):
-        operand = &plan.operands[step.inputs[k]]
-        inputs[k] = place(operand, plan.ndim, index)
-        moves[k] = operand.steps[inner - 1]
-        if moves[k] == 0:
-            copy_blocks(inputs[k], 0, scratch + k * WIDE_TILE, row * operand.steps[inner],
-                        together, row * operand.steps[inner])
-            inputs[k] = scratch + k * WIDE_TILE
-    while done < rows:
-        together = min(together, rows - done)
-        call_loop(&step.loop, inputs, output, together * row)
-        for k in range(step.loop.arity):
-            inputs[k] += together * moves[k]
-        output += together * plan.operands[plan.program.n_inputs].steps[inner - 1]
-        done += together
-
-
-cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
-                       Py_ssize_t rows) noexcept nogil:
-    """Runs the loop on whole rows from `index` on, of the two inner dims.
-
-    This is the sum with a bias or a column: for rows of 256 float32 what a tile costs beside its
-    arithmetic was two thirds of the time.
-    """
-    cdef const Step* step = &plan.program.steps[0]
-    cdef const Loop* loop = &step.loop
-    cdef const Operand* operand
-    cdef int inner = plan.ndim - 1, number = -1, runs = 0, k
-    cdef char* inputs[3]
-    cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
-    cdef char* sources[3]
-    cdef Py_ssize_t moves[3]
-    cdef Py_ssize_t row = plan.dims[inner], piece = row, done, count, r
-    for k in range(loop.arity):
-        operand = &plan.operands[step.inputs[k]]
-        sources[k] = place(operand, plan.ndim, index)
-        moves[k] = operand.steps[inner]
-        runs += moves[k] != 0
-        if moves[k] == 0 and takes_number(loop, k):
-            number = k
-    if runs < loop.arity and not (number >= 0 and runs == 1):
-        piece, number = min(row, plan.tile), -1
-    for r in range(rows):
-        for k in range(loop.arity):
-            operand = &plan.operands[step.inputs[k]]
-            inputs[k] = sources[k]
-            if moves[k] == 0 and number < 0:
-                inputs[k] = scratch + step.inputs[k] * ROOM      # as `fetch` has it
-                if r == 0 or operand.steps[inner - 1]:
-                    find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
-            sources[k] += operand.steps[inner - 1]
-        if number >= 0:
-            call_with_number(loop, number, inputs, output, row)
-        else:
-            done = 0
-            while done < row:
-                count = min(piece, row - done)
-                call_loop(loop, inputs, output + done * loop.output_size, count)
-                done += count
-                for k in range(loop.arity):
-                    inputs[k] += count * moves[k]
-        output += plan.operands[plan.program.n_inputs].steps[inner - 1]
 
 
 # ---- tiles ---------------------------------------------------------------------------------------
@@ -392,10 +254,8 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
         convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target,
                 scratch + program.first_aside * ROOM, n)
         return
-    for i in range(program.n_inputs):
+    for i in range(first):
         slots[i] = NULL                      # fetched when a loop takes it as a run
-    for i in range(program.n_constants):
-        slots[program.n_inputs + i] = scratch + (program.n_inputs + i) * ROOM
     if program.n_steps == 0:
         result = fetch(plan, 0, pointers[0], steps[0], filled, scratch, n)
     else:
@@ -404,12 +264,15 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
             number = number_of(plan, step, steps)
             for k in range(step.loop.arity):
                 value = step.inputs[k]
-                if k == number and value < program.n_inputs:
-                    inputs[k] = pointers[value]
+                if k == number:
+                    inputs[k] = (pointers[value] if value < program.n_inputs
+                                 else scratch + value * ROOM)
                     continue
-                if slots[value] == NULL:
+                if slots[value] == NULL and value < program.n_inputs:
                     slots[value] = fetch(plan, value, pointers[value], steps[value], filled,
                                          scratch, n)
+                elif slots[value] == NULL:
+                    slots[value] = repeat_constant(program, value, filled, scratch, n)
                 inputs[k] = slots[value]
             slots[first + i] = (
                 target if direct and i == program.n_steps - 1
@@ -479,8 +342,16 @@ cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* targ
         find_cast(have, want)(aside, target, n)
 
 
-cdef void splat(double value, int dtype, char* room, Py_ssize_t n) noexcept nogil:
+cdef char* repeat_constant(const Program* program, int slot, Py_ssize_t* filled, char* scratch,
+                           Py_ssize_t n) noexcept nogil:
+    """A constant n times, in the room of its slot."""
+    cdef double value = program.constants[slot - program.n_inputs]
+    cdef int dtype = program.dtypes[slot]
     cdef int64_t whole
+    cdef char* room = scratch + slot * ROOM
+    if filled[slot] >= n:
+        return room
+    filled[slot] = n
     if dtype == INT64:
         whole = <int64_t>value
         find_gather(INT64)(<char*>&whole, 0, room, n)
@@ -489,3 +360,4 @@ cdef void splat(double value, int dtype, char* room, Py_ssize_t n) noexcept nogi
     else:
         find_cast(FLOAT64, dtype)(<char*>&value, room, 1)
         find_gather(dtype)(room, 0, room, n)
+    return room
