@@ -75,7 +75,7 @@ cdef class Step:
 
 cdef int set_tiles(Step step, TileProgram tiles, int dtype) except -1:
     """Makes a step that of a tile program for inputs of a dtype: of its one loop, where the
-    operands are runs of that dtype."""
+    operands are runs of that dtype; a `where` also takes a mask, whose runs are shorter."""
     cdef const Program* program = tiles.at(dtype)
     cdef Tensor out = step.out, x
     cdef bint simple = program.n_steps == 1 and program.n_constants == 0 and out.packed
@@ -83,7 +83,7 @@ cdef int set_tiles(Step step, TileProgram tiles, int dtype) except -1:
     for i, x in enumerate(step.tensors):
         step.inputs[i] = <PyObject*>x
         simple = simple and i < 3 and program.steps[0].inputs[i] == i and x.packed and (
-            x.type == program.dtypes[i] and (x.ndim_ == 0 or same_shape(x, out)))
+            x.type == program.steps[0].loop.input_dtype and (x.ndim_ == 0 or same_shape(x, out)))
         step.is_scalar[i] = x.ndim_ == 0 and out.numel_ != 1 and not (
             x.is_scalar and out.numel_ * ITEMSIZE[x.type] <= LINE)
     step.n, step.tiles, step.dtype = len(step.tensors), tiles, dtype
