@@ -94,7 +94,7 @@ def common_dtype(op, tensors):
 # ---- reductions ----------------------------------------------------------------------------------
 
 @rule("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "logsumexp", "var",
-      "std", "count_nonzero", "max", "min", "median", "nanmedian")
+      "std", "euclidean_norm", "count_nonzero", "max", "min", "median", "nanmedian")
 def reduction(op, level, tensors, attributes):
     """Over dims of each example, or over all of its elements."""
     (x,), dim = tensors, attributes["dim"]
