@@ -45,6 +45,7 @@ COUNTED = {
     "reduce/arrange.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",
     "layout/rolling.pyx": "some sizes of one tensor",
+    "reduce/gating.pyx": "some sizes of one tensor",
     "reduce/grouped.pyx": "some sizes of one tensor",
     "reduce/normalize.pyx": "some sizes of one tensor",
     "reduce/scans.pyx": "some sizes of one tensor",

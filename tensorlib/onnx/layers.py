@@ -141,6 +141,16 @@ def adaptive_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
+@exports("gated_halves")
+def gated_halves(g: Writer, call: OpCall) -> Any:
+    x, dim = g.value(first_of(call)), call.attributes["dim"]
+    size, axis = g.size_of(first_of(call), x, dim), g.constant([dim])
+    half = g.node("Div", size, g.constant([2]))
+    first = g.node("Slice", x, g.constant([0]), half, axis)
+    second = g.node("Slice", x, half, size, axis)
+    return g.node("Mul", first, g.node("Sigmoid", second), name="glu")
+
+
 # ---- norms and attention -------------------------------------------------------------------------
 
 @exports("affine_norm")
