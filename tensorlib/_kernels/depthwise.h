@@ -10,17 +10,44 @@
 
 #include "row_sum.h"
 
-enum { DEPTHWISE_WIDE = 8, DEPTHWISE_LEAF = 2048 };
+enum { DEPTHWISE_WIDE = 8, DEPTHWISE_TALL = 7, DEPTHWISE_LEAF = 2048 };
 
 #define DEPTHWISE(T)                                                                              \
+    /* sums += the products of taps that are `tall` equal rows, one below the other: what is read \
+       of a row of x meets all taps above it */                                                   \
+    static inline __attribute__((always_inline)) void depthwise_tall_##T(                         \
+            const T* x, Py_ssize_t x_row, const Py_ssize_t* taps, const T* w, Py_ssize_t wide,    \
+            row_##T* sums, int rows, int count, int tall) {                                       \
+        enum { WIDTH = REGISTER / sizeof(T) };                                                    \
+        for (Py_ssize_t tap = 0; tap < wide; tap++) {                                             \
+            const T* at = x + taps[tap];                                                          \
+            row_##T factors[DEPTHWISE_TALL];                                                      \
+            _Pragma("GCC unroll 8") for (int j = 0; j < tall; j++)                                \
+                factors[j] = (row_##T){0} + w[j * wide + tap];                                    \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows + tall - 1; i++)                    \
+                _Pragma("GCC unroll 8") for (int k = 0; k < count; k++) {                         \
+                    const row_##T seen = *(const row_##T*)(at + i * x_row + k * WIDTH);           \
+                    _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                        \
+                        if (i - r >= 0 && i - r < tall)                                           \
+                            sums[r * count + k] += factors[i - r] * seen;                         \
+                }                                                                                 \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
     /* y[r, i] := sum of w[k] * x[r, taps[k] + i], of some vectors of some rows. What is written  \
        after the end of a row of y is the beginning of the next one, and is written again. */     \
     static inline __attribute__((always_inline)) void depthwise_block_##T(                        \
             const T* x, Py_ssize_t x_row, const Py_ssize_t* taps, const T* w, Py_ssize_t n_taps,  \
-            T* y, Py_ssize_t y_row, int rows, int count) {                                        \
+            T* y, Py_ssize_t y_row, int rows, int count, int tall) {                              \
         enum { WIDTH = REGISTER / sizeof(T) };                                                    \
         row_##T sums[DEPTHWISE_WIDE] = {{0}};                                                     \
-        for (Py_ssize_t tap = 0; tap < n_taps; tap++) {                                           \
+        if (tall == 3 && rows > 1)                                                                \
+            depthwise_tall_##T(x, x_row, taps, w, n_taps / 3, sums, rows, count, 3);              \
+        else if (tall == 5 && rows > 1)                                                           \
+            depthwise_tall_##T(x, x_row, taps, w, n_taps / 5, sums, rows, count, 5);              \
+        else if (tall == 7 && rows > 1)                                                           \
+            depthwise_tall_##T(x, x_row, taps, w, n_taps / 7, sums, rows, count, 7);              \
+        else for (Py_ssize_t tap = 0; tap < n_taps; tap++) {                                      \
             const T* at = x + taps[tap];                                                          \
             const row_##T factor = (row_##T){0} + w[tap];                                         \
             _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                \
@@ -37,36 +64,36 @@ enum { DEPTHWISE_WIDE = 8, DEPTHWISE_LEAF = 2048 };
        written behind the end of a row. */                                                        \
     static inline __attribute__((always_inline)) void depthwise_across_##T(                       \
             const T* x, Py_ssize_t x_row, const Py_ssize_t* taps, const T* w, Py_ssize_t n_taps,  \
-            T* y, Py_ssize_t y_row, int rows, Py_ssize_t vectors) {                               \
+            T* y, Py_ssize_t y_row, int rows, Py_ssize_t vectors, int tall) {                     \
         enum { WIDTH = REGISTER / sizeof(T) };                                                    \
         const int most = DEPTHWISE_WIDE / rows;                                                   \
         Py_ssize_t k = vectors;                                                                   \
         for (; k % most; k--)                                                                     \
             depthwise_block_##T(x + (k - 1) * WIDTH, x_row, taps, w, n_taps, y + (k - 1) * WIDTH, \
-                                y_row, rows, 1);                                                  \
+                                y_row, rows, 1, tall);                                            \
         for (; k; k -= most)                                                                      \
             depthwise_block_##T(x + (k - most) * WIDTH, x_row, taps, w, n_taps,                   \
-                                y + (k - most) * WIDTH, y_row, rows, most);                       \
+                                y + (k - most) * WIDTH, y_row, rows, most, tall);                 \
     }                                                                                             \
                                                                                                   \
     static void depthwise_products_##T(const T* x, Py_ssize_t x_row, const Py_ssize_t* taps,      \
                                        const T* w, Py_ssize_t n_taps, T* y, Py_ssize_t y_row,     \
-                                       Py_ssize_t rows, Py_ssize_t n) {                           \
+                                       Py_ssize_t rows, Py_ssize_t n, int tall) {                 \
         enum { WIDTH = REGISTER / sizeof(T) };                                                    \
         const Py_ssize_t vectors = (n + WIDTH - 1) / WIDTH;                                       \
         Py_ssize_t r = 0;                                                                         \
         for (; vectors == 1 && r + 8 <= rows; r += 8)                                             \
             depthwise_across_##T(x + r * x_row, x_row, taps, w, n_taps, y + r * y_row, y_row, 8,  \
-                                 1);                                                              \
-        for (; vectors <= 2 && r + 4 <= rows; r += 4)                                             \
+                                 1, tall);                                                        \
+        for (; r + 4 <= rows; r += 4)                                                             \
             depthwise_across_##T(x + r * x_row, x_row, taps, w, n_taps, y + r * y_row, y_row, 4,  \
-                                 vectors);                                                        \
-        for (; vectors < 8 && r + 2 <= rows; r += 2)                                              \
+                                 vectors, tall);                                                  \
+        for (; r + 2 <= rows; r += 2)                                                             \
             depthwise_across_##T(x + r * x_row, x_row, taps, w, n_taps, y + r * y_row, y_row, 2,  \
-                                 vectors);                                                        \
+                                 vectors, tall);                                                  \
         for (; r < rows; r++)                                                                     \
             depthwise_across_##T(x + r * x_row, x_row, taps, w, n_taps, y + r * y_row, y_row, 1,  \
-                                 vectors);                                                        \
+                                 vectors, tall);                                                  \
     }                                                                                             \
                                                                                                   \
     /* totals[k] += sum of g[i] * x[taps[k] + i], of `count` taps; leaves are added in double */  \

@@ -1,8 +1,10 @@
 """Convolutions in which each channel is seen alone (`depthwise.h`): sums of shifted rows.
 
     void products(const T* x, Py_ssize_t x_row, const Py_ssize_t* taps, const T* w,
-                  Py_ssize_t n_taps, T* y, Py_ssize_t y_row, Py_ssize_t rows, Py_ssize_t n)
+                  Py_ssize_t n_taps, T* y, Py_ssize_t y_row, Py_ssize_t rows, Py_ssize_t n,
+                  int tall)
         y[r, i] := sum of w[k] * x[r, taps[k] + i], for rows x_row and y_row apart
+        tall: of how many equal rows the taps are made, x_row apart; 0 for taps in any places
     void dots(const T* g, const T* x, const Py_ssize_t* taps, Py_ssize_t n_taps, double* totals,
               Py_ssize_t n)
         totals[k] += sum of g[i] * x[taps[k] + i]

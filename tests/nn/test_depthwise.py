@@ -50,6 +50,13 @@ def test_images_of_all_sizes(size, kernel, padding, stride):
     agree((2, 3, *size), (3, 1, *kernel), 3, padding=padding, stride=stride)
 
 
+@pytest.mark.parametrize("size", [(3, 1), (20, 1), (31, 2), (14, 14), (9, 33), (6, 130)])
+@pytest.mark.parametrize("tall", [3, 5, 6, 7])
+@pytest.mark.parametrize("stride", [1, (1, 2), (2, 1)])
+def test_windows_of_several_rows(size, tall, stride):
+    agree((2, 2, *size), (2, 1, tall, 3), 2, padding=(tall // 2, 1), stride=stride)
+
+
 @pytest.mark.parametrize("options", [
     {}, {"dilation": 2}, {"dilation": 2, "stride": 2, "padding": 1}, {"dilation": (1, 3)},
     {"stride": 3, "padding": 2}, {"dilation": 2, "padding": 4}])

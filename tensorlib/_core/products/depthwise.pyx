@@ -30,7 +30,7 @@ cdef enum:
 
 ctypedef void (*products_fn)(const char* x, Py_ssize_t x_row, const Py_ssize_t* taps,
                              const char* w, Py_ssize_t n_taps, char* y, Py_ssize_t y_row,
-                             Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+                             Py_ssize_t rows, Py_ssize_t n, int tall) noexcept nogil
 ctypedef void (*dots_fn)(const char* g, const char* x, const Py_ssize_t* taps, Py_ssize_t n_taps,
                          double* totals, Py_ssize_t n) noexcept nogil
 ctypedef void (*copy_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row,
@@ -94,6 +94,9 @@ cdef bint depthwise_fits(Depthwise* d) noexcept:
         for i in range(3):
             d.lead = d.lead * d.high[i] + d.high[i] - w.out[i]
     d.rows = max(<Py_ssize_t>1, CHUNK // d.high[2])
+    d.tall = 0
+    if w.kernel[0] == 1 and w.stride[1] == 1 and w.dilation[1] == 1:
+        d.tall = w.kernel[1]
     return True
 
 
@@ -108,11 +111,12 @@ cdef void find_taps(Depthwise* d) noexcept nogil:
     back from a place in a phase to one in the result."""
     cdef const Window* w = d.window
     cdef bint back = d.kind == ADJOINT_OF_INPUT
-    cdef Py_ssize_t i, j, k, n = 0, phase, own, at
+    cdef Py_ssize_t i, j, k, row, n = 0, phase, own, at
     for phase in range(d.phases if back else 1):
         d.start[phase] = n
         for i in range(w.kernel[0]):
-            for j in range(w.kernel[1]):
+            for row in range(w.kernel[1]):
+                j = w.kernel[1] - 1 - row if back else row       # so that rows look ever lower
                 for k in range(w.kernel[2]):
                     own = phase_of(w, i * w.dilation[0], j * w.dilation[1], k * w.dilation[2])
                     if back and own != phase:
@@ -184,7 +188,7 @@ cdef bint take_room(const Depthwise* d, Room* room) noexcept nogil:
     cdef bint of_weight = d.kind == ADJOINT_OF_WEIGHT
     cdef Py_ssize_t grid = d.phases * d.phase + LINE
     cdef Py_ssize_t part = d.phase if of_weight else max(
-        2 * d.rows * d.high[2], LINE * (d.window.size[2] + d.window.out[2] + LINE))
+        2 * d.rows * d.high[2], 2 * (max(d.window.size[2], d.window.out[2]) + LINE))
     cdef size_t totals = d.taps * d.outs * sizeof(double) if of_weight else 0
     cdef char* block
     if d.kind == ADJOINT_OF_INPUT:
@@ -215,7 +219,7 @@ cdef void sum_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, const
     """y := the sums of rows of `grid` from x on, shifted by the taps of a phase"""
     cdef Py_ssize_t first = d.start[phase]
     loops_of(d).products(x, d.high[2], d.shift + first, room.factors + first * d.itemsize,
-                         d.start[phase + 1] - first, y, y_row, rows, n)
+                         d.start[phase + 1] - first, y, y_row, rows, n, d.tall)
 
 
 cdef void sum_plane(const Depthwise* d, const Room* room, const char* x, char* y,
@@ -224,9 +228,12 @@ cdef void sum_plane(const Depthwise* d, const Room* room, const char* x, char* y
     that belong to somebody else, come by another place."""
     cdef Py_ssize_t n = sizes[2], size = d.itemsize, i
     cdef Py_ssize_t wide = (n + LINE - 1) // LINE * LINE
-    cdef Py_ssize_t last = min(sizes[1], (wide - n + n - 1) // n)
+    cdef Py_ssize_t last = (wide - n + n - 1) // n
+    if 2 * last >= sizes[1]:             # rows are so few that they come together
+        last = sizes[1]
     for i in range(sizes[0]):
-        sum_rows(d, room, 0, x, y, n, sizes[1] - last, n)
+        if sizes[1] > last:
+            sum_rows(d, room, 0, x, y, n, sizes[1] - last, n)
         x += (sizes[1] - last) * d.high[2] * size
         y += (sizes[1] - last) * n * size
         sum_rows(d, room, 0, x, room.part, wide, last, n)
