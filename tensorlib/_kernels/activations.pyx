@@ -4,13 +4,12 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 gradient coming in. The numbers that shape an activation are operands, so that they broadcast.
 """
 
-from tensorlib._kernels.logistic cimport logistic
+from tensorlib._kernels.logistic cimport log_of_one_and_exp, logistic
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.rows cimport exp_below
 from tensorlib._kernels.vecmath cimport floating, magnitude, poly8
 from tensorlib._kernels.vecmath_erf cimport erf
 from tensorlib._kernels.vecmath_exp cimport exp, expm1, tanh
-from tensorlib._kernels.vecmath_log cimport log1p
 
 
 cdef inline floating normal_cdf(floating x, floating* decay) noexcept nogil:
@@ -127,11 +126,10 @@ cdef void selu_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 
 cdef void logsigmoid_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
-    """y := min(x, 0) - log1p(exp(-|x|))"""
+    """y := -log(1 + exp(-x))"""
     cdef Py_ssize_t i
-    cdef floating zero = 0
     for i in range(n):
-        y[i] = (zero if x[i] > 0 else x[i]) - log1p(exp(-magnitude(x[i])))
+        y[i] = -log_of_one_and_exp(-x[i])
 
 
 cdef inline floating relu6(floating x) noexcept nogil:
@@ -227,12 +225,13 @@ cdef void softshrink_run(const floating* x, const floating* border, floating* y,
 
 cdef void softplus_run(const floating* x, const floating* beta, const floating* threshold,
                        floating* y, Py_ssize_t n) noexcept nogil:
-    """y := log1p(exp(beta * x)) / beta, x where beta * x > threshold"""
+    """y := log(1 + exp(beta * x)) / beta, x where beta * x > threshold"""
     cdef Py_ssize_t i
-    cdef floating product
+    cdef floating product, value
     for i in range(n):
         product = x[i] * beta[i]
-        y[i] = x[i] if product > threshold[i] else log1p(exp(product)) / beta[i]
+        value = log_of_one_and_exp(product) / beta[i]
+        y[i] = x[i] if product > threshold[i] else value
 
 
 cdef void threshold_run(const floating* x, const floating* border, const floating* value,

@@ -1,10 +1,17 @@
-"""The logistic function where the last bit does not matter: in activations and in gates."""
+"""The logistic function and its integral, where the last bit does not matter: in activations."""
 
-from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_exp cimport exp
+from tensorlib._kernels.vecmath_log cimport log1p_unit
 
 
 cdef inline floating logistic(floating x) noexcept nogil:
     """1 / (1 + exp(-x)), to some 2 units in the last place"""
     cdef floating one = 1
     return one / (one + exp(-x))
+
+
+cdef inline floating log_of_one_and_exp(floating x) noexcept nogil:
+    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), of which no part overflows"""
+    cdef floating zero = 0
+    return (zero if x < 0 else x) + log1p_unit(exp(-magnitude(x)))

@@ -5,7 +5,7 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 
 from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_exp cimport exp
-from tensorlib._kernels.vecmath_log cimport log, log1p
+from tensorlib._kernels.vecmath_log cimport log, log1p, log1p_unit
 
 
 cdef void squared_error_run(const floating* x, const floating* t, floating* y,
@@ -50,11 +50,11 @@ cdef void cross_run(const floating* x, const floating* t, floating* y,
 
 cdef void cross_of_logits_run(const floating* x, const floating* t, floating* y,
                               Py_ssize_t n) noexcept nogil:
-    """y := max(x, 0) - x * t + log1p(exp(-|x|))"""
+    """y := max(x, 0) - x * t + log(1 + exp(-|x|))"""
     cdef Py_ssize_t i
     cdef floating zero = 0
     for i in range(n):
-        y[i] = (zero if x[i] < 0 else x[i]) - x[i] * t[i] + log1p(exp(-magnitude(x[i])))
+        y[i] = (zero if x[i] < 0 else x[i]) - x[i] * t[i] + log1p_unit(exp(-magnitude(x[i])))
 
 
 def table():

@@ -22,6 +22,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from tensorlib._kernels.lanes cimport (
     LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold,
 )
+from tensorlib._kernels.moments cimport sum_of_squares
 from tensorlib._kernels.vecmath cimport floating
 
 ctypedef fused Extreme:
@@ -47,6 +48,18 @@ cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ss
             row_sums_float(x, y, outer, n)
         else:
             row_sums_double(x, y, outer, n)
+    else:
+        fold(op, x, c, y, outer, n, inner, begin, end)
+
+
+cdef void squares(Squares* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
+                  Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                  Py_ssize_t end) noexcept nogil:
+    """The fold of squares, but rows by the loop that norms have."""
+    cdef Py_ssize_t o
+    if inner == 1 and n * <Py_ssize_t>sizeof(floating) > LANE_BYTES:
+        for o in range(outer):
+            y[o] = <floating>sum_of_squares(x + o * n, c[o], n)
     else:
         fold(op, x, c, y, outer, n, inner, begin, end)
 
@@ -199,8 +212,8 @@ def table():
         ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),
         ("prod", ("float32",), "float32", <size_t>&fold[Product, float]),
         ("prod", ("float64",), "float64", <size_t>&fold[Product, double]),
-        ("squares", ("float32", "float32"), "float32", <size_t>&fold[Squares, float]),
-        ("squares", ("float64", "float64"), "float64", <size_t>&fold[Squares, double]),
+        ("squares", ("float32", "float32"), "float32", <size_t>&squares[float]),
+        ("squares", ("float64", "float64"), "float64", <size_t>&squares[double]),
         ("any", ("bool",), "bool", <size_t>&fold[Max, uint8_t]),
         ("all", ("bool",), "bool", <size_t>&fold[Min, uint8_t]),
         ("max", ("bool",), "bool", <size_t>&fold[Max, uint8_t]),

@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.shape import settled_dims, wrap
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import (
@@ -94,7 +94,7 @@ def common_dtype(op, tensors):
 # ---- reductions ----------------------------------------------------------------------------------
 
 @rule("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "logsumexp", "var",
-      "std", "count_nonzero", "max", "min", "median", "nanmedian")
+      "std", "euclidean_norm", "count_nonzero", "max", "min", "median", "nanmedian")
 def reduction(op, level, tensors, attributes):
     """Over dims of each example, or over all of its elements."""
     (x,), dim = tensors, attributes["dim"]
@@ -244,6 +244,16 @@ def turned(op, level, tensors, attributes):
     """Each example turned round along dims."""
     x, dims = tensors[0], check_dims(op.name, tuple(attributes["dims"]), tensors[0].ndim)
     return op.function(x.value, dims if x.ndim else ())
+
+
+@rule("roll")
+def rolled(op, level, tensors, attributes):
+    """Each example shifted along dims, or as a vector."""
+    x, shifts, dims = tensors[0], settled_dims(attributes["shifts"]), attributes["dims"]
+    if dims is None or dims == ():
+        rows = x.value.reshape((level.size, x.numel()))
+        return op.function(rows, shifts, 1).reshape(x.value.shape)
+    return op.function(x.value, shifts, check_dims(op.name, settled_dims(dims), x.ndim))
 
 
 @rule("repeat", "tile")

@@ -141,6 +141,16 @@ def adaptive_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
+@exports("gated_halves")
+def gated_halves(g: Writer, call: OpCall) -> Any:
+    x, dim = g.value(first_of(call)), call.attributes["dim"]
+    size, axis = g.size_of(first_of(call), x, dim), g.constant([dim])
+    half = g.node("Div", size, g.constant([2]))
+    first = g.node("Slice", x, g.constant([0]), half, axis)
+    second = g.node("Slice", x, half, size, axis)
+    return g.node("Mul", first, g.node("Sigmoid", second), name="glu")
+
+
 # ---- norms and attention -------------------------------------------------------------------------
 
 @exports("affine_norm")
@@ -163,6 +173,31 @@ def affine_norm(g: Writer, call: OpCall) -> Any:
         weight, bias = (g.node("Reshape", y, shape) for y in (weight, bias))
     scaled = g.node("Mul", g.node("Div", moved, root), weight)
     return g.node("Add", scaled, bias, name="norm")
+
+
+def by_channel(g: Writer, x: str, call: OpCall) -> Any:
+    """x times the weight plus the bias of its channel."""
+    _, *vectors = g.inputs(call)
+    shape = g.constant([-1] + [1] * (len(first_of(call).shape) - 2))
+    weight, bias = (g.node("Reshape", y, shape) for y in vectors)
+    return g.node("Add", g.node("Mul", x, weight), bias, name="norm")
+
+
+@exports("channel_affine")
+def channel_affine(g: Writer, call: OpCall) -> Any:
+    return by_channel(g, g.value(first_of(call)), call)
+
+
+@exports("group_affine")
+def group_affine(g: Writer, call: OpCall) -> Any:
+    """Groups become the dim 1 of the elements of each, and are normalised along the next."""
+    x, attributes = g.value(first_of(call)), call.attributes
+    rows = g.node("Reshape", x, g.constant([0, attributes["groups"], -1]))
+    moved = g.node("Sub", rows, g.node("ReduceMean", rows, g.constant([2])))
+    squares = g.node("ReduceMean", g.node("Mul", moved, moved), g.constant([2]))
+    root = g.node("Sqrt", g.node("Add", squares, g.constant(attributes["eps"], dtype_of(call))))
+    found = g.node("Reshape", g.node("Div", moved, root), g.node("Shape", x))
+    return by_channel(g, found, call)
 
 
 @exports("attention")

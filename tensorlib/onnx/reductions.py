@@ -68,6 +68,11 @@ def extreme(g: Writer, call: OpCall) -> Any:
             g.node(f"Arg{type}", x, axis=dim, keepdims=keepdims)]
 
 
+@exports("euclidean_norm")
+def euclidean_norm(g: Writer, call: OpCall) -> Any:
+    return reduced(g, call, "ReduceL2", g.value(first_of(call), dtype_of(call)))
+
+
 @exports("var", "std")
 def variance(g: Writer, call: OpCall) -> Any:
     """Sums of squares by their number less the correction."""

@@ -121,6 +121,25 @@ def flip(g: Writer, call: OpCall) -> Any:
                   g.constant([SMALLEST] * count), g.constant(axes), g.constant([-1] * count))
 
 
+@exports("roll")
+def roll(g: Writer, call: OpCall) -> Any:
+    """Along one dim after the other: what comes first, then what stood before it."""
+    shifts, dims = (call.attributes.get(name) for name in ("shifts", "dims"))
+    shifts = shifts if isinstance(shifts, tuple) else (shifts,)
+    x = found = g.value(first_of(call))
+    flat = dims is None or dims == ()
+    if flat:
+        found = g.node("Reshape", x, g.constant([-1]))
+    for shift, dim in zip(shifts, [0] if flat else as_dims(dims, rank(call))):
+        size = g.node("Shape", found, start=dim, end=dim + 1)
+        size = g.node("Max", size, g.constant([1]))       # of an empty dim, to divide by
+        start, axis = g.node("Mod", g.node("Neg", g.size(shift)), size), g.constant([dim])
+        parts = [g.node("Slice", found, start, g.constant([LARGEST]), axis),
+                 g.node("Slice", found, g.constant([0]), start, axis)]
+        found = g.node("Concat", *parts, axis=dim, name="roll")
+    return g.node("Reshape", found, g.node("Shape", x)) if flat else found
+
+
 @exports("framed")
 def framed(g: Writer, call: OpCall) -> Any:
     pad, ndim = call.attributes["pad"], rank(call)

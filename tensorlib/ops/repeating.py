@@ -7,12 +7,11 @@ import numpy as np
 from tensorlib._core.apply.operators import make_sized
 from tensorlib._core.base.shape import listed, settled_dims, wrap
 from tensorlib._core.index.keys import parse, take
-from tensorlib._core.layout import views
+from tensorlib._core.layout import rolling, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
-from tensorlib.ops.joining import cat
 from tensorlib.ops.outside import repeated_places
 
 WHOLE, BACKWARDS = slice(None), slice(None, None, -1)
@@ -44,12 +43,12 @@ def flip_vjp(g, dims):
     return g.flip(dims)
 
 
-@composite(tensors=("input",),
-           reference=lambda x, shifts, dims=None: np.roll(x, shifts, None if dims == () else dims),
-           samples=given(((2, 3), 2), ((2, 3), -4, 1), ((2, 3), (1, 2), (0, 1)), ((0, 3), 1, 0),
-                         ((), 3), ((4,), 5, ())),
-           errors=refusals((RuntimeError, (2, 3), (1, 2), 0), (RuntimeError, (2, 3), (1, 2)),
-                           (IndexError, (2, 3), 1, 2), (TypeError, (2, 3), 1.5)))
+@op(linear=True, kernel=rolling.roll,
+    reference=lambda x, shifts, dims=None: np.roll(x, shifts, None if dims == () else dims),
+    samples=given(((2, 3), 2), ((2, 3), -4, 1), ((2, 3), (1, 2), (0, 1)), ((0, 3), 1, 0),
+                  ((), 3), ((4,), 5, ())),
+    errors=refusals((RuntimeError, (2, 3), (1, 2), 0), (RuntimeError, (2, 3), (1, 2)),
+                    (IndexError, (2, 3), 1, 2), (TypeError, (2, 3), 1.5)))
 def roll(input: Tensor, shifts, dims=None):
     """`input` shifted along dims, what leaves at one end coming in at the other.
 
@@ -59,21 +58,12 @@ def roll(input: Tensor, shifts, dims=None):
     >>> tensorlib.arange(5).roll(2)
     tensor([3, 4, 0, 1, 2])
     """
-    shifts, dims = settled_dims(shifts), settled_dims(dims)
-    shifts = shifts if isinstance(shifts, tuple) else (shifts,)
-    dims = () if dims is None else dims if isinstance(dims, tuple) else (dims,)
-    if not dims and len(shifts) == 1:
-        return roll(input.reshape(-1), shifts, 0).reshape(input.shape)
-    if len(shifts) != len(dims) or not shifts:
-        raise RuntimeError(
-            f"roll: shifts and dimensions must align, got {len(shifts)} and {len(dims)}")
-    for shift, dim in zip(shifts, dims):
-        if not isinstance(shift, int):
-            raise TypeError(f"roll: shifts must be ints, got {shift!r}")
-        size = input.size(wrap("roll", dim, input.ndim))
-        start = -shift % size if size else 0
-        input = cat((input.narrow(dim, start, size - start), input.narrow(dim, 0, start)), dim)
-    return input
+
+
+@roll.vjp("input")
+def roll_vjp(g, shifts, dims):
+    shifts = settled_dims(shifts)
+    return g.roll(tuple(-n for n in shifts) if isinstance(shifts, tuple) else -shifts, dims)
 
 
 # ---- repeated ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arithmetic import zmul
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.extremes import amax, amin
 from tensorlib.ops.reductions import mean
@@ -155,6 +156,32 @@ def p_norm(x, p="fro", dim=None, keepdim=False):
         np.abs(x) ** p).sum(axis=dim, keepdims=keepdim) ** (1 / p)
 
 
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=lambda x, dim, keepdim: np.sqrt(np.square(x).sum(dim, keepdims=keepdim)),
+    samples=given(((5,), None, False), ((3, 4), 0, False), ((2, 3, 4), (0, 2), True),
+                  ((0, 3), 0, False)), kernel=reductions.euclidean_norm)
+def euclidean_norm(input: Tensor, dim, keepdim):
+    """The square root of the sum of squares, of all elements or over `dim`.
+
+    Gradient: 0 where the norm is 0.
+    """
+
+
+def inverse(out):
+    """1 / out, and 0 where that is 0."""
+    return out.reciprocal().where(out != 0, 0)
+
+
+@euclidean_norm.vjp("input")
+def euclidean_norm_vjp(g, input, out, dim, keepdim):
+    return zmul(expand_reduced(zmul(g, inverse(out)), input.shape, dim, keepdim), input)
+
+
+@euclidean_norm.jvp
+def euclidean_norm_jvp(d_input, input, out, dim, keepdim):
+    return zmul((d_input * input).sum(dim, keepdim), inverse(out))
+
+
 @composite(reference=p_norm, out=True, takes="floating", tolerance="reduction",
            samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
 def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
@@ -174,20 +201,22 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     """
     x = input if dtype is None else input.to(dtype)
     p = exponent_of(p)
-    x = x if p == 2 else x.abs()
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+    if p == 2:
+        return euclidean_norm(x, dim, keepdim)
+    x = x.abs()
     if p in (inf, -inf):
         result = (amax if p > 0 else amin)(x, dim, keepdim)
     elif p == 0:
         result = (x != 0).sum(dim, keepdim).to(x.dtype)
     else:
-        powers = x.square() if p == 2 else x ** p
+        powers = x ** p
         if 0 < p < 1:                        # whose slope is infinite at 0
             powers = (x.where(x != 0, 1) ** p).where(x != 0, 0)
         total = powers.sum(dim, keepdim)
         safe = total.where(total != 0, 1)
-        result = (safe.sqrt() if p == 2 else safe ** (1 / p)).where(total != 0, 0)
+        result = (safe ** (1 / p)).where(total != 0, 0)
     return result
 
 

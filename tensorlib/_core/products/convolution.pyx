@@ -3,7 +3,7 @@
 The columns of an image are as many times larger than it as a window has elements. They are made
 anew for each product, and those of a large image strip by strip, so that they stay in the caches.
 Windows of 3 x 3 in float32 go by fewer multiplications (`winograd.pyx`) where there are channels
-enough.
+enough. Where each channel is seen alone, its planes are shifted and summed (`depthwise.pyx`).
 """
 
 from libc.string cimport memset
@@ -15,6 +15,10 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.depthwise cimport (
+    ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
+    depthwise_fits,
+)
 from tensorlib._core.products.direct cimport Direct, direct, direct_fits, direct_room
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 from tensorlib._core.products.windows cimport (
@@ -287,6 +291,19 @@ cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
     return winograd_fits(&i) and winograd(&i, c.share)
 
 
+cdef bint by_channels(const Convolution* c, Depthwise* d, DepthwisePass kind) noexcept:
+    """Whether each channel is seen alone, in planes that may be copied."""
+    d.kind, d.dtype, d.window = kind, c.dtype, &c.window
+    d.images, d.groups, d.outs = c.images, c.groups, c.outs
+    return c.ins == 1 and not c.plain and depthwise_fits(d)
+
+
+cdef bint shift_channels(const Convolution* c, Depthwise* d) except -1:
+    """Whether the result was computed as sums of shifted planes."""
+    d.x, d.g, d.weight = c.x, c.g, c.weight
+    return depthwise(d)
+
+
 cdef tuple plain_options(tuple options):
     """Stride, padding, dilation and groups as Python's own ints, which each look finds the same."""
     stride, padding, dilation, groups = options
@@ -306,6 +323,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     """The products of the windows of the input with the weights; `planes`: sizes of the result."""
     planes, options = settled(planes), plain_options(options)
     cdef Convolution c
+    cdef Depthwise d
     cdef Tensor x, w, y
     cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
                         weight.shape[0] if weight.ndim_ else 0, *planes)
@@ -317,7 +335,9 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         zero(y)
     elif y.numel_ and not in_region(y.data_pointer):
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
-        if not by_tiles(&c, PRODUCT):
+        if by_channels(&c, &d, OUTPUT):
+            shift_channels(&c, &d)
+        elif not by_tiles(&c, PRODUCT):
             cut_strips(&c)
             pack_weight(&c)
             try:
@@ -331,6 +351,7 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     """The adjoint of `convolve` for its input, whose planes have sizes `spatial`."""
     spatial, options = settled(spatial), plain_options(options)
     cdef Convolution c
+    cdef Depthwise d
     cdef Tensor g, w, y
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
@@ -341,7 +362,8 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
         zero(y)
     elif y.numel_ and not in_region(y.data_pointer):
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
-        if not by_tiles(&c, ADJOINT):
+        if not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
+                or by_tiles(&c, ADJOINT)):
             run(&c, c.images * c.groups)
     return cast(y, grad.type)
 
@@ -350,6 +372,8 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
     kernel, options = settled(kernel), plain_options(options)
     cdef Convolution c
+    cdef Depthwise d
+    cdef bint alone
     cdef int first = 0
     cdef Tensor g, x, y
     cdef tuple sizes = (grad.shape[1] if grad.ndim_ > 1 else 0,
@@ -357,14 +381,15 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     cdef Py_ssize_t shares
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
-    c.share = max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
-    shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // c.share)
+    alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
+    c.share = c.images if alone else max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
+    shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // max(<Py_ssize_t>1, c.share))
     y = new_of("convolution", c.dtype, (shares, *sizes))
     if not (g.numel_ and x.numel_):
         zero(y)
     elif y.numel_ and not in_region(y.data_pointer):
         c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
-        if not by_tiles(&c, GRADIENT):
+        if not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
             zero(y)
             run(&c, shares)
     return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)

@@ -197,14 +197,45 @@ def var(Tensor input, dim, correction, bint keepdim):
     return cast(variance("var", input, dim, correction, keepdim), input.type)
 
 
+cdef int take_roots(Tensor x) except -1:
+    """Each element of a contiguous float32 or float64 tensor to its square root."""
+    cdef Py_ssize_t i
+    for i in range(0 if is_meta(x) else x.numel_):
+        if x.type == FLOAT32:
+            (<float*>x.data_pointer)[i] = <float>sqrt((<float*>x.data_pointer)[i])
+        else:
+            (<double*>x.data_pointer)[i] = sqrt((<double*>x.data_pointer)[i])
+    return 0
+
+
 def std(Tensor input, dim, correction, bint keepdim):
     cdef Tensor out = variance("std", input, dim, correction, keepdim)
-    cdef Py_ssize_t i
-    for i in range(0 if is_meta(out) else out.numel_):
-        if out.type == FLOAT32:
-            (<float*>out.data_pointer)[i] = <float>sqrt((<float*>out.data_pointer)[i])
-        else:
-            (<double*>out.data_pointer)[i] = sqrt((<double*>out.data_pointer)[i])
+    take_roots(out)
+    return cast(out, input.type)
+
+
+def euclidean_norm(Tensor input, dim, bint keepdim):
+    """The square roots of sums of squares: of squared distances from zero."""
+    cdef int dims[MAX_NDIM]
+    cdef Py_ssize_t sizes[3]
+    cdef int n = chosen_dims("norm", dim, input, dims), status, era
+    cdef int dtype = compute_dtype(floating_result("norm", input, None))
+    cdef Tensor x = cast(input, dtype)
+    cdef Tensor source = arrange(x, n, dims, sizes), out = new_reduced(x, n, dims, keepdim, dtype)
+    cdef Tensor center = new_like(out, dtype)
+    cdef const char* data = source.data_pointer
+    cdef const char* zeros = center.data_pointer
+    cdef char* to = out.data_pointer
+    zero(center)
+    if x.numel_ < RELEASE_GIL:
+        status = squares_run(dtype, data, zeros, to, sizes[0], sizes[1], sizes[2])
+    else:
+        era = work_begins()
+        with nogil:
+            status = squares_run(dtype, data, zeros, to, sizes[0], sizes[1], sizes[2])
+        work_ends(era)
+    check_status(status, x)
+    take_roots(out)
     return cast(out, input.type)
 
 

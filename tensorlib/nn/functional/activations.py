@@ -4,10 +4,14 @@ import warnings
 
 import numpy as np
 
+from tensorlib import func
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.reduce import gating as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.samples import signed
-from tensorlib.ops.declare import FUNCTIONS, composite, elementwise
+from tensorlib.ops.declare import FUNCTIONS, composite, elementwise, op
 from tensorlib.ops.pointwise import erf as _erf
 from tensorlib.ops.pointwise import relu as _relu
 from tensorlib.ops.samples import given, reals, refusals
@@ -227,9 +231,52 @@ selu_, relu_ = selu.inplace, _relu.inplace
 
 # ---- along a dim ---------------------------------------------------------------------------------
 
-@made(reference=lambda x, dim=-1: np.multiply(*(
-          f(part) for f, part in zip((np.array, logistic), np.split(x, 2, dim)))),
-      samples=given(((4,),), ((2, 6), 1), ((4, 3), 0), ((0, 2),)),
+def glu_reference(x, dim=-1):
+    """The reference of `glu`."""
+    first, second = np.split(x, 2, dim)
+    return first * logistic(second)
+
+
+def glu_back_reference(g, x, dim):
+    """The reference of `gated_backward`."""
+    first, second = np.split(x, 2, dim)
+    s = logistic(second)
+    return np.concatenate((g * s, g * first * s * (1 - s)), dim)
+
+
+def glu_formula(input, dim):
+    """`gated_halves` by operations of their own."""
+    size = input.size(dim) // 2
+    return input.narrow(dim, 0, size) * input.narrow(dim, size, size).sigmoid()
+
+
+def glu_back_formula(grad, input, dim):
+    """`gated_backward` by operations of their own."""
+    return func.vjp(lambda x: glu_formula(x, dim), input)[1](grad)[0]
+
+
+@stands_for(glu_back_formula)
+@op(public=False, method=False, takes="floating", differentiable=False,
+    reference=glu_back_reference, kernel=kernels.gated_backward,
+    samples=lambda rng: iter([((rng.uniform(-1, 1, (2, 3)), rng.uniform(-2, 2, (2, 6)), 1), {}),
+                              ((rng.uniform(-1, 1, (2, 3)), rng.uniform(-2, 2, (4, 3)), 0), {})]))
+def gated_backward(grad: Tensor, input: Tensor, dim):
+    """The gradient of `gated_halves`, by one kernel."""
+
+
+def glu_back(grad, input, dim):
+    """`gated_backward`, as the sweep calls it."""
+    return (gated_backward(grad, input, dim),)
+
+
+@differentiated_by(glu_formula, glu_back, by_output=False)
+@op(public=False, method=False, takes="floating", reference=glu_reference,
+    samples=given(((4,), 0), ((2, 6), 1), ((4, 3), 0), ((0, 2), 1)), kernel=kernels.gated_halves)
+def gated_halves(input: Tensor, dim):
+    """The first half along a dim times the sigmoid of the second."""
+
+
+@made(reference=glu_reference, samples=given(((4,),), ((2, 6), 1), ((4, 3), 0), ((0, 2),)),
       errors=refusals((RuntimeError, (3,)), (RuntimeError, ()), (IndexError, (4,), 1)))
 def glu(input: Tensor, dim: int = -1):
     """The first half along a dim times the sigmoid of the second.
@@ -241,10 +288,10 @@ def glu(input: Tensor, dim: int = -1):
     """
     if input.ndim == 0:
         raise RuntimeError("glu: does not take tensors without dims")
-    size = input.size(dim)
-    if size % 2:
-        raise RuntimeError(f"glu: the size of dim {dim} must be even, got {size}")
-    return input.narrow(dim, 0, size // 2) * input.narrow(dim, size // 2, size // 2).sigmoid()
+    dim = wrap("glu", dim, input.ndim)       # as examples of a batch see it
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"glu: the size of dim {dim} must be even, got {input.shape[dim]}")
+    return gated_halves(input, dim)
 
 
 def usual_dim(name, input):

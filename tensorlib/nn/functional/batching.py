@@ -17,25 +17,28 @@ def stands_for(formula):
     return decorate
 
 
-def differentiated_by(formula, backward, *kept):
+def differentiated_by(formula, backward, *kept, by_output=True):
     """Gives an operation the derivatives of `formula`, of its arguments, which gives its outputs.
 
     The sweep that nobody differentiates calls `backward` instead: with the gradients of the outputs
     but those in `kept`, which are there for its sake alone, then the operation's tensors, outputs
-    and attributes. It returns a gradient for each tensor.
+    and attributes. It returns a gradient for each tensor. by_output: False for an operation whose
+    one output it is not given, so that the graph need not keep that.
     """
     def decorate(function):
         op = function.op
         count, results = len(op.arguments), len(op.outputs) - len(kept)
+        named = op.outputs if by_output else ()
 
         def pull(g, *values):
-            tensors, outputs = values[:count], values[count:count + len(op.outputs)]
-            attributes = values[count + len(op.outputs):]
+            tensors, outputs = values[:count], values[count:count + len(named)]
+            attributes = values[count + len(named):]
             if len(op.outputs) == 1:                     # its gradient is no tuple
                 g = (g,)
             plain = not is_grad_enabled() and all(x is None for x in g[results:])
             gs = tuple(zeros_like(out) if g_out is None else g_out
-                       for g_out, out in zip(g[:results] if plain else g, outputs))
+                       for g_out, out in zip(g[:results] if plain else g, outputs)
+                       ) if by_output else g
             if plain and not any(map(stands_in, (*gs, *values))):
                 return backward(*gs, *tensors, *outputs, *attributes)
             gs = (*gs, *map(zeros_like, outputs[len(gs):]))
@@ -47,7 +50,7 @@ def differentiated_by(formula, backward, *kept):
                 values[:count], values[count:2 * count], values[2 * count:])
             return func.jvp(lambda *xs: formula(*xs, *attributes), tensors, tangents)[1]
 
-        op.add_rule(None, pull, names=("g", *op.arguments, *op.outputs, *op.attributes))
+        op.add_rule(None, pull, names=("g", *op.arguments, *named, *op.attributes))
         op.add_tangent(push, (*(f"d_{x}" for x in op.arguments), *op.arguments, *op.attributes))
         return stands_for(formula)(function)
     return decorate

@@ -147,7 +147,7 @@ def beta_given(input: Tensor, beta=1.0, threshold=20.0):
 
 
 @activation(reference=lambda x, beta, threshold: np.where(
-                x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
+                x * beta > threshold, x, np.logaddexp(0 * x, x * beta) / beta),
             samples=with_numbers(0.1, 3, 1.5, 20.0),
             edges=(1.0, -2.0, 40.0, nan), convert=beta_given)
 def softplus(input, beta, threshold):

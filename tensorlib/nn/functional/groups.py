@@ -4,35 +4,39 @@ import math
 
 import numpy as np
 
-from tensorlib import cat, no_grad, ones, zeros
+from tensorlib import cat, func, no_grad, ones, zeros, zeros_like
+from tensorlib._core.reduce import grouped as kernels
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.norms import (
     affine_norm, batch_norm, channel_count, check_vectors, layer_reference, move_statistics,
 )
-from tensorlib.ops.declare import composite
+from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
 
 
-def wide(input):
-    """The input in the dtype that it is computed in."""
-    return input.float() if input.dtype.name in ("float16", "bfloat16") else input
+# ---- the operations ------------------------------------------------------------------------------
+
+def wide(x, ndim):
+    """A vector of the channels with the dims that it needs to broadcast."""
+    return x.reshape((-1, *(1,) * (ndim - 2)))
 
 
-def of_groups(input, groups, eps):
-    """The elements of each group of channels of each example, normalised."""
+def group_formula(input, weight, bias, groups, eps):
+    """`group_affine` by operations of their own."""
     if input.numel() == 0:
-        return input * 1
+        return input * wide(weight, input.ndim) + wide(bias, input.ndim)
     rows = input.reshape(input.shape[0] * groups, -1)
     size = rows.shape[1]
     plain = ones(size, dtype=input.dtype), zeros(size, dtype=input.dtype)
-    return affine_norm(rows, *plain, float(eps), True, False).reshape(input.shape)
+    u = affine_norm(rows, *plain, eps, True, False).reshape(input.shape)
+    return u * wide(weight, input.ndim) + wide(bias, input.ndim)
 
 
-def with_vectors(input, weight, bias):
-    """The elements times a weight plus a bias of their channel."""
-    shape = (-1, *(1,) * (input.ndim - 2))
-    out = input if weight is None else input * weight.reshape(shape)
-    return out if bias is None else out + bias.reshape(shape)
+def backward_formula(grad, input, weight, groups, eps):
+    """`group_backward` by operations of their own."""
+    return func.vjp(lambda *xs: group_formula(*xs, groups, eps), input, weight,
+                    zeros_like(weight))[1](grad)
 
 
 def group_reference(x, groups, weight=None, bias=None, eps=1e-5):
@@ -42,6 +46,69 @@ def group_reference(x, groups, weight=None, bias=None, eps=1e-5):
         -1, *(1,) * (x.ndim - 2))
     return (u * (1 if weight is None else weight.reshape(wide))
             + (0 if bias is None else bias.reshape(wide)))
+
+
+def group_reference_in_order(x, weight, bias, groups, eps):
+    """The reference of `group_affine`."""
+    return group_reference(x, groups, weight, bias, eps)
+
+
+def backward_reference(g, x, w, groups, eps):
+    """The reference of `group_backward`, by the Jacobian of each group's normalisation."""
+    rows = x.reshape(len(x) * groups, -1)
+    n = rows.shape[1]
+    scale = 1 / np.sqrt(rows.var(1) + eps)
+    u = (rows - rows.mean(1, keepdims=True)) * scale[:, None]
+    jacobians = scale[:, None, None] * (np.eye(n) - 1 / n - u[:, :, None] * u[:, None, :] / n)
+    h = (g * w.reshape(-1, *(1,) * (x.ndim - 2))).reshape(rows.shape)
+    dims = (0, *range(2, x.ndim))
+    return (np.einsum("rij,ri->rj", jacobians, h).reshape(x.shape),
+            (g * u.reshape(x.shape)).sum(dims), g.sum(dims))
+
+
+GROUPS = ((2, 4, 3), 2), ((2, 2), 1), ((2, 4), 2)
+
+
+def affine_samples(rng):
+    """Samples of `group_affine`."""
+    for shape, groups in GROUPS:
+        yield (rng.uniform(-2, 2, shape), *rng.uniform(0.5, 2, (2, shape[1])), groups, 0.1), {}
+
+
+def back_samples(rng):
+    """Samples of `group_backward`."""
+    for (x, w, b, *options), _ in affine_samples(rng):
+        yield (rng.uniform(-1, 1, x.shape), x, w, *options), {}
+
+
+@stands_for(backward_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
+    outputs=("g_input", "g_weight", "g_bias"), reference=backward_reference, samples=back_samples,
+    kernel=kernels.group_backward)
+def group_backward(grad: Tensor, input: Tensor, weight: Tensor, groups, eps):
+    """The gradients of `group_affine` for its tensors, by one kernel."""
+
+
+def back(grad, input, weight, bias, groups, eps):
+    """`group_backward`, as the sweep calls it."""
+    return group_backward(grad, input, weight, groups, eps)
+
+
+@differentiated_by(group_formula, back, by_output=False)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=group_reference_in_order, samples=affine_samples, kernel=kernels.group_affine)
+def group_affine(input: Tensor, weight: Tensor, bias: Tensor, groups, eps):
+    """Each group of channels less its mean, over its standard deviation; times weight plus bias."""
+
+
+# ---- what calls them -----------------------------------------------------------------------------
+
+def of_groups(input, groups, weight, bias, eps):
+    """`group_affine` with vectors that may be None."""
+    channels, dtype = input.shape[1], input.dtype
+    weight = ones(channels, dtype=dtype) if weight is None else weight
+    bias = zeros(channels, dtype=dtype) if bias is None else bias
+    return group_affine(input, weight, bias, groups, float(eps))
 
 
 def group_samples(rng):
@@ -69,7 +136,7 @@ def group_norm(input: Tensor, num_groups, weight=None, bias=None, eps=1e-5):
         raise RuntimeError(f"group_norm: expected the number of channels to be divisible by "
                            f"num_groups, got {channels} channels and num_groups={num_groups}")
     check_vectors("group_norm", channels, weight=weight, bias=bias)
-    return with_vectors(of_groups(wide(input), num_groups, eps), weight, bias).to(input.dtype)
+    return of_groups(input, num_groups, weight, bias, eps)
 
 
 def instance_reference(x, mean=None, var=None, weight=None, bias=None, *rest):
@@ -109,7 +176,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
             dims = tuple(range(2, input.ndim))
             found = input.mean(dims).mean(0), input.var(dims, correction=0).mean(0)
             move_statistics(input[:1], found, running_mean, running_var, momentum)
-    return with_vectors(of_groups(wide(input), count, eps), weight, bias).to(input.dtype)
+    return of_groups(input, count, weight, bias, eps)
 
 
 def neighbours(x, size, alpha=1e-4, beta=0.75, k=1.0):

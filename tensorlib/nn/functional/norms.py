@@ -9,10 +9,10 @@ from tensorlib import ones, zeros
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
-from tensorlib._core.reduce import normalize as kernels
+from tensorlib._core.reduce import grouped, normalize as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
-from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.given import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import refusals
@@ -312,6 +312,48 @@ def rms_norm(input: Tensor, normalized_shape, weight=None, eps=None):
 
 # ---- of channels ---------------------------------------------------------------------------------
 
+def channel_formula(input, weight, bias):
+    """`channel_affine` by operations of their own; also its reference."""
+    return input * spread(weight, input.ndim, True) + spread(bias, input.ndim, True)
+
+
+def channel_backward_formula(grad, input, weight):
+    """`channel_backward` by operations of their own; also its reference."""
+    dims = other_dims(input.ndim, 1, True)
+    return grad * spread(weight, input.ndim, True), (grad * input).sum(dims), grad.sum(dims)
+
+
+def channel_samples(*others):
+    """Samples: tensors of the shape of the input ("x") or of the weight ("w")."""
+    def generate(rng):
+        for shape in ((3, 2), (2, 2, 3), (0, 3)):
+            yield tuple(rng.uniform(-2, 2, shape if x == "x" else shape[1]) for x in others), {}
+    return generate
+
+
+@stands_for(channel_backward_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
+    outputs=("g_input", "g_weight", "g_bias"), reference=channel_backward_formula,
+    samples=channel_samples("x", "x", "w"), kernel=grouped.channel_backward)
+def channel_backward(grad: Tensor, input: Tensor, weight: Tensor):
+    """The gradients of `channel_affine` for its tensors, by one kernel."""
+
+
+def channel_back(grad, input, weight, bias):
+    """The gradients as the sweep takes them; channels of one element are summed as columns are."""
+    if math.prod(input.shape[2:]) == 1:
+        return channel_backward_formula(grad, input, weight)
+    return channel_backward(grad, input, weight)
+
+
+@differentiated_by(channel_formula, channel_back, by_output=False)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=channel_formula, samples=channel_samples("x", "w", "w"),
+    kernel=grouped.channel_affine)
+def channel_affine(input: Tensor, weight: Tensor, bias: Tensor):
+    """Each element times the weight plus the bias of its channel."""
+
+
 def channel_count(name, input, least):
     """The number of channels. Raises: ValueError for too few dims."""
     if input.ndim < least:
@@ -379,8 +421,7 @@ def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, 
     if not training:
         scale = weight * (running_var + eps).rsqrt()
         shift = bias - running_mean * scale
-        shape = (-1, *(1,) * (input.ndim - 2))
-        return (input * scale.reshape(shape) + shift.reshape(shape)).to(input.dtype)
+        return channel_affine(input, scale, shift)
     refuse_one_value("batch_norm", input)
     if running_mean is None and running_var is None:
         return affine_norm(input, weight, bias, float(eps), True, True)

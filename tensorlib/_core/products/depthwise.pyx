@@ -1,0 +1,396 @@
+"""Convolutions in which each channel of the input is seen alone: sums of shifted rows, raw.
+
+A plane is copied to where zeros surround it. A tap, which is an element of the weight, there sees
+the elements of all windows of a row at one distance: a row of the result is the sum of rows of the
+plane, shifted by each tap and times it.
+
+With a stride of 2 the copy has phases: the elements of even places, and those of odd ones. A tap
+sees one phase, in which windows are neighbours. The adjoint for the input is the same the other way
+round: the gradient lies among zeros, and the taps of a phase give that phase of the planes.
+"""
+
+from libc.string cimport memset
+
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._kernels.windows cimport Window
+
+from tensorlib import _kernels
+
+cdef enum:
+    LINE = 16            # elements that kernels may read and write after the end of a row
+    CHUNK = 1 << 12      # elements of a phase that are computed at a time, in the L1 cache
+    SPREAD = 4           # times as large as planes and result together the copies may be
+    SMALL = 1 << 12      # elements that copies may have in any case
+    NARROW = 4           # elements; many rows of fewer leave most of a vector unused
+    PIECE = 1 << 18      # products in a piece of work
+
+ctypedef void (*products_fn)(const char* x, Py_ssize_t x_row, const Py_ssize_t* taps,
+                             const char* w, Py_ssize_t n_taps, char* y, Py_ssize_t y_row,
+                             Py_ssize_t rows, Py_ssize_t n, int tall) noexcept nogil
+ctypedef void (*dots_fn)(const char* g, const char* x, const Py_ssize_t* taps, Py_ssize_t n_taps,
+                         double* totals, Py_ssize_t n) noexcept nogil
+ctypedef void (*copy_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row,
+                         Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+ctypedef void (*split_fn)(const char* x, Py_ssize_t x_row, char* even, char* odd,
+                          Py_ssize_t y_row, Py_ssize_t rows, Py_ssize_t n,
+                          bint odd_first) noexcept nogil
+ctypedef void (*join_fn)(const char* even, const char* odd, char* x, Py_ssize_t n,
+                         bint odd_first) noexcept nogil
+
+ctypedef struct Loops:
+    products_fn products
+    dots_fn dots
+    copy_fn copy
+    split_fn split
+    join_fn join
+
+cdef Loops loops[2]              # of float32 and float64
+
+
+cdef int fill() except -1:
+    cdef dict at = {(name, dtype): address for name, (dtype,), _, address
+                    in _kernels.load("depthwise").table()}
+    cdef int i
+    for i, dtype in enumerate(("float32", "float64")):
+        loops[i].products = <products_fn><size_t>at["products", dtype]
+        loops[i].dots = <dots_fn><size_t>at["dots", dtype]
+        loops[i].copy = <copy_fn><size_t>at["copy", dtype]
+        loops[i].split = <split_fn><size_t>at["split", dtype]
+        loops[i].join = <join_fn><size_t>at["join", dtype]
+    return 0
+
+
+fill()
+
+
+# ---- sizes ---------------------------------------------------------------------------------------
+
+cdef bint depthwise_fits(Depthwise* d) noexcept:
+    """Whether copies of planes are not much larger than these; finds their sizes."""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t grid, plane = 1, places = 1
+    cdef int i
+    d.itemsize = 4 if d.dtype == FLOAT32 else 8
+    d.taps = d.phase = d.phases = 1
+    if d.groups < 2 or d.kind == ADJOINT_OF_INPUT and d.outs > 1:
+        return False
+    for i in range(3):
+        if w.stride[i] > 2:
+            return False
+        d.high[i] = w.out[i] + (w.kernel[i] - 1) * w.dilation[i] // w.stride[i]
+        d.phase = times(d.phase, d.high[i])
+        d.phases *= w.stride[i]
+        d.taps = times(d.taps, w.kernel[i])
+        plane, places = times(plane, w.size[i]), times(places, w.out[i])
+    grid = times(d.phase, d.phases)
+    if grid > SMALL and (grid // SPREAD > plane + places or w.out[2] < NARROW):
+        return False
+    d.lead = 0
+    if d.kind == ADJOINT_OF_INPUT:
+        for i in range(3):
+            d.lead = d.lead * d.high[i] + d.high[i] - w.out[i]
+    d.rows = max(<Py_ssize_t>1, CHUNK // d.high[2])
+    d.tall = 0
+    if w.kernel[0] == 1 and w.stride[1] == 1 and w.dilation[1] == 1:
+        d.tall = w.kernel[1]
+    return True
+
+
+cdef inline Py_ssize_t phase_of(const Window* w, Py_ssize_t i, Py_ssize_t j,
+                                Py_ssize_t k) noexcept nogil:
+    """The phase in which a place lies that is counted from the first one that windows see"""
+    return (i % w.stride[0] * w.stride[1] + j % w.stride[1]) * w.stride[2] + k % w.stride[2]
+
+
+cdef void find_taps(Depthwise* d) noexcept nogil:
+    """How far each tap looks: from a place in the result to one in its phase of the planes, or
+    back from a place in a phase to one in the result."""
+    cdef const Window* w = d.window
+    cdef bint back = d.kind == ADJOINT_OF_INPUT
+    cdef Py_ssize_t i, j, k, row, n = 0, phase, own, at
+    for phase in range(d.phases if back else 1):
+        d.start[phase] = n
+        for i in range(w.kernel[0]):
+            for row in range(w.kernel[1]):
+                j = w.kernel[1] - 1 - row if back else row       # so that rows look ever lower
+                for k in range(w.kernel[2]):
+                    own = phase_of(w, i * w.dilation[0], j * w.dilation[1], k * w.dilation[2])
+                    if back and own != phase:
+                        continue
+                    at = ((i * w.dilation[0] // w.stride[0] * d.high[1]
+                           + j * w.dilation[1] // w.stride[1]) * d.high[2]
+                          + k * w.dilation[2] // w.stride[2])
+                    d.order[n] = (i * w.kernel[1] + j) * w.kernel[2] + k
+                    d.shift[n] = d.lead - at if back else own * d.phase + at
+                    n += 1
+        d.start[phase + 1] = n
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+cdef inline const Loops* loops_of(const Depthwise* d) noexcept nogil:
+    return &loops[d.itemsize == 8]
+
+
+cdef inline Py_ssize_t seen(const Depthwise* d, int i) noexcept nogil:
+    """How many elements of a dim of a plane lie where windows look, or between those"""
+    cdef const Window* w = d.window
+    return min(w.size[i], d.high[i] * w.stride[i] - w.pad[i])
+
+
+cdef void put_plane(const Depthwise* d, const char* x, char* grid) noexcept nogil:
+    """grid := the phases of a plane, but for the zeros around them"""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t i, b, first, at, rows, size = d.itemsize, row = w.size[2]
+    cdef const char* from_
+    cdef char* to
+    for i in range(seen(d, 0)):
+        for b in range(w.stride[1]):                 # the rows of a phase
+            first = (b + w.pad[1]) % w.stride[1]     # as far apart as the stride, 1 or 2
+            at = ((i + w.pad[0]) // w.stride[0] * d.high[1]
+                  + (first + w.pad[1]) // w.stride[1]) * d.high[2] + w.pad[2] // w.stride[2]
+            from_ = x + (i * w.size[1] + first) * row * size
+            to = grid + (phase_of(w, i + w.pad[0], b, 0) * d.phase + at) * size
+            rows = (seen(d, 1) - first + w.stride[1] - 1) // w.stride[1]
+            if w.stride[2] == 1:
+                loops_of(d).copy(from_, w.stride[1] * row, to, d.high[2], rows, seen(d, 2))
+            else:
+                loops_of(d).split(from_, w.stride[1] * row, to, to + d.phase * size, d.high[2],
+                                  rows, seen(d, 2), w.pad[2] % 2)
+
+
+cdef void put_result(const Depthwise* d, const char* g, char* grid) noexcept nogil:
+    """grid := a plane of the result, but for the zeros between rows and around"""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t i
+    for i in range(w.out[0]):
+        loops_of(d).copy(g, w.out[2], grid + i * d.high[1] * d.high[2] * d.itemsize, d.high[2],
+                         w.out[1], w.out[2])
+        g += w.out[1] * w.out[2] * d.itemsize
+
+
+# ---- planes --------------------------------------------------------------------------------------
+
+ctypedef struct Room:
+    char* grid           # the phases of a plane, or a result among zeros
+    char* part           # of what is computed; for the weight, a result among zeros
+    char* factors        # a weight in the order of the taps
+    double* totals       # of the adjoint for the weight
+    size_t nbytes        # of all; totals come first
+
+
+cdef bint take_room(const Depthwise* d, Room* room) noexcept nogil:
+    """Memory for one plane, with zeros where no plane is written; False where there is none."""
+    cdef bint of_weight = d.kind == ADJOINT_OF_WEIGHT
+    cdef Py_ssize_t grid = d.phases * d.phase + LINE
+    cdef Py_ssize_t part = d.phase if of_weight else max(
+        2 * d.rows * d.high[2], 2 * (max(d.window.size[2], d.window.out[2]) + LINE))
+    cdef size_t totals = d.taps * d.outs * sizeof(double) if of_weight else 0
+    cdef char* block
+    if d.kind == ADJOINT_OF_INPUT:
+        grid = d.lead + d.phase + LINE
+    room.nbytes = totals + (grid + part + LINE + d.taps) * d.itemsize
+    block = take_scratch(room.nbytes)
+    if block == NULL:
+        return False
+    memset(block, 0, room.nbytes)
+    room.totals = <double*>block
+    room.grid = block + totals
+    room.part = room.grid + grid * d.itemsize
+    room.factors = room.part + (part + LINE) * d.itemsize
+    return True
+
+
+cdef void set_factors(const Depthwise* d, const Room* room, const char* weight) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(d.taps):
+        if d.itemsize == 4:
+            (<float*>room.factors)[k] = (<const float*>weight)[d.order[k]]
+        else:
+            (<double*>room.factors)[k] = (<const double*>weight)[d.order[k]]
+
+
+cdef void sum_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, const char* x,
+                   char* y, Py_ssize_t y_row, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """y := the sums of rows of `grid` from x on, shifted by the taps of a phase"""
+    cdef Py_ssize_t first = d.start[phase]
+    loops_of(d).products(x, d.high[2], d.shift + first, room.factors + first * d.itemsize,
+                         d.start[phase + 1] - first, y, y_row, rows, n, d.tall)
+
+
+cdef void sum_plane(const Depthwise* d, const Room* room, const char* x, char* y,
+                    const Py_ssize_t* sizes) noexcept nogil:
+    """y (*sizes) := sums of rows from x on. The last rows, after which vectors would be written
+    that belong to somebody else, come by another place."""
+    cdef Py_ssize_t n = sizes[2], size = d.itemsize, i
+    cdef Py_ssize_t wide = (n + LINE - 1) // LINE * LINE
+    cdef Py_ssize_t last = (wide - n + n - 1) // n
+    if 2 * last >= sizes[1]:             # rows are so few that they come together
+        last = sizes[1]
+    for i in range(sizes[0]):
+        if sizes[1] > last:
+            sum_rows(d, room, 0, x, y, n, sizes[1] - last, n)
+        x += (sizes[1] - last) * d.high[2] * size
+        y += (sizes[1] - last) * n * size
+        sum_rows(d, room, 0, x, room.part, wide, last, n)
+        loops_of(d).copy(room.part, wide, y, n, last, n)
+        x += (d.high[1] - sizes[1] + last) * d.high[2] * size
+        y += last * n * size
+
+
+cdef void to_output(const Depthwise* d, const Room* room, Py_ssize_t plane) noexcept nogil:
+    """The planes of the result that one plane of the input gives"""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2] * d.itemsize
+    cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2] * d.itemsize, i
+    put_plane(d, d.x + plane * size, room.grid)
+    for i in range(d.outs):
+        set_factors(d, room, d.weight
+                    + (plane % d.groups * d.outs + i) * d.taps * d.itemsize)
+        sum_plane(d, room, room.grid, d.g + (plane * d.outs + i) * places, w.out)
+
+
+cdef bint covers(const Depthwise* d) noexcept nogil:
+    """Whether windows step over no element and see each"""
+    cdef const Window* w = d.window
+    cdef int i
+    for i in range(3):
+        if w.stride[i] != 1 or d.high[i] - w.pad[i] < w.size[i]:
+            return False
+    return True
+
+
+cdef void take_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, Py_ssize_t begin,
+                    Py_ssize_t end, char* x) noexcept nogil:
+    """A plane := the rows [begin, end) of a phase, or of the two that share rows with stride 2"""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t row, i, j, other = d.rows * d.high[2] * d.itemsize
+    cdef Py_ssize_t a = phase // (w.stride[1] * w.stride[2]), b = phase // w.stride[2] % w.stride[1]
+    cdef const char* part
+    cdef char* to
+    for row in range(begin, end):
+        i = row // d.high[1] * w.stride[0] + a - w.pad[0]
+        j = row % d.high[1] * w.stride[1] + b - w.pad[1]
+        if not (0 <= i < w.size[0] and 0 <= j < w.size[1]):
+            continue
+        part = room.part + ((row - begin) * d.high[2] + w.pad[2] // w.stride[2]) * d.itemsize
+        to = x + (i * w.size[1] + j) * w.size[2] * d.itemsize
+        if w.stride[2] == 1:
+            loops_of(d).copy(part, 0, to, 0, 1, seen(d, 2))
+        else:
+            loops_of(d).join(part, part + other, to, seen(d, 2), w.pad[2] % 2)
+
+
+cdef void to_phase(const Depthwise* d, const Room* room, Py_ssize_t phase, char* x) noexcept nogil:
+    """The elements of a phase of a plane, or of the two that share rows, some rows at a time"""
+    cdef Py_ssize_t begin = 0, end, rows = d.phase // d.high[2], other = d.rows * d.high[2]
+    cdef const char* at
+    while begin < rows:
+        end = min(begin + d.rows, rows)
+        at = room.grid + begin * d.high[2] * d.itemsize
+        sum_rows(d, room, phase, at, room.part, d.high[2], end - begin, d.high[2])
+        if d.window.stride[2] == 2:
+            sum_rows(d, room, phase + 1, at, room.part + other * d.itemsize, d.high[2],
+                     end - begin, d.high[2])
+        take_rows(d, room, phase, begin, end, x)
+        begin = end
+
+
+cdef void to_input(const Depthwise* d, const Room* room, Py_ssize_t plane) noexcept nogil:
+    """The plane of the input that one plane of the gradient gives"""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2], phase = 0
+    cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2]
+    cdef char* x = d.x + plane * size * d.itemsize
+    put_result(d, d.g + plane * places * d.itemsize, room.grid + d.lead * d.itemsize)
+    set_factors(d, room, d.weight + plane % d.groups * d.taps * d.itemsize)
+    if covers(d):
+        sum_plane(d, room, room.grid + ((w.pad[0] * d.high[1] + w.pad[1]) * d.high[2] + w.pad[2])
+                  * d.itemsize, x, w.size)
+        return
+    memset(x, 0, size * d.itemsize)
+    while phase < d.phases:
+        to_phase(d, room, phase, x)
+        phase += w.stride[2]
+
+
+cdef void to_weight(const Depthwise* d, const Room* room, Py_ssize_t channel) noexcept nogil:
+    """The weight of one channel, from its planes of all images, in order"""
+    cdef const Window* w = d.window
+    cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2], image, i, plane
+    cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2]
+    cdef Py_ssize_t n = ((w.out[0] - 1) * d.high[1] + w.out[1] - 1) * d.high[2] + w.out[2]
+    cdef char* weight = d.weight + channel * d.outs * d.taps * d.itemsize
+    memset(room.totals, 0, d.outs * d.taps * sizeof(double))
+    for image in range(d.images):
+        plane = image * d.groups + channel
+        put_plane(d, d.x + plane * size * d.itemsize, room.grid)
+        for i in range(d.outs):
+            put_result(d, d.g + (plane * d.outs + i) * places * d.itemsize, room.part)
+            loops_of(d).dots(room.part, room.grid, d.shift, d.taps, room.totals + i * d.taps, n)
+    for i in range(d.outs * d.taps):
+        if d.itemsize == 4:
+            (<float*>weight)[i] = <float>room.totals[i]
+        else:
+            (<double*>weight)[i] = room.totals[i]
+
+
+cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The planes [begin, end), or for the weight the channels"""
+    cdef Depthwise* d = <Depthwise*>context
+    cdef Room room
+    cdef Py_ssize_t i
+    if not take_room(d, &room):
+        d.failed = True
+        return
+    for i in range(begin, end):
+        if d.kind == OUTPUT:
+            to_output(d, &room, i)
+        elif d.kind == ADJOINT_OF_INPUT:
+            to_input(d, &room, i)
+        else:
+            to_weight(d, &room, i)
+    give_scratch(<char*>room.totals, room.nbytes)
+
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil:
+    """Whether no element is infinite or NaN: of such, zero times the element is not zero"""
+    cdef double total = 0
+    cdef Py_ssize_t i
+    for i in range(n):
+        total += 0 * (<const float*>x)[i] if itemsize == 4 else 0 * (<const double*>x)[i]
+    return total == 0
+
+
+cdef bint depthwise(Depthwise* d) except -1:
+    """Computes what `kind` says, and returns True; False, with nothing of use done, where zeros
+    that are multiplied with something that is not finite would show."""
+    cdef Py_ssize_t parts = d.groups * (1 if d.kind == ADJOINT_OF_WEIGHT else d.images)
+    cdef Py_ssize_t cost = times(times(d.taps, d.phase), d.outs)
+    cdef Py_ssize_t weights = d.groups * d.outs * d.taps
+    cdef size_t nbytes = (2 * d.taps + d.phases + 1) * sizeof(Py_ssize_t)
+    cdef int era
+    if d.kind == ADJOINT_OF_WEIGHT:
+        cost = times(cost, d.images)
+    elif d.kind == ADJOINT_OF_INPUT and not all_finite(d.weight, weights, d.itemsize):
+        return False
+    d.failed = False
+    d.order = <Py_ssize_t*>take_scratch(nbytes)
+    if d.order == NULL:
+        raise MemoryError("convolution: no memory for the places of a window")
+    d.shift, d.start = d.order + d.taps, d.order + 2 * d.taps
+    find_taps(d)
+    era = work_begins()
+    with nogil:
+        parallel_for(run_planes, d, parts, 1 + PIECE // max(<Py_ssize_t>1, cost))
+    give_scratch(<char*>d.order, nbytes)
+    work_ends(era)
+    if d.failed:
+        raise MemoryError("convolution: no memory for the planes of an image")
+    return d.kind != ADJOINT_OF_WEIGHT or all_finite(d.weight, weights, d.itemsize)

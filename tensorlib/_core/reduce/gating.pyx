@@ -1,0 +1,131 @@
+"""The first half along a dim times the logistic function of the second, raw, and its gradient.
+
+Memory is contiguous, seen as (outer, 2, n): the halves of each slice are rows.
+"""
+
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
+)
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
+from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.reduce.schedule cimport RELEASE_GIL
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed
+
+from tensorlib import _kernels
+
+cdef enum:
+    PIECE = 1 << 13          # elements of a row that are done at a time
+
+ctypedef void (*gated_fn)(const char* a, const char* b, char* y, Py_ssize_t n) noexcept nogil
+ctypedef void (*backward_fn)(const char* g, const char* a, const char* b, char* da, char* db,
+                             Py_ssize_t n) noexcept nogil
+
+cdef void* forward[2]        # float32 and float64
+cdef void* backward[2]
+
+ctypedef struct Work:
+    void* loop
+    const char* g
+    const char* x
+    char* y                  # of the gradient laid out as x is
+    Py_ssize_t outer, n, pieces, itemsize
+
+
+cdef int fill() except -1:
+    cdef size_t address
+    for name, _, dtype, address in _kernels.load("gated").table():
+        if name == "gated":
+            forward[dtype == "float64"] = <void*>address
+        else:
+            backward[dtype == "float64"] = <void*>address
+    return 0
+
+
+fill()
+
+
+cdef void run_pieces(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Pieces [begin, end) of all rows"""
+    cdef Work* work = <Work*>context
+    cdef Py_ssize_t half = work.n * work.itemsize, k, row, first, n, at, pair
+    for k in range(begin, end):
+        row, first = k // work.pieces, k % work.pieces * PIECE
+        n = min(<Py_ssize_t>PIECE, work.n - first)
+        at = row * half + first * work.itemsize
+        pair = at + row * half
+        if work.g == NULL:
+            (<gated_fn>work.loop)(work.x + pair, work.x + pair + half, work.y + at, n)
+        else:
+            (<backward_fn>work.loop)(work.g + at, work.x + pair, work.x + pair + half,
+                                     work.y + pair, work.y + pair + half, n)
+
+
+cdef int run(Work* work, Py_ssize_t numel) except -1:
+    cdef Py_ssize_t units, grain
+    cdef int era
+    work.pieces = (work.n + PIECE - 1) // PIECE
+    units, grain = work.outer * work.pieces, 1 + PIECE // work.n
+    if numel < RELEASE_GIL:
+        parallel_for(run_pieces, work, units, units)
+        return 0
+    era = work_begins()
+    with nogil:
+        parallel_for(run_pieces, work, units, grain)
+    return work_ends(era)
+
+
+cdef int begin(Work* work, Tensor x, object dim, Py_ssize_t* dims) except -1:
+    """Finds the sizes, and those of the result. Returns the dtype that is computed in."""
+    cdef int along, d, dtype
+    dim = settled(dim)
+    dtype = compute_dtype(x.type)
+    if KIND[x.type] != FLOAT_KIND:
+        raise RuntimeError(f"glu: takes floating-point dtypes, got {dtype_object(x.type)}")
+    if x.ndim_ == 0:
+        raise RuntimeError("glu: does not take tensors without dims")
+    along = wrap_dim("glu", dim, x.ndim_)
+    if x.dims[along] % 2:
+        raise RuntimeError(f"glu: the size of dim {dim} must be even, got {x.dims[along]}")
+    memcpy(dims, x.dims, x.ndim_ * sizeof(Py_ssize_t))
+    dims[along] //= 2
+    work.outer, work.n, work.itemsize = 1, 1, ITEMSIZE[dtype]
+    for d in range(x.ndim_):
+        if d < along:
+            work.outer *= dims[d]
+        else:
+            work.n *= dims[d]
+    return dtype
+
+
+def gated_halves(Tensor input, dim):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Work work
+    cdef int dtype = begin(&work, input, dim, dims)
+    cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, x.ndim_, dims)
+    work.loop, work.g = forward[dtype != FLOAT32], NULL
+    work.x, work.y = x.data_pointer, out.data_pointer
+    if out.numel_:
+        run(&work, x.numel_)
+    return cast(out, input.type)
+
+
+def gated_backward(Tensor grad, Tensor input, dim):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Work work
+    cdef int d, dtype = begin(&work, input, dim, dims)
+    cdef Tensor x = packed(cast(input, dtype)), g = packed(cast(grad, dtype))
+    cdef Tensor out = new_like(x, dtype)
+    if g.ndim_ != x.ndim_:
+        raise RuntimeError(f"glu: a gradient of shape {tuple(grad.shape)} for {tuple(x.shape)}")
+    for d in range(g.ndim_):
+        if g.dims[d] != dims[d]:
+            raise RuntimeError(f"glu: a gradient of shape {tuple(grad.shape)} for {tuple(x.shape)}")
+    work.loop, work.g = backward[dtype != FLOAT32], g.data_pointer
+    work.x, work.y = x.data_pointer, out.data_pointer
+    if g.numel_:
+        run(&work, x.numel_)
+    return cast(out, input.type)

@@ -1,0 +1,120 @@
+"""Groups of channels normalised by one kernel, and channels by running statistics."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+import tensorlib.nn.functional as F
+from tensorlib.nn.functional.groups import group_affine, group_formula
+from tensorlib.nn.functional.norms import channel_affine, channel_formula
+
+# Channels of one element, of some, and of more than a block of the sums; groups of all sizes.
+SHAPES = [((3, 6), 2), ((2, 4, 1, 1), 4), ((17, 6), 1), ((2, 6, 5), 3), ((1, 4, 7, 3), 1),
+          ((5, 8, 16, 17), 2), ((2, 3, 2049), 3), ((2, 4, 67, 65), 2)]
+
+
+def inputs(shape, dtype=tl.float32, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = shape, shape[1:2], shape[1:2], shape
+    return [tl.tensor(rng.uniform(-1, 2, size)).to(dtype).requires_grad_() for size in sizes]
+
+
+def gradients(function, xs, g):
+    out = function(*xs)
+    return [out, *tl.autograd.grad(out, xs, g.detach())]
+
+
+def same_bits(a, b):
+    return np.array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def agree(function, formula, shape, dtype, tolerance):
+    *xs, g = inputs(shape, dtype)
+    wide = [x.detach().double().requires_grad_() for x in xs]
+    for found, wanted in zip(gradients(function, xs, g), gradients(formula, wide, g.double())):
+        assert found.dtype == dtype
+        size = max(1.0, wanted.abs().max().item())
+        np.testing.assert_allclose(found.double().detach().numpy(), wanted.detach().numpy(),
+                                   rtol=tolerance, atol=tolerance * size)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [
+    (tl.float64, 1e-12), (tl.float32, 2e-5), (tl.float16, 5e-3), (tl.bfloat16, 5e-2)])
+@pytest.mark.parametrize("shape, groups", SHAPES)
+def test_groups_and_channels_as_their_formulas(shape, groups, dtype, tolerance):
+    agree(lambda *xs: group_affine(*xs, groups, 0.1), lambda *xs: group_formula(*xs, groups, 0.1),
+          shape, dtype, tolerance)
+    agree(channel_affine, channel_formula, shape, dtype, tolerance)
+
+
+@pytest.mark.parametrize("arrange", [
+    lambda x: x.transpose(1, 3).contiguous().transpose(1, 3),
+    lambda x: tl.stack([x, x], -1)[..., 0],
+    lambda x: tl.from_numpy(x.numpy()[:, ::-1].copy()[:, ::-1])])
+def test_layouts_give_the_same_bits(arrange):
+    x, w, b, g = (t.detach() for t in inputs((3, 4, 5, 6)))
+    backwards = tl.from_numpy(w.numpy()[::-1].copy()[::-1])
+    for function in (lambda *xs: group_affine(*xs, 2, 1e-5), channel_affine):
+        wanted = gradients(function, [t.clone().requires_grad_() for t in (x, w, b)], g)
+        found = gradients(function, [
+            t.detach().requires_grad_() for t in (arrange(x), backwards, b)], arrange(g))
+        assert all(map(same_bits, found, wanted))
+
+
+@pytest.mark.parametrize("shape, groups", [((8, 16, 32, 32), 4), ((4096, 24), 6)])
+def test_threads_give_the_same_bits(shape, groups):
+    *xs, g = inputs(shape)
+    found, before = [], tl.get_num_threads()
+    try:
+        for n_threads in (1, 2, 3):
+            tl.set_num_threads(n_threads)
+            found.append(gradients(lambda *xs: group_affine(*xs, groups, 1e-5), xs, g)
+                         + gradients(channel_affine, xs, g))
+    finally:
+        tl.set_num_threads(before)
+    assert all(all(map(same_bits, found[0], other)) for other in found[1:])
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_not_finite_stays_in_its_group(bad):
+    x, w, b, _ = (t.detach() for t in inputs((2, 4, 3)))
+    x[1, 2, 0] = bad
+    found = F.group_norm(x, 2, w, b).isfinite()
+    assert found[0].all() and found[1, :2].all() and not found[1, 2:].any()
+    assert F.batch_norm(x, w, b + 2, w, b).isfinite().sum() == x.numel() - 1
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0), (2, 0, 3)])
+def test_nothing_gives_gradients_of_zero(shape):
+    *xs, g = inputs(shape)
+    groups = 2 if shape[1] else 1
+    for function in (lambda *xs: group_affine(*xs, groups, 0.1), channel_affine):
+        out, *grads = gradients(function, xs, g)
+        assert [t.shape for t in (out, *grads)] == [t.shape for t in (xs[0], *xs)]
+        assert all(not t.abs().sum() for t in grads)
+
+
+def test_vectors_in_a_wider_dtype_than_the_input():
+    x = tl.randn(2, 4, 3).half().requires_grad_()
+    w, b = tl.rand(4, requires_grad=True), tl.rand(4, requires_grad=True)
+    out = F.group_norm(x, 2, w, b)
+    out.float().sum().backward()
+    assert out.dtype == x.grad.dtype == tl.float16 and w.grad.dtype == b.grad.dtype == tl.float32
+
+
+def test_gradients_are_differentiated():
+    *xs, _ = inputs((2, 4, 3), tl.float64)
+    tl.testing.gradgradcheck(lambda *xs: group_affine(*xs, 2, 0.1), xs)
+    tl.testing.gradgradcheck(channel_affine, xs)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda x: group_affine(x, tl.ones(3), tl.ones(3), 2, 0.1), "does not fit"),
+    (lambda x: group_affine(x, tl.ones(4), tl.ones(3), 2, 0.1), "shapes differ"),
+    (lambda x: group_affine(x, tl.ones(4), tl.ones(4), 3, 0.1), "3 groups of 4 channels"),
+    (lambda x: group_affine(x, tl.ones(4), tl.ones(4), 0, 0.1), "0 groups"),
+    (lambda x: channel_affine(x[0, 0], tl.ones(4), tl.ones(4)), "does not fit"),
+    (lambda x: channel_affine(x.int(), tl.ones(4), tl.ones(4)), "floating-point")])
+def test_what_does_not_fit_is_refused(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(tl.ones(2, 4, 3))
