@@ -15,9 +15,11 @@ from tensorlib.program.dispatch import Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
 from tensorlib.program.model import Variable
+from tensorlib.program.nested import are_same
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
+from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Signature
 from tensorlib.program.trace import captured_names
 
@@ -57,13 +59,18 @@ class Compiled(Dispatcher):
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None:                             # an argument that differs from itself
             return self._f(*args, **kwargs)
+        if kind.opaque:
+            recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
+                          "pass a tensor of it")
         result = [capture(self._f, args, kwargs, tensors, recorder)]
         try:
             with without_collections():
                 if recorder.why:
                     raise Unplanned(recorder.why)
-                if kind.tensors_of(args, kwargs) is None:
+                now = kind.tensors_of(args, kwargs)
+                if now is None or not are_same(now, tensors):
                     raise Unplanned("it changes its arguments in Python")
+                refuse_to_return(result[0], (args, kwargs))
                 way = way_for(kind, recorder, tensors, result)
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:

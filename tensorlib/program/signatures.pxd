@@ -6,9 +6,11 @@ cdef class Signature:
     cdef list requires
     cdef bint grad
     cdef int default_dtype
-    cdef object shape_of(self, value, list seen)
+    cdef readonly str opaque
+    cdef tuple shape_of(self, value, list seen)
     cpdef list tensors_of(self, tuple args, dict kwargs)
     cdef bint look(self, tuple shape, value, list found) except -1
+    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
 
 cdef class Conditions:
     cdef list values, examples, requires, leaves, bare, modes

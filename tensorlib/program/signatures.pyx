@@ -1,16 +1,23 @@
 """What calls have in common that do the same operations: how their arguments are laid out."""
 
 cimport cython
+import numpy as np
+
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.storage cimport Storage, allocate
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
+from tensorlib.program.values cimport fields_of, is_same, settled
 
 from tensorlib._core.base.region import set_without_memory
 
+# What an argument is: a tensor, a container, an object with fields, an array of NumPy's, or else.
 cdef object TENSOR = object()
+cdef object PARTS = object()
+cdef object FIELDS = object()
+cdef object ARRAY = object()
 cdef object OTHER = object()
 
 
@@ -20,14 +27,15 @@ cdef class Signature:
 
     The structure of the arguments, the layout and dtype of each tensor and whether it requires a
     gradient, which arguments are the same tensor, and the value of all else.
+    opaque: the type of an argument that is as good as any of its type, or "".
     """
 
     def __init__(self, tuple args, dict kwargs):
-        self.examples, self.requires = [], []
+        self.examples, self.requires, self.opaque = [], [], ""
         self.grad, self.default_dtype = mode().grad, default_float()
         self.shape = self.shape_of((args, kwargs), [])
 
-    cdef object shape_of(self, value, list seen):
+    cdef tuple shape_of(self, value, list seen):
         cdef Py_ssize_t i
         if isinstance(value, Tensor):
             for i, x in enumerate(seen):
@@ -37,13 +45,18 @@ cdef class Signature:
             self.examples.append(like_on_meta(value))
             self.requires.append(requires_grad(<Tensor>value))
             return (TENSOR, len(seen) - 1)
-        if not isinstance(value, (tuple, list, dict)):
-            return (OTHER, value)
+        if isinstance(value, np.ndarray):
+            self.opaque = type(value).__name__
+            return (ARRAY,)
+        named = value if isinstance(value, dict) else fields_of(value)
+        if named is None and not isinstance(value, (tuple, list)):
+            return (OTHER, settled(value))
+        parts = value if named is None else named.values()
         enter(b" in the arguments of a compiled function")
         try:
-            if isinstance(value, dict):
-                return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
-            return (type(value), [self.shape_of(x, seen) for x in value])
+            return (PARTS if named is value or named is None else FIELDS, type(value),
+                    None if named is None else list(named),
+                    [self.shape_of(x, seen) for x in parts])
         finally:
             leave()
 
@@ -57,7 +70,6 @@ cdef class Signature:
     cdef bint look(self, tuple shape, value, list found) except -1:
         cdef Py_ssize_t i, place
         cdef object kind = shape[0]
-        cdef list parts
         if kind is TENSOR:
             if not isinstance(value, Tensor):
                 return False
@@ -70,16 +82,24 @@ cdef class Signature:
             found.append(value)
             return is_like(<Tensor>value, <Tensor>self.examples[place], <bint>self.requires[place])
         if kind is OTHER:
-            return type(value) is type(shape[1]) and (value is shape[1] or bool(value == shape[1]))
-        if type(value) is not kind and not (kind is dict and isinstance(value, dict)):
+            return is_same(shape[1], value)
+        if kind is ARRAY:
+            return isinstance(value, np.ndarray)
+        if type(value) is not shape[1]:
             return False
-        if kind is dict:
-            if list(value) != shape[1]:
-                return False
-            value = value.values()
-        parts = shape[1] if kind is not dict else shape[2]
+        if kind is FIELDS:
+            value = fields_of(value)
+        return self.look_at_parts(<list>shape[2], <list>shape[3], value, found)
+
+    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1:
+        cdef Py_ssize_t i
         if len(parts) != len(value):
             return False
+        if names is not None:
+            for i, name in enumerate(value):
+                if not is_same(names[i], name):
+                    return False
+            value = value.values()
         for i, part in enumerate(value):
             if not self.look(<tuple>parts[i], part, found):
                 return False
