@@ -24,7 +24,7 @@ from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
 from tensorlib.program.recorder import Recorder
-from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of, mode_of
+from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
 
 
 class ReplayRecorder(Recorder):
@@ -41,7 +41,7 @@ class ReplayRecorder(Recorder):
         self.opening: Op | None = None
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
-        self.modes: dict[int, tuple[Any, bool, int]] = {}    # of a module that ran, `mode_of` it
+        self.modes: dict[int, tuple[Any, bool]] = {}   # of each module that ran, with `training`
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.leaves: list[Tensor] = []                 # those that a sweep reached
@@ -267,6 +267,10 @@ class ReplayRecorder(Recorder):
             if id(x.value) in self.older:
                 raise CaptureError("a gradient that was there before the call can't be captured; "
                                    "set it to None first")
+        for module, training in self.modes.values():
+            if module.training is not training:
+                raise CaptureError(f"{type(module).__name__}: a module that is set to another mode "
+                                   "after it ran can't be captured")
         for optimizer, rates in self.groups.values():
             if rates != rates_of(optimizer):
                 raise CaptureError("what changes the options of an optimiser can't be captured; "
@@ -286,10 +290,8 @@ class ReplayRecorder(Recorder):
         """Is called before a module runs: what it does may depend on whether it is in training."""
         if current() is not self or self.why:
             return
-        mode = self.modes[id(module)] = mode_of(module)
-        if mode[2] and any(not str(hook.function.__module__).startswith("tensorlib.")
-                           for hook in (*module._forward_hooks.values(),
-                                        *module._forward_pre_hooks.values())):
+        self.modes[id(module)] = module, module.training
+        if has_hooks(module):
             self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
                       f"{user_line()}")
 
@@ -342,6 +344,15 @@ def writes_outside(block: Any) -> bool:
     return any(
         any(not x.block.is_in(block) for x in call.writes()) if call.in_place
         else any(map(writes_outside, call.blocks())) for call in block.ops)
+
+
+def has_hooks(module: Any) -> bool:
+    """Whether hooks of a user are called before or after the `forward` of a module."""
+    everywhere = sys.modules["tensorlib.nn.modules.hooks"].everywhere
+    return any(
+        not str(hook.function.__module__).startswith("tensorlib.")
+        for hooks in (everywhere, vars(module).get("_hooks")) if hooks is not None
+        for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))
 
 
 def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:

@@ -21,7 +21,9 @@ from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
 from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Signature
+from tensorlib.program.surroundings import surroundings_of
 from tensorlib.program.trace import captured_names
+from tensorlib.program.watched import Surroundings
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
 
@@ -71,18 +73,21 @@ class Compiled(Dispatcher):
                 if now is None or not are_same(now, tensors):
                     raise Unplanned("it changes its arguments in Python")
                 refuse_to_return(result[0], (args, kwargs))
-                way = way_for(kind, recorder, tensors, result)
+                around = surroundings_of(
+                    self._f, kind.others, [module for module, _ in recorder.modes.values()],
+                    [x.value for x in recorder.program.persistables()])
+                way = way_for(kind, recorder, tensors, result, around)
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
-            way = Way(kind, Conditions([], [], [], []))       # all calls of this kind run eagerly
+            way = Way(kind, Conditions([], [], []))       # all calls of this kind run eagerly
         self._entries.insert(0, way)
         return result[0]
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-            result: list[Any]) -> Way:
+            result: list[Any], around: Surroundings | None) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
@@ -103,8 +108,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
                   recorder.program.persistables(), wanted)
     places = {x: i for i, x in enumerate(wanted)}
     return Way(
-        kind, Conditions(replay.values, recorder.leaves, recorder.bare,
-                         list(recorder.modes.values())),
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare, around),
         replay, None if linked else replay.machine, structure,
         [places[x] if type(x) is Variable else -1 for x in slots],
         [None if type(x) is Variable else x for x in slots])

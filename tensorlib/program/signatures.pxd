@@ -1,9 +1,11 @@
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib.program.watched cimport Surroundings
 
 cdef class Signature:
     cdef object shape                # nested tuples: what `look` takes the arguments apart into
     cdef readonly list examples      # the tensors, without memory, each once
     cdef list requires
+    cdef readonly list others
     cdef bint grad
     cdef int default_dtype
     cdef readonly str opaque
@@ -13,7 +15,8 @@ cdef class Signature:
     cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
 
 cdef class Conditions:
-    cdef list values, examples, requires, leaves, bare, modes
+    cdef list values, examples, requires, leaves, bare
+    cdef Surroundings surroundings
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept

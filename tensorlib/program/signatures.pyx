@@ -10,6 +10,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.values cimport fields_of, is_same, settled
+from tensorlib.program.watched cimport Surroundings
 
 from tensorlib._core.base.region import set_without_memory
 
@@ -27,11 +28,12 @@ cdef class Signature:
 
     The structure of the arguments, the layout and dtype of each tensor and whether it requires a
     gradient, which arguments are the same tensor, and the value of all else.
-    opaque: the type of an argument that is as good as any of its type, or "".
+    others: the values of what is no tensor and no container. opaque: the type of an argument that
+    is as good as any of its type, or "".
     """
 
     def __init__(self, tuple args, dict kwargs):
-        self.examples, self.requires, self.opaque = [], [], ""
+        self.examples, self.requires, self.others, self.opaque = [], [], [], ""
         self.grad, self.default_dtype = mode().grad, default_float()
         self.shape = self.shape_of((args, kwargs), [])
 
@@ -50,6 +52,7 @@ cdef class Signature:
             return (ARRAY,)
         named = value if isinstance(value, dict) else fields_of(value)
         if named is None and not isinstance(value, (tuple, list)):
+            self.others.append(value)
             return (OTHER, settled(value))
         parts = value if named is None else named.values()
         enter(b" in the arguments of a compiled function")
@@ -111,11 +114,11 @@ cdef class Conditions:
     """What has to be as it was, beside the arguments, for a call to be replayed.
 
     values: tensors from around the function, of which the layout and the dtype stay. leaves: those
-    without hooks. bare: those without a `.grad`. modes: what `mode_of` said of modules.
+    without hooks. bare: those without a `.grad`. surroundings: what is watched, None for nothing.
     """
 
-    def __init__(self, list values, list leaves, list bare, list modes):
-        self.values, self.leaves, self.bare, self.modes = values, leaves, bare, modes
+    def __init__(self, list values, list leaves, list bare, Surroundings surroundings=None):
+        self.values, self.leaves, self.bare, self.surroundings = values, leaves, bare, surroundings
         self.examples = [like_on_meta(x) for x in values]
         self.requires = [requires_grad(<Tensor?>x) for x in values]
 
@@ -128,30 +131,12 @@ cdef class Conditions:
                 return False
         if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
             return False
-        for mode in self.modes:
-            if not has_mode(<tuple>mode):
-                return False
-        return True
+        return self.surroundings is None or self.surroundings.are_as_before()
 
 
 cdef bint is_like(Tensor x, Tensor example, bint requires):
     """Whether a tensor is laid out as another one, and requires a gradient or not."""
     return laid_out_as(x, example) and requires_grad(x) == requires and not is_meta(x)
-
-
-def mode_of(module):
-    """A module with what else decides what its call does: `training`, and how many hooks it has."""
-    return module, module.training, count_of_hooks(module)
-
-
-cdef bint has_mode(tuple mode) except -1:
-    return mode[0].training is mode[1] and count_of_hooks(mode[0]) == mode[2]
-
-
-cdef Py_ssize_t count_of_hooks(module) except -1:
-    own = (<dict?>module.__dict__).get("_hooks")
-    return 0 if own is None else (
-        len(own.forward) + len(own.forward_pre) + len(own.backward) + len(own.backward_pre))
 
 
 cpdef bint are_without_hooks(list leaves) except -1:

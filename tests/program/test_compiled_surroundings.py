@@ -6,7 +6,13 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import nn
-from test_compile_agrees import same
+from test_compile_agrees import kept
+from test_compile_agrees import same as same_elements
+
+
+def same(x, y):
+    """Whether two tensors are the same, to the bits."""
+    return same_elements(kept(x), kept(y))
 
 
 def compiled_quietly(f):
@@ -75,3 +81,134 @@ def test_numbers_of_tensors_are_those_of_each_call(name):
         wanted = f(x, tl.tensor(n))
         around.fill_(n)
         assert same(by_argument(x, tl.tensor(n)), wanted) and same(by_name(x), wanted)
+
+
+# ---- what is found by name -----------------------------------------------------------------------
+
+class Trainer:
+    """What a compiled method reads of itself, and what it does not."""
+
+    def __init__(self):
+        self.scale, self.offset, self.options = 2.0, tl.ones(2), {"power": 1}
+        self.layer = nn.Linear(2, 2)
+        self.step, self.loss, self.runs = 0, None, 0
+
+    def powered(self, x):
+        return x ** self.options["power"]
+
+    @tl.compile
+    def forward(self, x):
+        self.runs += 1
+        return self.powered(self.layer(x)) * self.scale + self.offset
+
+    def wanted(self, x):
+        return self.layer(x) ** self.options["power"] * self.scale + self.offset
+
+
+CHANGES = {
+    "a number": lambda t: setattr(t, "scale", 3.0),
+    "a tensor": lambda t: setattr(t, "offset", tl.zeros(2)),
+    "an entry of a dict, in a method": lambda t: t.options.update(power=2),
+    "a module": lambda t: setattr(t, "layer", nn.Linear(2, 2)),
+    "a parameter": lambda t: setattr(t.layer, "bias", nn.Parameter(tl.zeros(2))),
+    "no parameter": lambda t: setattr(t.layer, "bias", None),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changes_under_a_name_is_captured_anew(name):
+    trainer, x = Trainer(), tl.ones(3, 2)
+    for _ in range(2):
+        assert same(trainer.forward(x), trainer.wanted(x)) and trainer.runs == 1
+    CHANGES[name](trainer)
+    for _ in range(2):
+        assert same(trainer.forward(x), trainer.wanted(x)) and trainer.runs == 2
+
+
+def test_what_is_not_read_may_change_at_each_call():
+    trainer, x = Trainer(), tl.ones(3, 2)
+    for k in range(20):
+        trainer.step, trainer.loss, trainer.scale = k, trainer.forward(x), 1.0 + 1
+    assert trainer.runs == 1
+
+
+FACTOR, NOISE = 2.0, tl.ones(2)
+
+
+def scaled(x):
+    return x * FACTOR + NOISE
+
+
+def test_globals_of_functions_that_are_called_and_variables_of_closures(monkeypatch):
+    power, bias = 2, tl.ones(2)
+    f = tl.compile(lambda x: (scaled(x) ** power) + bias)
+    x = tl.arange(2.0)
+    assert same(f(x), (x * 2 + 1) ** 2 + 1) and same(f(x), (x * 2 + 1) ** 2 + 1)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert same(f(x), (x * 3 + 1) ** 2 + 1)
+    monkeypatch.setitem(globals(), "NOISE", tl.zeros(2))
+    assert same(f(x), (x * 3) ** 2 + 1)
+    power, bias = 3, tl.zeros(2)
+    assert same(f(x), (x * 3) ** 3)
+    assert len(f._entries) == 4
+
+
+def model():
+    tl.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5), nn.Tanh())
+
+
+TO_MODULES = {
+    "weight": lambda m: setattr(m[0], "weight", nn.Parameter(tl.ones(3, 3))),
+    "buffer": lambda m: setattr(m[1], "running_mean", tl.ones(3)),
+    "assigned": lambda m: m[0].load_state_dict(
+        {"weight": tl.ones(3, 3), "bias": tl.ones(3)}, assign=True),
+    "part": lambda m: m.__setitem__(3, nn.Sigmoid()),
+    "more": lambda m: m.append(nn.Sigmoid()),
+    "less": lambda m: m.__delitem__(3),
+    "momentum": lambda m: setattr(m[1], "momentum", 0.5),
+    "p": lambda m: setattr(m[2], "p", 0.0),
+    "hook": lambda m: m[0].register_forward_hook(lambda module, args, out: out * 2),
+    "hook of all": lambda m: nn.modules.module.register_module_forward_hook(
+        lambda module, args, out: out * 2),
+}
+
+
+@pytest.mark.parametrize("name", TO_MODULES)
+@pytest.mark.parametrize("training", [True, False])
+def test_modules_that_change(name, training):
+    x, logs = tl.arange(12.0).reshape(4, 3), []
+    for wrap in (lambda f: f, compiled_quietly):
+        m = model().train(training)
+        f, log = wrap(m), []
+        for i in range(6):
+            handle = TO_MODULES[name](m) if i == 3 else None
+            log.append(f(x + i))
+            if "all" in name and handle is not None:
+                log += [f(x), f(x)]
+                handle.remove()
+        logs.append([*log, *m.state_dict().values()])
+    assert all(map(same, *logs))
+
+
+def test_a_method_of_a_module_reads_its_mode():
+    class Noisy(nn.Module):
+        def forward(self, x):
+            return nn.functional.dropout(x, 0.5, self.training)
+
+    m = Noisy()
+    f, x = tl.compile(m.forward), tl.ones(100)
+    assert not tl.equal(f(x), x) and not tl.equal(f(x), x)
+    m.eval()
+    assert tl.equal(f(x), x) and tl.equal(f(x), x)
+
+
+def test_another_hook_in_the_place_of_one_on_gradients():
+    m, x = nn.Linear(2, 2), tl.ones(1, 2, requires_grad=True)
+    f = tl.compile(m)
+    for factor in (2, 5):
+        hook = m.register_full_backward_hook(lambda module, gi, go, k=factor: (gi[0] * k,))
+        for _ in range(2):
+            (g,) = tl.autograd.grad(f(x).sum(), x)
+            assert same(g, m.weight.detach().sum(0)[None] * factor)
+        hook.remove()
