@@ -1,5 +1,6 @@
 """Captured calls that run again: as they are, or as one node of the caller's graph."""
 
+from threading import Lock
 from typing import Any
 
 from tensorlib._core.graph.modes import is_grad_enabled
@@ -9,7 +10,7 @@ from tensorlib.autograd.modes import no_grad
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import DRAWS, Stack
+from tensorlib.program.forms import DRAWS, Stack, placeholder
 from tensorlib.program.lines import Lines
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
@@ -17,6 +18,8 @@ from tensorlib.program.passes.dead import without_dead
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.segments import machine_for
 from tensorlib.program.signatures import Signature
+
+MAKING = Lock()           # held while a backward part is put together in a block
 
 
 class Replay:
@@ -58,32 +61,22 @@ class Differentiable(Replay):
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
                    if like is not None and like.requires_grad]
-        self.depends = dependents(calls, sources)
+        self.block, self.depends = block, dependents(calls, sources)
         at_hand = {*given, *lasting}
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
-        work = Backward(block, block, self.depends, visit_control)
         self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
                        for x in self.roots]
-        for x, g in zip(self.roots, self.starts):
-            work.add(x, g)
-        ops, block.ops = block.ops, []
-        try:
-            work.visit(calls)
-            totals = [work.total(x) for x in sources]
-        except ProgramError as error:
-            raise Unplanned(str(error)) from None
-        finally:
-            backward, block.ops = block.ops, ops
+        self.all_sources, self.pullbacks = sources, {}
+        backward, totals = self.backward_part(calls, self.starts)
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
         written = {x for call in calls for x in call.writes()}
         read = dict.fromkeys(x for call in backward for x in call.reads())
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
-        self.backward_calls = optimized(backward, self.grads,
-                                        [*self.starts, *self.saved, *self.direct])
-        self.backward: Any = None
-        self.plannable = True
+        self.whole_pullback = Pullback(
+            backward, [*self.starts, *self.saved, *self.direct], self.grads)
+        self.backward_calls = self.whole_pullback.calls
         self.plan_second(calls)
         super().__init__(block, calls, given, layouts, lasting,
                          [*wanted, *self.saved, *self.drawn])
@@ -100,17 +93,37 @@ class Differentiable(Replay):
         return [given[self.places[x]] if x in self.places else out        # no operation made it
                 for x, out in zip(self.wanted, made)]
 
-    def gradients(self, given: list[Any]) -> list[Tensor]:
-        """The gradients of the sources, for the roots' gradients and what was kept."""
-        fed = dict(zip((*self.starts, *self.saved, *self.direct), given))
-        if self.plannable and (self.backward is None or not self.backward.fits(tuple(given))):
-            try:
-                self.backward = machine_for(self.backward_calls, fed, self.grads)
-            except Unplanned:
-                self.plannable = False
-        if not self.plannable or self.backward is None or self.backward.is_running:
-            return run_calls(self.backward_calls, fed, self.grads)
-        found: list[Tensor] = self.backward(tuple(given))
+    def backward_part(self, calls: list[OpCall], starts: list[Variable | None]) -> tuple[
+            list[OpCall], list[Variable | None]]:
+        """The backward part of calls, and the gradients of all sources; `starts` are those of the
+        roots, None for a root that has none. Raises: Unplanned."""
+        block = self.block
+        work = Backward(block, block, self.depends, visit_control)
+        for x, g in zip(self.roots, starts):
+            if g is not None:
+                work.add(x, g)
+        ops, block.ops = block.ops, []
+        try:
+            work.visit(calls)
+            return block.ops, [work.total(x) for x in self.all_sources]
+        except ProgramError as error:
+            raise Unplanned(str(error)) from None
+        finally:
+            block.ops = ops
+
+    def pullback(self, are_given: tuple[bool, ...]) -> "Pullback":
+        """The backward part for those roots that have a gradient: what leads to the others is left
+        out, as zeros are no gradient, and may become NaN on their way."""
+        if all(are_given):
+            return self.whole_pullback
+        found = self.pullbacks.get(are_given)
+        if found is None:
+            with MAKING:
+                calls, totals = self.backward_part(self.calls, [
+                    g if is_given else None for g, is_given in zip(self.starts, are_given)])
+            by_source = dict(zip(self.all_sources, totals))
+            found = self.pullbacks[are_given] = Pullback(
+                calls, self.whole_pullback.fed, [by_source[x] for x in self.sources])
         return found
 
     # ---- gradients that have gradients
@@ -135,7 +148,7 @@ class Differentiable(Replay):
         self.again = [x for x in outside if x not in kept and x not in drawn]
         self.written = [x for x in self.again if x in over]
 
-    def gradients_with_graph(self, grads: list[Tensor], saved: list[Any], ctx: Any) -> list[Tensor]:
+    def gradients_with_graph(self, grads: list[Any], saved: list[Any], ctx: Any) -> list[Tensor]:
         """The gradients of the sources, as what can be differentiated."""
         if self.written:
             raise RuntimeError(f"compile: {self.written[0].name} is written in the compiled "
@@ -146,6 +159,8 @@ class Differentiable(Replay):
             raise RuntimeError("compile: one of the variables needed for gradient computation has "
                                "been modified by an inplace operation after the compiled call")
         values = dict(zip((*self.saved, *self.drawn), saved))
+        grads = [placeholder(x.shape, x.dtype) if g is None else g
+                 for x, g in zip(self.roots, grads)]
         inputs = [*grads, *[values[x] for x in self.kept], *ctx.drawn, *given]
         kind = Signature((inputs,), {})
         if self.second is None or self.second_kind.tensors_of((inputs,), {}) is None:
@@ -156,6 +171,37 @@ class Differentiable(Replay):
                 inputs, [], list(dict.fromkeys(self.grads)))
         found = dict(zip(self.second.wanted, self.second.run(inputs)))
         return [found[x] for x in self.grads]
+
+
+class Pullback:
+    """Calls that give gradients, ready to run. fed: what they are given. grads: what they give,
+    None for what has no gradient. Raises: Unplanned."""
+
+    def __init__(self, calls: list[OpCall], fed: list[Variable],
+                 grads: list[Variable | None]):
+        self.fed, self.grads = fed, grads
+        self.wanted = [g for g in grads if g is not None]
+        self.calls = optimized(calls, self.wanted, fed)
+        self.machine: Any = None
+        self.plannable = True
+
+    def run(self, given: list[Any]) -> list[Tensor | None]:
+        """The gradients, for the values of what is fed."""
+        values = {x: value for x, value in zip(self.fed, given) if value is not None}
+        inputs = tuple(values.values())
+        if self.plannable and (self.machine is None or not self.machine.fits(inputs)):
+            try:
+                self.machine = machine_for(self.calls, values, self.wanted)
+            except Unplanned:
+                self.plannable = False
+        if not self.plannable or self.machine is None or self.machine.is_running:
+            found = run_calls(self.calls, values, self.wanted)
+        else:
+            found = self.machine(inputs)
+        if len(found) == len(self.grads):
+            return found
+        made = iter(found)
+        return [None if g is None else next(made) for g in self.grads]
 
 
 class _Node(Function):
@@ -169,6 +215,7 @@ class _Node(Function):
         ctx.replay, ctx.given = replay, given
         ctx.versions = [given[replay.places[x]]._version for x in replay.again]
         ctx.save_for_backward(*tensors, *[given[replay.places[x]] for x in replay.direct])
+        ctx.set_materialize_grads(False)
         roots = set(replay.root_places)
         ctx.mark_non_differentiable(*[
             out for i, out in enumerate(outputs) if i not in roots])
@@ -178,14 +225,15 @@ class _Node(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         replay = ctx.replay
         gs = [grads[place] for place in replay.root_places]
+        pullback = replay.pullback(tuple([g is not None for g in gs]))
         tensors = iter(ctx.saved_tensors)
         saved = unpacked(tensors, ctx.nesting)
         if is_grad_enabled():
             ctx.drawn = saved[len(replay.saved):]
-            return None, None, *replay.gradients_with_graph(gs, saved, ctx)
+            found = replay.gradients_with_graph(gs, saved, ctx)
+            return None, None, *[None if g is None else x for g, x in zip(pullback.grads, found)]
         with no_grad():
-            found = replay.gradients([*gs, *saved[:len(replay.saved)], *tensors])
-        return None, None, *found
+            return None, None, *pullback.run([*gs, *saved[:len(replay.saved)], *tensors])
 
 
 def packed(values: Any) -> tuple[list[Tensor], Any]:
