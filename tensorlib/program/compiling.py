@@ -44,7 +44,7 @@ class Compiled(Dispatcher):
         return self if instance is None else partial(self, instance)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compiled, (self._f, self._fullgraph, False)     # a copy captures for itself
+        return type(self), (self._f, self._fullgraph)          # a copy captures for itself
 
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
@@ -149,12 +149,3 @@ def line_of(f: Any, why: str) -> str:
 def warn(message: str) -> None:
     """Warns at the line of the user."""
     warnings.warn(message, RuntimeWarning, stacklevel=3)
-
-
-def compiled(model: Any, fullgraph: bool, disable: bool) -> Any:
-    """What `tensorlib.compile` gives."""
-    if model is None:
-        return lambda f: compiled(f, fullgraph, disable)
-    if not callable(model):
-        raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
-    return model if disable else Compiled(model, bool(fullgraph))
