@@ -72,6 +72,10 @@ class ReplayRecorder(Recorder):
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
                 self.older[id(grad)] = grad
+        elif name == "storage_offset":           # nothing says where the next argument will lie
+            if not self.is_inside(x if x._base is None else x._base):
+                self.fail("storage_offset: the place of a tensor in its memory can't be captured, "
+                          f"{user_line()}")
         elif name == "grad" and not inside:
             self.grads[self.variable_of(x)] = None
         elif not (inside and name == "requires_grad"):

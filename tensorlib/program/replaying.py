@@ -6,7 +6,7 @@ from typing import Any
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.function import Function
-from tensorlib.autograd.modes import no_grad
+from tensorlib.autograd.modes import enable_grad, no_grad
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
@@ -88,7 +88,12 @@ class Differentiable(Replay):
 
     def run(self, inputs: list[Tensor]) -> list[Any]:
         given = (*inputs, *self.values)
-        made = _Node.apply(self, given, *[given[self.places[x]] for x in self.sources])
+        sources = [given[self.places[x]] for x in self.sources]
+        if is_grad_enabled():
+            made = _Node.apply(self, given, *sources)
+        else:
+            with enable_grad():                  # as the function itself does
+                made = _Node.apply(self, given, *sources)
         made = made if isinstance(made, tuple) else (made,)
         return [given[self.places[x]] if x in self.places else out        # no operation made it
                 for x, out in zip(self.wanted, made)]

@@ -9,12 +9,13 @@ import numpy as np
 
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.device import device
+from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.plan import Unplanned
 
 # What nobody can change, so that it may be returned by each replay.
-CONSTANTS = (int, float, complex, str, bytes, range, slice, Enum, type, dtype, device, np.generic,
-             BuiltinFunctionType, EllipsisType, NoneType, Tensor)
+CONSTANTS = (int, float, complex, str, bytes, range, slice, Enum, type, dtype, device, Format,
+             np.generic, BuiltinFunctionType, EllipsisType, NoneType, Tensor)
 
 
 def refuse_to_return(result: Any, arguments: Any) -> None:

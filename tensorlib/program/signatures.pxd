@@ -1,3 +1,4 @@
+from libc.stdint cimport int64_t
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib.program.watched cimport Surroundings
 
@@ -8,6 +9,7 @@ cdef class Signature:
     cdef readonly list others
     cdef bint grad
     cdef int default_dtype
+    cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
     cdef tuple shape_of(self, value, list seen)
     cpdef list tensors_of(self, tuple args, dict kwargs)

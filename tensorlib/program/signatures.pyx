@@ -5,7 +5,7 @@ import numpy as np
 
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
-from tensorlib._core.base.storage cimport Storage, allocate
+from tensorlib._core.base.storage cimport Storage, allocate, first_version
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
@@ -35,6 +35,7 @@ cdef class Signature:
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires, self.others, self.opaque = [], [], [], ""
         self.grad, self.default_dtype = mode().grad, default_float()
+        self.inference = first_version()[0]
         self.shape = self.shape_of((args, kwargs), [])
 
     cdef tuple shape_of(self, value, list seen):
@@ -66,7 +67,8 @@ cdef class Signature:
     cpdef list tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
         cdef list found = []
-        if self.grad != mode().grad or self.default_dtype != default_float():
+        if self.grad != mode().grad or self.default_dtype != default_float() or (
+                self.inference != first_version()[0]):
             return None
         return found if self.look(self.shape, (args, kwargs), found) else None
 

@@ -212,3 +212,36 @@ def test_another_hook_in_the_place_of_one_on_gradients():
             (g,) = tl.autograd.grad(f(x).sum(), x)
             assert same(g, m.weight.detach().sum(0)[None] * factor)
         hook.remove()
+
+
+# ---- where tensors lie, and inference ------------------------------------------------------------
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.as_strided((2,), (1,), 0) + x[0], lambda x: x * x.storage_offset(),
+    lambda x: x[1:].as_strided((2,), (1,), 1) * 2])
+def test_places_in_memory_are_those_of_each_call(f):
+    rows, compiled = tl.arange(12.0).reshape(3, 4), compiled_quietly(f)
+    for row in rows:
+        assert same(compiled(row), f(row))
+
+
+def test_memory_of_its_own_has_the_same_places_in_each_call():
+    f = tl.compile(lambda x: (x * 2).as_strided((2,), (1,), 1), fullgraph=True)
+    for row in tl.arange(12.0).reshape(3, 4):
+        assert same(f(row), row[1:3] * 2)
+
+
+def test_inference_is_captured_apart_from_no_grad():
+    w = tl.ones(2, requires_grad=True)
+
+    @tl.compile
+    def f(x):
+        with tl.enable_grad():
+            return x * w
+
+    x = tl.ones(2)
+    for mode in (tl.no_grad, tl.inference_mode, tl.enable_grad) * 2:
+        with mode():
+            out = f(x)
+            assert out.requires_grad == (mode is not tl.inference_mode)
+            assert out.is_inference() == (mode is tl.inference_mode)
