@@ -2,7 +2,7 @@
 
 The names are read from the code of the function, of the functions that it names, of methods, and of
 the `forward` of modules (reads.py). What they stand for in closures, in globals, in attributes of
-objects and in dicts is watched: numbers, objects, and those tensors that the program reads.
+objects, in dicts and in lists is watched: numbers, objects, and tensors that the program reads.
 """
 
 import sys
@@ -18,6 +18,7 @@ from tensorlib.program.watched import Surroundings, Watched
 
 MEMBERS = ("_parameters", "_buffers", "_modules")
 ALWAYS = {"training", "_hooks", "_compiled_call", *MEMBERS}      # what each call of a module reads
+LARGEST = 256                # elements of a list that is watched
 MOST = 2000                  # things that are looked at
 
 
@@ -36,8 +37,8 @@ def surroundings_of(f: Any, arguments: list[Any], modules: list[Any],
     hooks = [vars(x)["_hooks"] for x in modules if vars(x).get("_hooks") is not None]
     if modules:
         hooks.append(sys.modules["tensorlib.nn.modules.hooks"].everywhere)
-    watched = search.watched()
-    return Surroundings(search.cells, watched, hooks) if search.cells or watched or hooks else None
+    found = search.cells, search.watched(), search.lists, hooks
+    return Surroundings(*found) if any(found) else None
 
 
 class Search:
@@ -49,6 +50,7 @@ class Search:
         self.seen: set[tuple[Any, ...]] = set()
         self.cells: list[Any] = []
         self.objects: dict[int, tuple[Any, set[str]]] = {}      # with the names that are read
+        self.lists: list[list[Any]] = []
         self.anywhere: set[str] = set()
 
     def run(self, f: Any, owner: Any = None) -> None:
@@ -89,6 +91,11 @@ class Search:
             return
         if isinstance(x, (FunctionType, MethodType, partial, Dispatcher)):
             self.run(x)
+        elif type(x) in (list, tuple) and len(x) <= LARGEST:
+            if type(x) is list and self.is_new(x):
+                self.lists.append(x)
+            for part in x:
+                self.see(part, ())
         elif is_looked_into(x):
             _, names = self.objects.setdefault(id(x), (x, set()))
             own = functions_of(type(x))
@@ -172,8 +179,9 @@ def is_module(x: Any) -> bool:
 
 
 def is_looked_into(x: Any) -> bool:
-    """Whether an object is a dict, a module of `nn`, or of the user's making."""
-    if type(x) is dict or is_module(x):
+    """Whether an object is a dict, a module of `nn`, an optimiser, or of the user's making."""
+    optim = sys.modules.get("tensorlib.optim.optimizer")
+    if type(x) is dict or is_module(x) or optim is not None and isinstance(x, optim.Optimizer):
         return True
     if isinstance(x, ModuleType):
         return not is_foreign(getattr(x, "__file__", None) or HOME)

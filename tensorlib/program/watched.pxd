@@ -7,5 +7,5 @@ cdef class Watched:
     cdef bint is_untouched(self) noexcept
 
 cdef class Surroundings:
-    cdef list cells, contents, watched, hooks
+    cdef list cells, contents, watched, lists, hooks
     cdef bint are_as_before(self) except -1

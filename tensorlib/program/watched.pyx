@@ -60,8 +60,9 @@ cdef class Watched:
 cdef class Surroundings:
     """All that is watched of a function. cells: of its closure. hooks: of the modules that ran."""
 
-    def __init__(self, list cells, list watched, list hooks):
+    def __init__(self, list cells, list watched, list lists, list hooks):
         self.cells, self.watched = cells, watched
+        self.lists = [(each, tuple(each)) for each in lists]
         self.contents = [content_of(<PyObject*>cell) for cell in cells]
         self.hooks = [(each, keys_of(each)) for each in hooks]
 
@@ -73,6 +74,9 @@ cdef class Surroundings:
                 return False
         for each in self.watched:
             if not each.is_as_before():
+                return False
+        for pair in self.lists:
+            if not is_same(tuple(pair[0]), pair[1]):
                 return False
         for pair in self.hooks:
             if keys_of(pair[0]) != pair[1]:

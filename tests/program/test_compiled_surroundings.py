@@ -132,6 +132,48 @@ def test_what_is_not_read_may_change_at_each_call():
     assert trainer.runs == 1
 
 
+def test_attributes_that_are_called_as_methods_of_others_may_change():
+    class Loop:
+        def __init__(self):
+            self.w = tl.ones(2, requires_grad=True)
+            self.optimizer, self.step, self.runs = tl.optim.SGD([self.w], lr=0.5), 0, 0
+
+        @tl.compile
+        def update(self, x):
+            self.runs += 1
+            self.optimizer.zero_grad()
+            (self.w * x).sum().backward()
+            self.optimizer.step()
+
+    loop = Loop()
+    for k in range(20):
+        loop.step = k
+        loop.update(tl.ones(2))
+    assert loop.runs == 1 and tl.equal(loop.w, tl.full((2,), -9.0))
+
+
+def test_elements_of_lists_and_rates_of_optimisers_that_are_read():
+    w = tl.zeros(2, requires_grad=True)
+    optimizer, factors = tl.optim.SGD([w], lr=1.0), [1.0, tl.ones(2)]
+
+    @tl.compile
+    def step(x):
+        (g,) = tl.autograd.grad((w * x).sum(), w)
+        with tl.no_grad():
+            for group in optimizer.param_groups:
+                w.sub_(g * group["lr"] * factors[0] * factors[1])
+
+    expected = tl.zeros(2)
+    for k in range(6):
+        optimizer.param_groups[0]["lr"] = 1.0 + k // 2
+        factors[0] = 2.0 if k == 3 else 1.0
+        if k == 4:
+            factors[1] = tl.full((2,), 2.0)
+        step(tl.ones(2))
+        expected = expected - (1.0 + k // 2) * factors[0] * factors[1]
+        assert same(w, expected)
+
+
 FACTOR, NOISE = 2.0, tl.ones(2)
 
 
