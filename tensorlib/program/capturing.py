@@ -41,7 +41,7 @@ class ReplayRecorder(Recorder):
         self.opening: Op | None = None
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
-        self.modes: dict[int, tuple[Any, bool]] = {}   # of each module that ran, with `training`
+        self.modules: dict[int, tuple[Any, bool]] = {}     # that ran, with `training` by then
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.leaves: list[Tensor] = []                 # those that a sweep reached
@@ -271,10 +271,6 @@ class ReplayRecorder(Recorder):
             if id(x.value) in self.older:
                 raise CaptureError("a gradient that was there before the call can't be captured; "
                                    "set it to None first")
-        for module, training in self.modes.values():
-            if module.training is not training:
-                raise CaptureError(f"{type(module).__name__}: a module that is set to another mode "
-                                   "after it ran can't be captured")
         for optimizer, rates in self.groups.values():
             if rates != rates_of(optimizer):
                 raise CaptureError("what changes the options of an optimiser can't be captured; "
@@ -294,7 +290,8 @@ class ReplayRecorder(Recorder):
         """Is called before a module runs: what it does may depend on whether it is in training."""
         if current() is not self or self.why:
             return
-        self.modes[id(module)] = module, module.training
+        if id(module) not in self.modules:
+            self.modules[id(module)] = module, module.training
         if has_hooks(module):
             self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
                       f"{user_line()}")

@@ -21,7 +21,7 @@ from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
 from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Signature
-from tensorlib.program.surroundings import surroundings_of
+from tensorlib.program.surroundings import Search
 from tensorlib.program.trace import captured_names
 from tensorlib.program.watched import Surroundings
 
@@ -64,6 +64,7 @@ class Compiled(Dispatcher):
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
                           "pass a tensor of it")
+        search = Search(self._f, args, kind.others)
         result = [capture(self._f, args, kwargs, tensors, recorder)]
         try:
             with without_collections():
@@ -73,8 +74,8 @@ class Compiled(Dispatcher):
                 if now is None or not are_same(now, tensors):
                     raise Unplanned("it changes its arguments in Python")
                 refuse_to_return(result[0], (args, kwargs))
-                around = surroundings_of(
-                    self._f, kind.others, [module for module, _ in recorder.modes.values()],
+                around = search.surroundings(
+                    list(recorder.modules.values()),
                     [x.value for x in recorder.program.persistables()])
                 way = way_for(kind, recorder, tensors, result, around)
         except (Unplanned, CaptureError, ProgramError) as error:

@@ -7,12 +7,14 @@ objects, in dicts and in lists is watched: numbers, objects, and tensors that th
 
 import sys
 from functools import lru_cache, partial
+from operator import is_
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.dispatch import Dispatcher
 from tensorlib.program.offered import HOME
+from tensorlib.program.plan import Unplanned
 from tensorlib.program.reads import Chain, functions_of, reads_of
 from tensorlib.program.watched import Surroundings, Watched
 
@@ -22,36 +24,58 @@ LARGEST = 256                # elements of a list that is watched
 MOST = 2000                  # things that are looked at
 
 
-def surroundings_of(f: Any, arguments: list[Any], modules: list[Any],
-                    tensors: list[Tensor]) -> Surroundings | None:
-    """What is to be watched of `f`, of what it was called with, and of the modules that ran; None
-    for nothing.
-
-    tensors: those that the program reads. No other tensor is watched.
-    """
-    search = Search(modules, tensors)
-    search.run(f)
-    for x in (*arguments, *modules):
-        search.see(x, ())
-    search.follow()
-    hooks = [vars(x)["_hooks"] for x in modules if vars(x).get("_hooks") is not None]
-    if modules:
-        hooks.append(sys.modules["tensorlib.nn.modules.hooks"].everywhere)
-    found = search.cells, search.watched(), search.lists, hooks
-    return Surroundings(*found) if any(found) else None
-
-
 class Search:
-    """The functions and objects that are found from some, and what the code reads of them."""
+    """The functions and objects that are found from a function and its arguments, and what the code
+    reads of them. Made before the function runs.
 
-    def __init__(self, modules: list[Any], tensors: list[Tensor]):
-        self.ran = {id(x) for x in modules}
-        self.tensors = {id(x) for x in tensors}
+    others: the arguments that are no tensors and no containers; a signature compares those itself.
+    earlier: what was in cells, lists and objects then, by their id. What the function changes as it
+    runs, such as a count of its calls, is not watched: a replay does not change it.
+    """
+
+    def __init__(self, f: Any, args: tuple[Any, ...], others: list[Any]):
+        self.ran: set[int] = set()
+        self.tensors: set[int] = set()
         self.seen: set[tuple[Any, ...]] = set()
         self.cells: list[Any] = []
         self.objects: dict[int, tuple[Any, set[str]]] = {}      # with the names that are read
         self.lists: list[list[Any]] = []
         self.anywhere: set[str] = set()
+        is_object = bool(args) and any(args[0] is x for x in others)
+        self.run(f, args[0] if is_object else () if args else None)
+        for x in others:
+            self.see(x, ())
+        self.follow()
+        self.earlier: dict[int, Any] = {
+            **{id(cell): content_of(cell) for cell in self.cells},
+            **{id(x): tuple(x) for x in self.lists},
+            **{id(x): dict(parts_of(x)) for x, _ in self.objects.values()}}
+
+    def surroundings(self, ran: list[tuple[Any, bool]],
+                     tensors: list[Tensor]) -> Surroundings | None:
+        """What is to be watched, after the function ran; None for nothing.
+
+        ran: the modules that ran, with `training` by then. tensors: those that the program reads.
+        No other tensor is watched. Raises: Unplanned for a module that is set to another mode.
+        """
+        modules = [x for x, _ in ran]
+        self.ran = {id(x) for x in modules}
+        self.tensors = {id(x) for x in tensors}
+        for x, training in ran:
+            self.see(x, ())
+            earlier = self.earlier.setdefault(id(x), {**vars(x), "training": training})
+            if x.training is not earlier["training"]:
+                raise Unplanned(f"it sets {type(x).__name__} to another mode")
+        self.follow()
+        hooks = [vars(x)["_hooks"] for x in modules if vars(x).get("_hooks") is not None]
+        if modules:
+            hooks.append(sys.modules["tensorlib.nn.modules.hooks"].everywhere)
+        cells = [cell for cell in self.cells if self.matters(content_of(cell))
+                 and content_of(cell) is self.earlier.get(id(cell), content_of(cell))]
+        lists = [x for x in self.lists if all(
+            map(is_, x, self.earlier.get(id(x), x))) and len(x) == len(self.earlier.get(id(x), x))]
+        found = cells, self.watched(), lists, hooks
+        return Surroundings(*found) if any(found) else None
 
     def run(self, f: Any, owner: Any = None) -> None:
         """Looks at what a function reads. owner: its first argument, if that is known."""
@@ -81,7 +105,7 @@ class Search:
         for name, *rest in chains:
             cell = by_name[name]
             content = content_of(cell)
-            if self.matters(content) and self.is_new(cell):
+            if self.is_new(cell):
                 self.cells.append(cell)
             self.see(content, tuple(rest))
 
@@ -98,6 +122,8 @@ class Search:
                 self.see(part, ())
         elif is_looked_into(x):
             _, names = self.objects.setdefault(id(x), (x, set()))
+            for part in vars(x)["_modules"].values() if is_module(x) else ():
+                self.see(part, ())
             own = functions_of(type(x))
             for name in ("forward", "__call__"):
                 if name in own:
@@ -133,10 +159,12 @@ class Search:
             read = names & inside.keys()
             if is_module(x):
                 read = self.read_of_module(x, read)
-            read = {name for name in read if self.matters(inside.get(name))}
+            earlier = self.earlier.get(id(x), inside)
+            read = {name for name in read if self.matters(inside.get(name))
+                    and inside.get(name) is earlier.get(name)}
             if read:
                 found.append(Watched(inside, read))
-            if is_module(x) and id(x) in self.ran and inside["_modules"]:
+            if id(x) in self.ran and inside["_modules"]:
                 # a container runs those too that come later
                 found.append(Watched(inside["_modules"], inside["_modules"], whole=True))
         return found

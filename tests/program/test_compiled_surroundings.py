@@ -174,6 +174,50 @@ def test_elements_of_lists_and_rates_of_optimisers_that_are_read():
         assert same(w, expected)
 
 
+def test_what_a_function_counts_is_not_watched():
+    counts, seen = [0], []
+
+    class Counting(nn.Linear):
+        calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return super().forward(x)
+
+    layer = Counting(2, 2)
+
+    @tl.compile
+    def f(x):
+        nonlocal total
+        counts[0] += 1
+        total += 1
+        seen.append(x.shape)
+        return layer(x)
+
+    total = 0
+    for n in (1, 2, 3) * 8:
+        f(tl.ones(n, 2))
+    assert counts == [3] and len(seen) == total == layer.calls == 3
+
+
+def test_a_mode_that_is_set_inside_and_set_back():
+    m, x = model(), tl.arange(12.0).reshape(4, 3)
+
+    def evaluated(x):
+        m.eval()
+        y = m(x)
+        m.train()
+        return y
+
+    f = tl.compile(evaluated, fullgraph=True)
+    for _ in range(4):
+        assert same(f(x), evaluated(x)) and m.training
+    assert len(f._entries) == 1
+    m.eval()
+    with pytest.raises(tl.program.CaptureError, match="another mode"):
+        f(x)
+
+
 FACTOR, NOISE = 2.0, tl.ones(2)
 
 
