@@ -111,9 +111,9 @@ class Search:
 
     def see(self, x: Any, chain: Chain) -> None:
         """Looks at something that was found, and at what the chain leads to from there."""
-        if not self.is_new(x, chain) or isinstance(x, (Tensor, type)):
+        if not self.is_new(x, chain) or issubclass(type(x), (Tensor, type)):
             return
-        if isinstance(x, (FunctionType, MethodType, partial, Dispatcher)):
+        if issubclass(type(x), (FunctionType, MethodType, partial, Dispatcher)):
             self.run(x)
         elif type(x) in (list, tuple) and len(x) <= LARGEST:
             if type(x) is list and self.is_new(x):
@@ -179,12 +179,12 @@ class Search:
 
     def matters(self, x: Any) -> bool:
         """Whether something is to be watched: all but tensors that the program does not read."""
-        return not isinstance(x, Tensor) or id(x) in self.tensors
+        return not issubclass(type(x), Tensor) or id(x) in self.tensors
 
 
 def parts_of(x: Any) -> dict[str, Any]:
     """What an object has by name."""
-    return x if isinstance(x, dict) else vars(x)
+    return x if type(x) is dict else vars(x)
 
 
 def content_of(cell: Any) -> Any:
@@ -207,10 +207,23 @@ def is_module(x: Any) -> bool:
 
 
 def is_looked_into(x: Any) -> bool:
-    """Whether an object is a dict, a module of `nn`, an optimiser, or of the user's making."""
-    optim = sys.modules.get("tensorlib.optim.optimizer")
-    if type(x) is dict or is_module(x) or optim is not None and isinstance(x, optim.Optimizer):
-        return True
+    """Whether an object is a dict, a module of `nn`, an optimiser, or of the user's making, and one
+    that can be looked into."""
+    try:
+        hash(type(x))
+        return type(x) is dict or is_module(x) or is_optimizer(x) or is_of_user(x)
+    except Exception:                    # of code of the user's, which an attribute may run
+        return False
+
+
+def is_optimizer(x: Any) -> bool:
+    """Whether an object is an optimiser."""
+    loaded = sys.modules.get("tensorlib.optim.optimizer")
+    return loaded is not None and isinstance(x, loaded.Optimizer)
+
+
+def is_of_user(x: Any) -> bool:
+    """Whether an object has attributes, and is of the user's making."""
     if isinstance(x, ModuleType):
         return not is_foreign(getattr(x, "__file__", None) or HOME)
     home = sys.modules.get(type(x).__module__)

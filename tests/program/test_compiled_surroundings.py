@@ -200,6 +200,30 @@ def test_what_a_function_counts_is_not_watched():
     assert counts == [3] and len(seen) == total == layer.calls == 3
 
 
+def test_objects_that_cannot_be_looked_into():
+    class Unhashable(type):
+        __hash__ = None
+
+        def __eq__(cls, other):
+            return cls is other
+
+    class Odd(metaclass=Unhashable):
+        scale = 2.0
+
+    class Evasive:
+        @property
+        def __class__(self):
+            raise ZeroDivisionError
+
+    class Keyless(dict):
+        def keys(self):
+            raise ZeroDivisionError
+
+    for odd in (Odd(), Evasive(), Keyless(a=1)):
+        f = tl.compile(lambda x: x * 2 if odd is not None else x)
+        assert same(f(tl.ones(2)), tl.full((2,), 2.0)) and same(f(tl.ones(2)), tl.full((2,), 2.0))
+
+
 def test_a_mode_that_is_set_inside_and_set_back():
     m, x = model(), tl.arange(12.0).reshape(4, 3)
 
