@@ -119,8 +119,6 @@ class Differentiable(Replay):
     def pullback(self, are_given: tuple[bool, ...]) -> "Pullback":
         """The backward part for those roots that have a gradient: what leads to the others is left
         out, as zeros are no gradient, and may become NaN on their way."""
-        if all(are_given):
-            return self.whole_pullback
         found = self.pullbacks.get(are_given)
         if found is None:
             with MAKING:
@@ -192,21 +190,31 @@ class Pullback:
 
     def run(self, given: list[Any]) -> list[Tensor | None]:
         """The gradients, for the values of what is fed."""
-        values = {x: value for x, value in zip(self.fed, given) if value is not None}
-        inputs = tuple(values.values())
-        if self.plannable and (self.machine is None or not self.machine.fits(inputs)):
-            try:
-                self.machine = machine_for(self.calls, values, self.wanted)
-            except Unplanned:
-                self.plannable = False
-        if not self.plannable or self.machine is None or self.machine.is_running:
-            found = run_calls(self.calls, values, self.wanted)
+        inputs = tuple([value for value in given if value is not None])
+        machine = self.machine
+        if machine is None or not machine.fits(inputs):
+            machine = self.machine = self.planned(given)
+        if machine is None or machine.is_running:
+            found = run_calls(self.calls, self.values_of(given), self.wanted)
         else:
-            found = self.machine(inputs)
+            found = machine(inputs)
         if len(found) == len(self.grads):
             return found
         made = iter(found)
         return [None if g is None else next(made) for g in self.grads]
+
+    def values_of(self, given: list[Any]) -> dict[Variable, Any]:
+        """What is given, by variable."""
+        return {x: value for x, value in zip(self.fed, given) if value is not None}
+
+    def planned(self, given: list[Any]) -> Any:
+        """A machine for what is given; None where the calls run one by one."""
+        if self.plannable:
+            try:
+                return machine_for(self.calls, self.values_of(given), self.wanted)
+            except Unplanned:
+                self.plannable = False
+        return None
 
 
 class _Node(Function):
@@ -230,7 +238,8 @@ class _Node(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         replay = ctx.replay
         gs = [grads[place] for place in replay.root_places]
-        pullback = replay.pullback(tuple([g is not None for g in gs]))
+        are_given = [g is not None for g in gs]
+        pullback = replay.whole_pullback if all(are_given) else replay.pullback(tuple(are_given))
         tensors = iter(ctx.saved_tensors)
         saved = unpacked(tensors, ctx.nesting)
         if is_grad_enabled():

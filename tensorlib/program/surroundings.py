@@ -67,9 +67,9 @@ class Search:
             if x.training is not earlier["training"]:
                 raise Unplanned(f"it sets {type(x).__name__} to another mode")
         self.follow()
-        hooks = [vars(x)["_hooks"] for x in modules if vars(x).get("_hooks") is not None]
+        hooks = [vars(vars(x)["_hooks"]) for x in modules if vars(x).get("_hooks") is not None]
         if modules:
-            hooks.append(sys.modules["tensorlib.nn.modules.hooks"].everywhere)
+            hooks.append(vars(sys.modules["tensorlib.nn.modules.hooks"].everywhere))
         cells = [cell for cell in self.cells if self.matters(content_of(cell))
                  and content_of(cell) is self.earlier.get(id(cell), content_of(cell))]
         lists = [x for x in self.lists if all(

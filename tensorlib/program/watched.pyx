@@ -58,13 +58,14 @@ cdef class Watched:
 
 @cython.binding(False)            # methods check their `self`
 cdef class Surroundings:
-    """All that is watched of a function. cells: of its closure. hooks: of the modules that ran."""
+    """All that is watched of a function. cells: of its closure. hooks: dicts of them by kind, of
+    the modules that ran and of all modules."""
 
     def __init__(self, list cells, list watched, list lists, list hooks):
         self.cells, self.watched = cells, watched
         self.lists = [(each, tuple(each)) for each in lists]
         self.contents = [content_of(<PyObject*>cell) for cell in cells]
-        self.hooks = [(each, keys_of(each)) for each in hooks]
+        self.hooks = [(kinds, keys_in(kinds)) for kinds in map(list, map(dict.values, hooks))]
 
     cdef bint are_as_before(self) except -1:
         cdef Py_ssize_t i
@@ -79,7 +80,7 @@ cdef class Surroundings:
             if not is_same(tuple(pair[0]), pair[1]):
                 return False
         for pair in self.hooks:
-            if keys_of(pair[0]) != pair[1]:
+            if not has_keys(<list>pair[0], <tuple>pair[1]):
                 return False
         return True
 
@@ -90,6 +91,14 @@ cdef object content_of(PyObject* cell):
     return MISSING if content == NULL else <object>content
 
 
-cdef tuple keys_of(hooks):
-    """Which hooks there are: each has a key of its own."""
-    return (*hooks.forward, *hooks.forward_pre, *hooks.backward, *hooks.backward_pre)
+cdef tuple keys_in(list kinds):
+    """Which hooks there are of some kinds: each has a key of its own."""
+    return tuple([key for each in kinds for key in each])
+
+
+cdef bint has_keys(list kinds, tuple keys) except -1:
+    """Whether there are these hooks and no others. Mostly there are none, which is seen at once."""
+    cdef Py_ssize_t count = 0
+    for each in kinds:
+        count += PyDict_Size(each)
+    return count == len(keys) and (count == 0 or keys_in(kinds) == keys)
