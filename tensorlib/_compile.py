@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorlib._importing import deferred
 
-_compiled = deferred("tensorlib.program.compiling", "compiled")
+_compiled = deferred("tensorlib.program.compiled_modules", "compiled")
 
 
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,

@@ -24,7 +24,7 @@ from tensorlib.program.forms import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.offered import user_line
 from tensorlib.program.recorder import Recorder
-from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of, mode_of
+from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
 
 
 class ReplayRecorder(Recorder):
@@ -41,7 +41,7 @@ class ReplayRecorder(Recorder):
         self.opening: Op | None = None
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
-        self.modes: dict[int, tuple[Any, bool, int]] = {}    # of a module that ran, `mode_of` it
+        self.modules: dict[int, tuple[Any, bool]] = {}     # that ran, with `training` by then
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.leaves: list[Tensor] = []                 # those that a sweep reached
@@ -72,6 +72,10 @@ class ReplayRecorder(Recorder):
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
                 self.older[id(grad)] = grad
+        elif name == "storage_offset":           # nothing says where the next argument will lie
+            if not self.is_inside(x if x._base is None else x._base):
+                self.fail("storage_offset: the place of a tensor in its memory can't be captured, "
+                          f"{user_line()}")
         elif name == "grad" and not inside:
             self.grads[self.variable_of(x)] = None
         elif not (inside and name == "requires_grad"):
@@ -286,10 +290,9 @@ class ReplayRecorder(Recorder):
         """Is called before a module runs: what it does may depend on whether it is in training."""
         if current() is not self or self.why:
             return
-        mode = self.modes[id(module)] = mode_of(module)
-        if mode[2] and any(not str(hook.function.__module__).startswith("tensorlib.")
-                           for hook in (*module._forward_hooks.values(),
-                                        *module._forward_pre_hooks.values())):
+        if id(module) not in self.modules:
+            self.modules[id(module)] = module, module.training
+        if has_hooks(module):
             self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
                       f"{user_line()}")
 
@@ -342,6 +345,15 @@ def writes_outside(block: Any) -> bool:
     return any(
         any(not x.block.is_in(block) for x in call.writes()) if call.in_place
         else any(map(writes_outside, call.blocks())) for call in block.ops)
+
+
+def has_hooks(module: Any) -> bool:
+    """Whether hooks of a user are called before or after the `forward` of a module."""
+    everywhere = sys.modules["tensorlib.nn.modules.hooks"].everywhere
+    return any(
+        not str(hook.function.__module__).startswith("tensorlib.")
+        for hooks in (everywhere, vars(module).get("_hooks")) if hooks is not None
+        for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))
 
 
 def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:

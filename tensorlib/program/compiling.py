@@ -15,12 +15,16 @@ from tensorlib.program.dispatch import Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
 from tensorlib.program.model import Variable
+from tensorlib.program.nested import are_same
 from tensorlib.program.passes import enabled
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
+from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Signature
+from tensorlib.program.surroundings import Search
 from tensorlib.program.trace import captured_names
+from tensorlib.program.watched import Surroundings
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
 
@@ -42,8 +46,7 @@ class Compiled(Dispatcher):
         return self if instance is None else partial(self, instance)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # a copy captures for itself
-        return compiled, (self._f, self._fullgraph, self._options, False)
+        return type(self), (self._f, self._fullgraph, self._options)     # a copy captures anew
 
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
@@ -60,25 +63,34 @@ class Compiled(Dispatcher):
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None:                             # an argument that differs from itself
             return self._f(*args, **kwargs)
+        if kind.opaque:
+            recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
+                          "pass a tensor of it")
+        search = Search(self._f, args, kind.others)
         result = [capture(self._f, args, kwargs, tensors, recorder)]
         try:
             with without_collections():
                 if recorder.why:
                     raise Unplanned(recorder.why)
-                if kind.tensors_of(args, kwargs) is None:
+                now = kind.tensors_of(args, kwargs)
+                if now is None or not are_same(now, tensors):
                     raise Unplanned("it changes its arguments in Python")
-                way = way_for(kind, recorder, tensors, result, flags_of(self._options))
+                refuse_to_return(result[0], (args, kwargs))
+                around = search.surroundings(
+                    list(recorder.modules.values()),
+                    [x.value for x in recorder.program.persistables()])
+                way = way_for(kind, recorder, tensors, result, around, flags_of(self._options))
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
-            way = Way(kind, Conditions([], [], [], []))       # all calls of this kind run eagerly
+            way = Way(kind, Conditions([], [], []))       # all calls of this kind run eagerly
         self._entries.insert(0, way)
         return result[0]
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-            result: list[Any], flags: dict[str, bool]) -> Way:
+            result: list[Any], around: Surroundings | None, flags: dict[str, bool]) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
@@ -99,8 +111,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
                   recorder.program.persistables(), wanted, flags)
     places = {x: i for i, x in enumerate(wanted)}
     return Way(
-        kind, Conditions(replay.values, recorder.leaves, recorder.bare,
-                         list(recorder.modes.values())),
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare, around),
         replay, None if linked else replay.machine, structure,
         [places[x] if type(x) is Variable else -1 for x in slots],
         [None if type(x) is Variable else x for x in slots])
@@ -146,14 +157,3 @@ def warn(message: str) -> None:
 def flags_of(options: dict[str, Any] | None) -> dict[str, bool]:
     """Which passes run: those that are enabled, or else as the options say."""
     return {name: bool((options or {}).get(name, on)) for name, on in enabled.items()}
-
-
-def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool) -> Any:
-    """What `tensorlib.compile` gives."""
-    if options is not None and not isinstance(options, dict):
-        raise TypeError(f"compile: options are a dict, got {type(options).__name__}")
-    if model is None:
-        return lambda f: compiled(f, fullgraph, options, disable)
-    if not callable(model):
-        raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
-    return model if disable else Compiled(model, bool(fullgraph), options)

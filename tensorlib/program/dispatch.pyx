@@ -2,6 +2,7 @@
 
 cimport cython
 from tensorlib._core.base.capture cimport attached
+from tensorlib._core.graph.modes cimport mode
 from tensorlib.program.executor cimport Machine
 from tensorlib.program.signatures cimport Conditions, Signature
 
@@ -66,7 +67,7 @@ cdef class Dispatcher:
         cdef Way way
         cdef list tensors
         if self._eager or attached and current() is not None or running_levels() or (
-                differentiating()):
+                differentiating() or mode().packing != NULL):      # hooks see each saved value
             return self._f(*args, **kwargs)
         for way in self._entries:
             tensors = way.kind.tensors_of(args, kwargs)

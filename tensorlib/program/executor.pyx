@@ -24,6 +24,7 @@ from tensorlib._core.base.storage cimport Storage, allocate_whole
 from tensorlib._core.graph.op cimport (
     GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
 )
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
@@ -414,6 +415,7 @@ cdef class Machine:
         cdef Step step
         cdef Tensor x, y
         cdef Py_ssize_t i
+        cdef bint grad = mode().grad
         if self.busy:
             raise RuntimeError("program: this machine is running")
         if not self.fits(given):
@@ -421,6 +423,7 @@ cdef class Machine:
         if self.arena is None:
             self.open_arena()
         self.busy = True
+        mode().grad = False              # functions that steps call do as in a sweep without graph
         try:
             for i in range(len(given)):
                 x = <Tensor>given[i]
@@ -439,6 +442,7 @@ cdef class Machine:
             return [self.output(y, given) for y in self.outputs]
         finally:
             self.busy = False
+            mode().grad = grad
             for root in self.passing:
                 root.take_back()
 

@@ -30,6 +30,7 @@ def save(program: Any, path: str | os.PathLike[str]) -> None:
 
     Raises: ProgramError for one that has what no text says, such as a generator of its own.
     """
+    path = os.fspath(path)                  # a number is no path: Python would write to its file
     text = program_text(program)
     if "<" in re.sub(r"'(?:[^'\\]|\\.)*'|# .*", "", text):
         raise ProgramError("save: the program has what no text says: an object of Python's, such "
@@ -53,7 +54,7 @@ def save(program: Any, path: str | os.PathLike[str]) -> None:
 
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Tensor]]:
     """The text and the values in a file that `save` wrote. Raises: ProgramError."""
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         data = file.read()
     try:
         size = int.from_bytes(data[:8], "little")

@@ -13,7 +13,6 @@ from tensorlib._core.sweep.python_nodes cimport (
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib.batch import outside_of_all
-from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.stacks import flattened, restored
 
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
@@ -108,17 +107,9 @@ cdef class Kept:
 def gradients(Node node, g):
     """The gradients of the sources of a replayed call."""
     cdef Kept kept = payload_of(node)
-    cdef list gs = list(g) if isinstance(g, tuple) else [g]
-    cdef Py_ssize_t i
-    for i in range(len(gs)):
-        if gs[i] is None:
-            like = kept.replay.roots[i]
-            gs[i] = FUNCTIONS["zeros"](like.shape, dtype=like.dtype)
     with outside_of_all():            # what a node keeps and is given are whole batches
-        values = kept.values(list(saved_tensors(node)))
-        if mode().grad:
-            return kept.replay.gradients_with_graph(gs, values, kept)
-        return kept.replay.gradients(gs, values)
+        return kept.replay.gradients(list(g) if isinstance(g, tuple) else [g],
+                                     kept.values(list(saved_tensors(node))), kept)
 
 
 compiled.add_rule(None, gradients, names=("node", "g"))

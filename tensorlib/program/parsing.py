@@ -40,6 +40,8 @@ def parse(text: str, values: Mapping[str, Any] | None = None) -> Program:
     """
     if not isinstance(text, str):
         raise TypeError(f"parse: takes a str, got {type(text).__name__}")
+    if values is not None and not isinstance(values, Mapping):
+        raise TypeError(f"parse: values must be by name, in a dict, not {type(values).__name__}")
     return Reader(text, values or {}).program()
 
 

@@ -191,8 +191,10 @@ class Recorder:
         return {key: self.value(x) for key, x in given.items()}
 
     def leaving(self, name: str, tensor: Tensor) -> None:
-        """Raises: CaptureError where the number of a tensor that the program computes is taken."""
-        if self.knows(tensor) and not is_checked():
+        """Raises: CaptureError where a number is taken of a tensor that may have another one in the
+        next run: the program computes it, or it was there before the function."""
+        lasts = not was_made_since(tensor, self.epoch)
+        if (lasts or self.knows(tensor)) and not is_checked():
             raise CaptureError(
                 f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
                 + ("use tensorlib.cond, while_loop or where for what depends on it"

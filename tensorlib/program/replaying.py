@@ -1,21 +1,26 @@
 """Captured calls that run again: as they are, or as one node of the caller's graph."""
 
+from threading import Lock
 from typing import Any
 
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import DRAWS
+from tensorlib.program.forms import DRAWS, placeholder
 from tensorlib.program.lines import Lines
 from tensorlib.program.linked import Links
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
+from tensorlib.program.passes.facts import with_inputs
 from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.segments import machine_for
 from tensorlib.program.signatures import Signature
+
+MAKING = Lock()           # held while a backward part is put together in a block
 
 
 class Replay:
@@ -64,35 +69,28 @@ class Differentiable(Replay):
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
                    if like is not None and like.requires_grad]
-        self.depends = dependents(calls, sources)
+        self.block, self.depends = block, dependents(calls, sources)
         at_hand = {*given, *lasting}
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
-        work = Backward(block, block, self.depends, visit_control)
         self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
                        for x in self.roots]
-        for x, g in zip(self.roots, self.starts):
-            work.add(x, g)
-        ops, block.ops = block.ops, []
-        try:
-            work.visit(calls)
-            totals = [work.total(x) for x in sources]
-        except ProgramError as error:
-            raise Unplanned(str(error)) from None
-        finally:
-            backward, block.ops = block.ops, ops
+        self.all_sources, self.pullbacks = sources, {}
+        backward, totals = self.backward_part(calls, self.starts)
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
+        self.copies: dict[Variable, Variable] = {}
         if flags["recompute"]:
-            calls, backward = recomputed_parts(calls, backward, [*wanted, *self.grads],
-                                               [*given, *lasting])
+            calls, backward, self.copies = recomputed_parts(
+                calls, backward, [*wanted, *self.grads], [*given, *lasting])
         written = {x for call in calls for x in call.writes()}
         read = dict.fromkeys(x for call in backward for x in call.reads())
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
-        self.backward_calls = optimized(backward, self.grads,
-                                        [*self.starts, *self.saved, *self.direct], flags)
-        self.backward: Any = None
-        self.plannable = True
+        again = set(self.copies.values())
+        self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
+        self.whole_pullback = Pullback(
+            backward, [*self.starts, *self.saved, *self.direct], self.grads, flags)
+        self.backward_calls = self.whole_pullback.calls
         self.plan_second(calls)
         super().__init__(block, calls, given, layouts, lasting,
                          [*wanted, *self.saved, *self.drawn], flags)
@@ -107,24 +105,50 @@ class Differentiable(Replay):
         results: list[Any] = self.links.run(self, (*inputs, *self.values))
         return results
 
-    def gradients(self, grads: list[Tensor], values: list[Any]) -> list[Tensor]:
-        """The gradients of the sources, for those of the roots and what the node kept."""
+    def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any) -> list[Any]:
+        """The gradients of the sources, for those of the roots and what the node kept: `values`,
+        which it saved, and what is in `kept`."""
+        are_given = tuple([g is not None for g in grads])
+        pullback = self.whole_pullback if all(are_given) else self.pullback(are_given)
+        if is_grad_enabled():
+            found = self.gradients_with_graph(grads, values, kept)
+            return [None if g is None else x for g, x in zip(pullback.grads, found)]
         n = len(self.saved)
-        given = (*grads, *values[:n], *values[n + len(self.drawn):])
-        if self.plannable and (self.backward is None or not self.backward.fits(given)):
-            try:
-                self.backward = machine_for(self.backward_calls, self.fed_backward(given),
-                                            self.grads)
-            except Unplanned:
-                self.plannable = False
-        if not self.plannable or self.backward is None or self.backward.is_running:
-            return run_calls(self.backward_calls, self.fed_backward(given), self.grads)
-        found: list[Tensor] = self.backward(given)
-        return found
+        return pullback.run([*grads, *values[:n], *values[n + len(self.drawn):]])
 
-    def fed_backward(self, given: tuple[Any, ...]) -> dict[Variable, Any]:
-        """What the backward part is given, by variable."""
-        return dict(zip((*self.starts, *self.saved, *self.direct), given))
+    def backward_part(self, calls: list[OpCall], starts: list[Variable | None]) -> tuple[
+            list[OpCall], list[Variable | None]]:
+        """The backward part of calls, and the gradients of all sources; `starts` are those of the
+        roots, None for a root that has none. Raises: Unplanned."""
+        block = self.block
+        work = Backward(block, block, self.depends, visit_control)
+        for x, g in zip(self.roots, starts):
+            if g is not None:
+                work.add(x, g)
+        ops, block.ops = block.ops, []
+        try:
+            work.visit(calls)
+            return block.ops, [work.total(x) for x in self.all_sources]
+        except ProgramError as error:
+            raise Unplanned(str(error)) from None
+        finally:
+            block.ops = ops
+
+    def pullback(self, are_given: tuple[bool, ...]) -> "Pullback":
+        """The backward part for those roots that have a gradient: what leads to the others is left
+        out, as zeros are no gradient, and may become NaN on their way."""
+        found = self.pullbacks.get(are_given)
+        if found is None:
+            with MAKING:
+                calls, totals = self.backward_part(self.calls, [
+                    g if is_given else None for g, is_given in zip(self.starts, are_given)])
+            if self.copies:                      # what is not kept is computed again at first
+                gone = {x: y for x, y in self.copies.items() if x not in set(self.saved)}
+                calls = [*self.again_calls, *[with_inputs(call, gone) for call in calls]]
+            by_source = dict(zip(self.all_sources, totals))
+            found = self.pullbacks[are_given] = Pullback(
+                calls, self.whole_pullback.fed, [by_source[x] for x in self.sources], self.flags)
+        return found
 
     # ---- gradients that have gradients
 
@@ -148,10 +172,9 @@ class Differentiable(Replay):
         self.again = [x for x in outside if x not in kept and x not in drawn]
         self.written = [x for x in self.again if x in over]
 
-    def gradients_with_graph(self, grads: list[Tensor], values: list[Any],
+    def gradients_with_graph(self, grads: list[Tensor | None], values: list[Any],
                              kept: Any) -> list[Tensor]:
-        """The gradients of the sources, as what can be differentiated. kept: what else the node
-        kept."""
+        """The gradients of the sources, as what can be differentiated."""
         if self.written:
             raise RuntimeError(f"compile: {self.written[0].name} is written in the compiled "
                                "function, so that its gradient can't be differentiated; "
@@ -160,6 +183,8 @@ class Differentiable(Replay):
             raise RuntimeError("compile: one of the variables needed for gradient computation has "
                                "been modified by an inplace operation after the compiled call")
         saved = dict(zip((*self.saved, *self.drawn), values))
+        grads = [placeholder(x.shape, x.dtype) if g is None else g
+                 for x, g in zip(self.roots, grads)]
         inputs = [*grads, *[saved[x] for x in (*self.kept, *self.drawn)], *kept.again]
         kind = Signature((inputs,), {})
         if self.second is None or self.second_kind.tensors_of((inputs,), {}) is None:
@@ -170,3 +195,44 @@ class Differentiable(Replay):
                 inputs, [], list(dict.fromkeys(self.grads)), self.flags)
         found = dict(zip(self.second.wanted, self.second.run(inputs)))
         return [found[x] for x in self.grads]
+
+
+class Pullback:
+    """Calls that give gradients, ready to run. fed: what they are given. grads: what they give,
+    None for what has no gradient. Raises: Unplanned."""
+
+    def __init__(self, calls: list[OpCall], fed: list[Variable], grads: list[Variable | None],
+                 flags: dict[str, bool]):
+        self.fed, self.grads = fed, grads
+        self.wanted = [g for g in grads if g is not None]
+        self.calls = optimized(calls, self.wanted, fed, flags)
+        self.machine: Any = None
+        self.plannable = True
+
+    def run(self, given: list[Any]) -> list[Tensor | None]:
+        """The gradients, for the values of what is fed."""
+        inputs = tuple([value for value in given if value is not None])
+        machine = self.machine
+        if machine is None or not machine.fits(inputs):
+            machine = self.machine = self.planned(given)
+        if machine is None or machine.is_running:
+            found = run_calls(self.calls, self.values_of(given), self.wanted)
+        else:
+            found = machine(inputs)
+        if len(found) == len(self.grads):
+            return found
+        made = iter(found)
+        return [None if g is None else next(made) for g in self.grads]
+
+    def values_of(self, given: list[Any]) -> dict[Variable, Any]:
+        """What is given, by variable."""
+        return {x: value for x, value in zip(self.fed, given) if value is not None}
+
+    def planned(self, given: list[Any]) -> Any:
+        """A machine for what is given; None where the calls run one by one."""
+        if self.plannable:
+            try:
+                return machine_for(self.calls, self.values_of(given), self.wanted)
+            except Unplanned:
+                self.plannable = False
+        return None

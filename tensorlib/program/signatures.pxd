@@ -1,18 +1,25 @@
+from libc.stdint cimport int64_t
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib.program.watched cimport Surroundings
 
 cdef class Signature:
     cdef object shape                # nested tuples: what `look` takes the arguments apart into
     cdef readonly list examples      # the tensors, without memory, each once
     cdef list requires
+    cdef readonly list others
     cdef bint grad, flat             # flat: the arguments are tensors, no two of them the same
     cdef int default_dtype
-    cdef object shape_of(self, value, list seen)
+    cdef int64_t inference           # what inference mode begins versions with, else 0
+    cdef readonly str opaque
+    cdef tuple shape_of(self, value, list seen)
     cpdef list tensors_of(self, tuple args, dict kwargs)
     cdef bint has_tensors(self, tuple args) except -1
     cdef bint look(self, tuple shape, value, list found) except -1
+    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
 
 cdef class Conditions:
-    cdef list values, examples, requires, leaves, bare, modes
+    cdef list values, examples, requires, leaves, bare
+    cdef Surroundings surroundings
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept

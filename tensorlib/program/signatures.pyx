@@ -1,16 +1,24 @@
 """What calls have in common that do the same operations: how their arguments are laid out."""
 
 cimport cython
+import numpy as np
+
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
-from tensorlib._core.base.storage cimport Storage, allocate
+from tensorlib._core.base.storage cimport Storage, allocate, first_version
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
+from tensorlib.program.values cimport fields_of, is_same, settled
+from tensorlib.program.watched cimport Surroundings
 
 from tensorlib._core.base.region import set_without_memory
 
+# What an argument is: a tensor, a container, an object with fields, an array of NumPy's, or else.
 cdef object TENSOR = object()
+cdef object PARTS = object()
+cdef object FIELDS = object()
+cdef object ARRAY = object()
 cdef object OTHER = object()
 
 
@@ -20,17 +28,20 @@ cdef class Signature:
 
     The structure of the arguments, the layout and dtype of each tensor and whether it requires a
     gradient, which arguments are the same tensor, and the value of all else.
+    others: the values of what is no tensor and no container. opaque: the type of an argument that
+    is as good as any of its type, or "".
     """
 
     def __init__(self, tuple args, dict kwargs):
-        self.examples, self.requires = [], []
+        self.examples, self.requires, self.others, self.opaque = [], [], [], ""
         self.grad, self.default_dtype = mode().grad, default_float()
+        self.inference = first_version()[0]
         self.shape = self.shape_of((args, kwargs), [])
         self.flat = not kwargs and len(self.examples) == len(args)
         for x in args:
             self.flat = self.flat and isinstance(x, Tensor)
 
-    cdef object shape_of(self, value, list seen):
+    cdef tuple shape_of(self, value, list seen):
         cdef Py_ssize_t i
         if isinstance(value, Tensor):
             for i, x in enumerate(seen):
@@ -40,20 +51,27 @@ cdef class Signature:
             self.examples.append(like_on_meta(value))
             self.requires.append(requires_grad(<Tensor>value))
             return (TENSOR, len(seen) - 1)
-        if not isinstance(value, (tuple, list, dict)):
-            return (OTHER, value)
+        if isinstance(value, np.ndarray):
+            self.opaque = type(value).__name__
+            return (ARRAY,)
+        named = value if isinstance(value, dict) else fields_of(value)
+        if named is None and not isinstance(value, (tuple, list)):
+            self.others.append(value)
+            return (OTHER, settled(value))
+        parts = value if named is None else named.values()
         enter(b" in the arguments of a compiled function")
         try:
-            if isinstance(value, dict):
-                return (dict, list(value), [self.shape_of(x, seen) for x in value.values()])
-            return (type(value), [self.shape_of(x, seen) for x in value])
+            return (PARTS if named is value or named is None else FIELDS, type(value),
+                    None if named is None else list(named),
+                    [self.shape_of(x, seen) for x in parts])
         finally:
             leave()
 
     cpdef list tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
         cdef list found = []
-        if self.grad != mode().grad or self.default_dtype != default_float():
+        if self.grad != mode().grad or self.default_dtype != default_float() or (
+                self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
             return list(args) if self.has_tensors(args) else None
@@ -77,7 +95,6 @@ cdef class Signature:
     cdef bint look(self, tuple shape, value, list found) except -1:
         cdef Py_ssize_t i, place
         cdef object kind = shape[0]
-        cdef list parts
         if kind is TENSOR:
             if not isinstance(value, Tensor):
                 return False
@@ -90,16 +107,24 @@ cdef class Signature:
             found.append(value)
             return is_like(<Tensor>value, <Tensor>self.examples[place], <bint>self.requires[place])
         if kind is OTHER:
-            return type(value) is type(shape[1]) and (value is shape[1] or bool(value == shape[1]))
-        if type(value) is not kind and not (kind is dict and isinstance(value, dict)):
+            return is_same(shape[1], value)
+        if kind is ARRAY:
+            return isinstance(value, np.ndarray)
+        if type(value) is not shape[1]:
             return False
-        if kind is dict:
-            if list(value) != shape[1]:
-                return False
-            value = value.values()
-        parts = shape[1] if kind is not dict else shape[2]
+        if kind is FIELDS:
+            value = fields_of(value)
+        return self.look_at_parts(<list>shape[2], <list>shape[3], value, found)
+
+    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1:
+        cdef Py_ssize_t i
         if len(parts) != len(value):
             return False
+        if names is not None:
+            for i, name in enumerate(value):
+                if not is_same(names[i], name):
+                    return False
+            value = value.values()
         for i, part in enumerate(value):
             if not self.look(<tuple>parts[i], part, found):
                 return False
@@ -111,11 +136,11 @@ cdef class Conditions:
     """What has to be as it was, beside the arguments, for a call to be replayed.
 
     values: tensors from around the function, of which the layout and the dtype stay. leaves: those
-    without hooks. bare: those without a `.grad`. modes: what `mode_of` said of modules.
+    without hooks. bare: those without a `.grad`. surroundings: what is watched, None for nothing.
     """
 
-    def __init__(self, list values, list leaves, list bare, list modes):
-        self.values, self.leaves, self.bare, self.modes = values, leaves, bare, modes
+    def __init__(self, list values, list leaves, list bare, Surroundings surroundings=None):
+        self.values, self.leaves, self.bare, self.surroundings = values, leaves, bare, surroundings
         self.examples = [like_on_meta(x) for x in values]
         self.requires = [requires_grad(<Tensor?>x) for x in values]
 
@@ -128,30 +153,12 @@ cdef class Conditions:
                 return False
         if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
             return False
-        for mode in self.modes:
-            if not has_mode(<tuple>mode):
-                return False
-        return True
+        return self.surroundings is None or self.surroundings.are_as_before()
 
 
 cdef bint is_like(Tensor x, Tensor example, bint requires):
     """Whether a tensor is laid out as another one, and requires a gradient or not."""
     return laid_out_as(x, example) and requires_grad(x) == requires and not is_meta(x)
-
-
-def mode_of(module):
-    """A module with what else decides what its call does: `training`, and how many hooks it has."""
-    return module, module.training, count_of_hooks(module)
-
-
-cdef bint has_mode(tuple mode) except -1:
-    return mode[0].training is mode[1] and count_of_hooks(mode[0]) == mode[2]
-
-
-cdef Py_ssize_t count_of_hooks(module) except -1:
-    own = (<dict?>module.__dict__).get("_hooks")
-    return 0 if own is None else (
-        len(own.forward) + len(own.forward_pre) + len(own.backward) + len(own.backward_pre))
 
 
 cpdef bint are_without_hooks(list leaves) except -1:

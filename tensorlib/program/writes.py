@@ -39,13 +39,18 @@ class Writes:
         if base is None or id(tensor) not in self.based:
             return x
         whole = self.recorder.known[id(base)][1]
-        return x if self.based[id(tensor)] is whole else self.retaken(tensor, base, whole)
+        return x if self.based[id(tensor)] is whole else self.retaken(tensor, x, base, whole)
 
-    def retaken(self, tensor: Tensor, base: Tensor, whole: Variable) -> Variable:
-        """The variable of a view as the part of its base's present value."""
+    def retaken(self, tensor: Tensor, x: Variable, base: Tensor, whole: Variable) -> Variable:
+        """The variable of a view, which was `x`, as the part of its base's present value.
+
+        It has a gradient where it had one when it was taken, be it read under no_grad now.
+        """
         self.based[id(tensor)] = whole
-        return self.noted("strided_part", {"input": whole}, tensor, {
+        fresh = self.noted("strided_part", {"input": whole}, tensor, {
             "place": place_in(base, tensor)})
+        fresh.stop_gradient = x.stop_gradient
+        return fresh
 
     # ---- writes
 

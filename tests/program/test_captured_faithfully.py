@@ -113,3 +113,21 @@ def test_a_mask_of_no_dims_is_that_of_each_run():
         alone, parts = made(tl.tensor(number))
         assert alone.tolist() == [number] * count
         assert parts.shape == (count, 2, 2)
+
+
+def test_a_view_that_is_first_read_again_under_no_grad_has_its_gradient():
+    def f(x):
+        base = x * 1
+        row = base[0]
+        base.mul_(x)
+        with tl.no_grad():
+            row.sin()                         # of the base as it is now, as all that follows
+        return (row * row).sum()
+
+    x = tl.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    wanted = tl.tensor([[4.0, 32.0], [0.0, 0.0]])
+    made = program.trace(f, x)
+    assert tl.equal(made.run({"x": x}, program.gradients(made.outputs, made.inputs))[0], wanted)
+    compiled = tl.compile(f)
+    for _ in range(2):
+        assert tl.equal(tl.autograd.grad(compiled(x), x)[0], wanted)

@@ -358,3 +358,15 @@ def test_errors_say_which_call_raised():
     (note,) = raised.value.__notes__
     assert note.startswith("program: raised in ") and "cholesky" in note
     assert "test_refused_programs.py:" in note
+
+
+def test_numbers_are_no_paths_and_values_go_by_name():
+    made = program.trace(lambda x: x * 2, tl.ones(2))
+    for i in (0, 1, True):
+        with pytest.raises(TypeError):                 # Python's open() takes these for files
+            made.save(i)
+        with pytest.raises(TypeError):
+            program.load(i)
+    for values in (3, 2.5, [tl.ones(2)], "x"):
+        with pytest.raises(TypeError, match="parse: values"):
+            program.parse(str(made), values)

@@ -292,6 +292,19 @@ def test_values_of_a_call_are_computed_again_in_its_backward_part(f):
         assert all(tl.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(first, found))
 
 
+def test_values_are_computed_again_for_those_results_that_are_used():
+    def f(x, w):
+        h = gelu_by_hand(x @ w)
+        return gelu_by_hand(h), h.exp() * h, h.sin()
+
+    compiled = tl.compile(f, options={"recompute": True}, fullgraph=True)
+    x, w = tl.randn(64, 64, requires_grad=True), tl.randn(64, 64, requires_grad=True)
+    for used in (0, 1, 2, 0):
+        wanted = tl.autograd.grad(f(x, w)[used].sum(), [x, w])
+        found = tl.autograd.grad(compiled(x, w)[used].sum(), [x, w])
+        assert all(map(tl.equal, wanted, found))
+
+
 def test_options_hold_for_one_function():
     x = tl.randn(64, 64, requires_grad=True)
 
@@ -305,6 +318,8 @@ def test_options_hold_for_one_function():
 
     assert kept(options={"recompute": True}) < kept() / 2
     assert kept(options={"recompute": False, "triton.cudagraphs": True}) == kept(options={})
+    model = tl.compile(tl.nn.GELU(), options={"recompute": True})
+    assert model(x).shape == x.shape and isinstance(model, tl.nn.GELU)
     with pytest.raises(TypeError, match="options are a dict, got list"):
         tl.compile(gelu_by_hand, options=["recompute"])
 

@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph
 from tensorlib._core.arrays.operands cimport behind, stands_in
-from tensorlib._core.base.capture cimport attached, made
+from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -110,6 +110,8 @@ cpdef object plain_number(str name, str argument, object value):
                 f"{name}: {argument} is a tensor that requires grad, and {name} has no gradient "
                 f"for it; compute with tensors instead, or give {argument}.item() if no gradient "
                 "is wanted")
+        if attached:
+            leaving(name, value)
         return element(<Tensor>value)
     found = exact_number(value)
     if found is not None:

@@ -68,6 +68,8 @@ def data_ptr(Tensor self):
 
 def storage_offset(Tensor self):
     """Elements between the start of the storage and the first element."""
+    if attached:
+        beside("storage_offset", self)
     return (self.data_pointer - self.storage.data) // ITEMSIZE[self.type]
 
 

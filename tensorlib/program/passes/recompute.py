@@ -25,17 +25,20 @@ def recomputed(calls: Iterable[OpCall], wanted: Iterable[Variable],
 
 def recomputed_parts(forward: Iterable[OpCall], backward: Iterable[OpCall],
                      wanted: Iterable[Variable],
-                     given: Iterable[Variable]) -> tuple[list[OpCall], list[OpCall]]:
-    """`recomputed` of two lists of calls that run one after the other."""
+                     given: Iterable[Variable]) -> tuple[list[OpCall], list[OpCall],
+                                                         dict[Variable, Variable]]:
+    """`recomputed` of two lists of calls that run one after the other; what is computed again, with
+    its second name."""
     first, given = list(forward), list(given)
     found = [*first, *backward]
     if writes_its_own(found, given):
-        return first, found[len(first):]
+        return first, found[len(first):], {}
     again = Again(found, pinned(found, wanted), lasting(found, given))
     for y in again.makers:
         if is_large(y):
             again.consider(y)
-    return again.rewritten(0, len(first)), again.rewritten(len(first), len(found))
+    return (again.rewritten(0, len(first)), again.rewritten(len(first), len(found)),
+            again.copies)
 
 
 class Again:

@@ -1,0 +1,167 @@
+"""What compiled functions are called with and return beside tensors: told apart to the bits."""
+
+import argparse
+import collections
+import functools
+import types
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from test_compile_agrees import same
+
+INT = tl.int64
+
+
+def agree(f, *calls):
+    """Whether `f` compiled gives what `f` gives, and the types of it, in calls one after the other.
+    """
+    compiled = tl.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return all(same(compiled(*args), f(*args)) for args in calls)
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("numbers", [
+    (0.0, -0.0), (1, True, 1.0, False, 0), (float("nan"), 2.0, float("nan")),
+    (np.float32(0), np.float32(-0.0), np.float64(0)), ((0.0, 1), (-0.0, 1), (0.0, True))])
+def test_numbers_that_are_equal_and_not_the_same(numbers):
+    x = tl.ones(2, dtype=INT)
+    assert agree(lambda x, a: x * (a[0] if type(a) is tuple else a),
+                 *[(x, a) for a in (*numbers, *numbers)])
+
+
+def test_a_number_that_differs_from_itself_is_captured_once():
+    f = tl.compile(lambda x, a: x * a)
+    for _ in range(3):
+        assert f(tl.ones(2), float("nan")).isnan().all()
+    assert len(f._entries) == 1 and f._entries[0].replay is not None
+
+
+def test_keys_and_members_that_are_equal_and_not_the_same():
+    x = tl.ones(2, dtype=INT)
+    assert agree(lambda d: sum(x * key for key, x in d.items()), *[({k: x},) for k in (1, 1.0)])
+    assert agree(lambda x, s: x * sum(s), *[(x, frozenset([k])) for k in (1, 1.0, True)])
+
+
+@pytest.mark.parametrize("made, change", [
+    ({1, 2}, lambda s: s.add(5)), (bytearray(b"ab"), lambda b: b.append(7)),
+    (collections.deque([1]), lambda d: d.append(2))])
+def test_values_that_their_owner_changes(made, change):
+    f = tl.compile(lambda x, values: x * sum(values))
+    for _ in range(3):
+        assert tl.equal(f(tl.ones(2), made), tl.full((2,), float(sum(made))))
+        change(made)
+
+
+@dataclass
+class Config:
+    scale: float
+    x: tl.Tensor
+
+
+@pytest.mark.parametrize("kind", [Config, types.SimpleNamespace, argparse.Namespace])
+def test_objects_that_are_there_for_their_fields_are_containers(kind):
+    runs = []
+
+    @tl.compile
+    def f(config):
+        runs.append(1)
+        return config.x * config.scale
+
+    config = kind(scale=2.0, x=tl.ones(2))
+    for scale, x in ((2.0, tl.ones(2)), (2.0, tl.zeros(2)), (3.0, tl.ones(2)), (2.0, tl.ones(2))):
+        config.scale, config.x = scale, x
+        assert tl.equal(f(config), x * scale)
+        assert tl.equal(f(kind(scale=scale, x=x + 1)), (x + 1) * scale)
+    assert len(runs) == 2
+
+
+def test_arrays_are_read_at_each_call():
+    a = np.ones(3, dtype=np.float32)
+    f = tl.compile(lambda x, a: x * tl.tensor(a))
+    with pytest.warns(RuntimeWarning, match="ndarray") as caught:
+        for values in (a, a + 1, np.ones(2, dtype=np.float32)):
+            assert tl.equal(f(tl.ones(len(values)), values), tl.tensor(values))
+    a[:] = 5
+    assert len(caught) == 2 and tl.equal(f(tl.ones(3), a), tl.full((3,), 5.0))
+    with pytest.raises(tl.program.CaptureError, match="ndarray"):
+        tl.compile(lambda x, a: x, fullgraph=True)(tl.ones(1), a)
+
+
+def test_arguments_that_cannot_be_compared():
+    class Odd:
+        def __init__(self, scale):
+            self.scale = scale
+
+        def __eq__(self, other):
+            raise ValueError("odd")
+
+    assert agree(lambda x, odd: x * odd.scale, *[(tl.ones(2), Odd(k)) for k in (1.0, 2.0)])
+
+
+def test_a_list_whose_tensors_change_places():
+    def f(pair):
+        pair.reverse()
+        return pair[0] - 1
+
+    for wrap in (lambda f: f, tl.compile):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            g = wrap(f)
+            for _ in range(3):
+                pair = [tl.ones(2), tl.zeros(2)]
+                g(pair)
+                assert tl.equal(pair[0], tl.zeros(2))
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+def generated(x):
+    yield x * 2
+
+
+class Scores(dict):
+    @property
+    def best(self):
+        return self["best"]
+
+
+RETURNED = {
+    "generator": (generated, lambda r: next(r)),
+    "map": (lambda x: map(lambda k: x * k, range(3)), lambda r: sum(r)),
+    "iterator": (lambda x: (x * 2, iter([1, 2])), lambda r: r[0] * sum(r[1])),
+    "closure": (lambda x: lambda y: x * y, lambda r: r(tl.ones(2))),
+    "partial": (lambda x: functools.partial(tl.mul, x), lambda r: r(2)),
+    "ordered": (lambda x: collections.OrderedDict(a=x * 2), lambda r: r.popitem(last=False)[1]),
+    "of a class": (lambda x: Scores(best=x * 2), lambda r: r.best),
+    "object": (lambda x: types.SimpleNamespace(x=x), lambda r: r.x),
+    "set": (lambda x: (x * 2, {1}), lambda r: r[0] * r[1].pop()),
+    "array": (lambda x: (x * 2, np.ones(1)), lambda r: r[0] * float(r[1].__iadd__(1)[0])),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_what_is_returned_is_new_in_each_call(name):
+    f, take = RETURNED[name]
+    with pytest.warns(RuntimeWarning, match="returns a|kept outside"):
+        compiled = tl.compile(f)
+        for k in (1.0, 2.0, 3.0):
+            assert same(take(compiled(tl.full((2,), k))), take(f(tl.full((2,), k))))
+
+
+def test_an_argument_that_is_returned_is_that_argument():
+    f = tl.compile(lambda x, box: (x * 2, box))
+    with pytest.warns(RuntimeWarning, match="an argument"):
+        for _ in range(3):
+            box = [1]
+            assert f(tl.ones(2), box)[1] is box
+    g = tl.compile(lambda x, kind: (x * 2, kind, tl.float32, "text", None, [1, (2.5,)]))
+    kind = object()
+    for _ in range(3):
+        assert g(tl.ones(2), kind)[1:] == (kind, tl.float32, "text", None, [1, (2.5,)])

@@ -1,0 +1,70 @@
+"""Compiled functions in the graphs of callers: which gradients arrive, and who sees values."""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn
+from tensorlib.utils.checkpoint import checkpoint
+from test_compile_agrees import same
+
+
+def leaves():
+    return [tl.arange(3.0).requires_grad_() for _ in range(3)]
+
+
+def several(x, v, w):
+    return x * v, x.log() * w, (x + v) * w, x.detach() + 1
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("used", [(0,), (1,), (0, 2), (0, 1, 2)])
+def test_what_is_not_used_gives_no_gradient(used, create_graph):
+    compiled = tl.compile(several)
+    for _ in range(3):
+        found = []
+        for f in (several, compiled):
+            given = leaves()
+            outputs = f(*given)
+            found.append(tl.autograd.grad(
+                sum(outputs[i].sum() for i in used), given, allow_unused=True,
+                create_graph=create_graph))
+        for wanted, g in zip(*found):
+            assert (wanted is None) == (g is None)
+            assert g is None or create_graph or same(wanted, g)       # log(0) is no NaN for others
+
+
+def test_parameters_that_a_loss_does_not_reach_keep_no_gradient():
+    model = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)})
+    f = tl.compile(lambda x: (model["a"](x).sum(), model["b"](x).sum()))
+    for _ in range(3):
+        model.zero_grad()
+        f(tl.ones(1, 2))[0].backward()
+        assert model["a"].weight.grad is not None and model["b"].weight.grad is None
+
+
+def test_hooks_on_saved_values_around_a_call_see_each_of_them():
+    f, g = tl.compile(lambda x: x.sin().exp()), lambda x: x.sin().exp()
+    x = tl.ones(3, requires_grad=True)
+    f(x)
+    for function in (g, f, f):
+        seen = []
+        with tl.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t) or t * 2, lambda t: t):
+            out = function(x)
+        grad, = tl.autograd.grad(out.sum(), x)
+        if function is g:
+            wanted, count = grad, len(seen)
+        assert same(wanted, grad) and len(seen) == count
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_compiled_parts_in_checkpoints(use_reentrant):
+    layer = nn.Linear(3, 3)
+    f = tl.compile(lambda x: layer(x).tanh())
+    for k in range(3):
+        grads = []
+        for function in (f, lambda x: layer(x).tanh()):
+            x = tl.full((2, 3), float(k), requires_grad=True)
+            layer.zero_grad()
+            checkpoint(function, x, use_reentrant=use_reentrant).sum().backward()
+            grads.append([x.grad, layer.weight.grad])
+        assert all(map(same, *grads))

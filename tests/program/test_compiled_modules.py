@@ -1,0 +1,109 @@
+"""A compiled module is a module: it can be a part of others, and is changed as the module it is."""
+
+import copy
+import pickle
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn, optim
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.inner = 2.0, nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.inner(x) * self.scale
+
+
+def made(wrap):
+    tl.manual_seed(0)
+    return wrap(Scaled())
+
+
+def holders(part):
+    """Modules that a part is put into, each in another way."""
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = part
+
+        def forward(self, x):
+            return self.part(x)
+
+    replaced = nn.Sequential(nn.Linear(3, 3))
+    replaced[0] = part
+    named = nn.Module()
+    named.add_module("part", part)
+    named.forward = lambda x: named.part(x)
+    return [Holder(), nn.Sequential(part), replaced, named, nn.ModuleDict({"part": part})]
+
+
+def test_it_is_registered_where_it_is_assigned_and_trained():
+    for plain, compiled in zip(holders(made(lambda m: m)), holders(made(tl.compile))):
+        assert list(plain.state_dict()) == list(compiled.state_dict())
+        assert len(list(compiled.parameters())) == 2
+        compiled.load_state_dict(plain.state_dict())
+        weights = []
+        for model in (plain, compiled):
+            f = model["part"] if isinstance(model, nn.ModuleDict) else model
+            steps = optim.Adam(model.parameters())
+            for k in range(3):
+                steps.zero_grad()
+                f(tl.ones(2, 3) * k).square().sum().backward()
+                steps.step()
+            weights.append(next(model.parameters()))
+        assert tl.equal(*weights)
+        compiled.eval()
+        assert not next(compiled.children()).training
+
+
+def test_what_is_set_on_it_is_set_on_the_module():
+    f = made(tl.compile)
+    module, x = f.inner, tl.ones(1, 3)
+    before = f(x)
+    f.scale = 4.0
+    assert tl.equal(f(x), before * 2) and f.scale == 4.0
+    f.inner = nn.Linear(3, 3)
+    assert f.inner is not module and tl.equal(f(x), f.inner(x) * 4)
+    del f.scale
+    assert not hasattr(f, "scale")
+
+
+def test_it_is_an_instance_and_has_what_a_container_has():
+    f = tl.compile(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))
+    assert isinstance(f, nn.Module) and isinstance(f, nn.Sequential) and bool(f)
+    assert len(f) == 2 and type(f[1]) is nn.ReLU and [type(x) for x in f] == [nn.Linear, nn.ReLU]
+    f[1] = nn.Tanh()
+    assert f[1] in f and "0.weight" in f.state_dict() and "append" in dir(f)
+    assert tl.equal(f(tl.ones(1, 3)), f[0](tl.ones(1, 3)).tanh())
+    with pytest.raises(TypeError, match="len"):
+        len(tl.compile(nn.Linear(2, 2)))
+    assert tl.compile(nn.Linear(2, 2))
+
+
+def test_what_returns_the_module_returns_the_compiled_one():
+    f = made(tl.compile)
+    for g in (f.eval(), f.train(), f.to(tl.float64), f.float(), f.requires_grad_(False)):
+        assert g is f
+    assert f.inner.weight.dtype is tl.float32 and not f.inner.weight.requires_grad
+
+
+def test_it_is_no_method_of_the_class_that_has_it():
+    class Holder:
+        part = made(tl.compile)
+
+    assert Holder().part(tl.ones(1, 3)).shape == (1, 3)
+
+
+def test_models_with_it_are_copied_and_pickled():
+    model = nn.Sequential(made(tl.compile), nn.Linear(3, 1))
+    x = tl.ones(2, 3)
+    wanted = model(x)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert tl.equal(other(x), wanted) and tl.equal(other(x), wanted)
+        assert other[0].inner is not model[0].inner and hasattr(other[0], "_entries")
+    whole = tl.compile(model)
+    assert tl.equal(whole(x), wanted) and tl.equal(whole(x), wanted)
