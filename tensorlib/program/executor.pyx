@@ -172,6 +172,10 @@ cdef class Machine:
             return self.formula(rule, values, g)
         return rule.function, values
 
+    def has_joint_rule(self, Op op):
+        """Whether one call of the backward operation gives the gradients of all inputs."""
+        return op.rules[0] is not None and (<Rule>op.rules[0]).joint
+
     cdef Tensor formula(self, Rule rule, tuple values, Tensor g):
         """The gradient by an element-wise rule, of which `values` are what it names."""
         cdef Tensor out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
@@ -286,7 +290,19 @@ cdef class Machine:
             return results
         step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
-        step.roots, step.results = roots, list(results)
+        step.roots, step.results = roots, results
+        for x in read:
+            self.reads(x)
+        self.steps.append(step)
+        return results
+
+    def call_unseen(self, function, tuple args, dict kwargs, tuple read, tuple results):
+        """The same of a function that looks at elements, which a rehearsal does not have. Each run
+        gives what is laid out as `results` of the rehearsal, None for what is not needed."""
+        cdef Step step = Step.__new__(Step)
+        step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
+        step.roots, step.results = [None if x is None else self.root(x) for x in results], results
+        step.unseen = True
         for x in read:
             self.reads(x)
         self.steps.append(step)
@@ -296,7 +312,7 @@ cdef class Machine:
         """A function that each run calls for what it does; the rehearsal does not."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
-        step.roots, step.results = [], []
+        step.roots, step.results = [], ()
         self.steps.append(step)
         self.has_effect = True
 

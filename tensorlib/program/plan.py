@@ -122,7 +122,7 @@ class Rehearsal:
         """The results of the call: by steps that know their kernel, else by the operation's forward
         function, else by a call as the interpreter makes it. Raises: Unplanned."""
         why: Exception | None = None
-        for way in (self.by_steps, self.by_forward, self.by_call):
+        for way in (self.by_steps, self.by_forward, self.by_call, self.unseen):
             mark = self.machine.mark()
             try:
                 found = way(form, inputs, given)
@@ -149,7 +149,7 @@ class Rehearsal:
         if call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
             if base is not None and base.linearity != "composite" and not base.variadic and (
-                    len(base.outputs) == 1):
+                    len(base.outputs) == 1 and not self.machine.has_joint_rule(base)):
                 return self.gradients(form, base, inputs, given)
         elif op is not None and registered(call.type) is not None and not given:
             if op.elementwise:
@@ -174,6 +174,18 @@ class Rehearsal:
                 given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results by the call that the interpreter makes."""
         return self.call_of(form.run, inputs, self.with_wanted(form, given), inputs)
+
+    def unseen(self, form: Form, inputs: tuple[Any, ...],
+               given: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The results of a backward operation that looks at elements: they are like the inputs."""
+        if not self.call.type.endswith("_gradient") or "likes" not in given:
+            return None
+        kwargs = self.with_wanted(form, given)
+        results = tuple([None if x is None else FUNCTIONS["empty"](like[0], dtype=like[1])
+                         for x, like in zip(self.call.outputs, given["likes"])])
+        made: tuple[Any, ...] = self.machine.call_unseen(
+            form.run, inputs, kwargs, tensors_in((inputs, kwargs)), results)
+        return made
 
     def call_of(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                 inputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -63,7 +63,8 @@ cdef class Step:
     cdef dict kwargs
     cdef bint copies                 # of a gradient that is put: others have its memory
     cdef list roots                  # of a call: the Root of each result, None for what has none
-    cdef list results                # of a call: the tensors of the rehearsal
+    cdef tuple results               # of a call: the tensors of the rehearsal
+    cdef bint unseen                 # of a call: it was not rehearsed, and may give views
     cdef list born                   # new roots that are given memory before it, None for none
     cdef list dead                   # roots that nobody needs after it, None for none
 

@@ -132,7 +132,7 @@ cdef int take_results(Step step, object found) except -1:
             continue
         x = <Tensor?>results[i]
         wanted = <Tensor>step.results[i]
-        if not laid_out_as(x, wanted) or root.written_over and is_shared(x):
+        if not laid_out_as(x, wanted) or (root.written_over or step.unseen) and is_shared(x):
             x = relaid(x, wanted)
         root.give(x.data_pointer - root.origin, x.storage)
     return 0
