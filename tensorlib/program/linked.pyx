@@ -12,7 +12,7 @@ from tensorlib._core.sweep.python_nodes cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib.batch import outside_of_all
+from tensorlib.batch import outside_of_all, running_levels
 from tensorlib.program.stacks import flattened, restored
 
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
@@ -107,9 +107,12 @@ cdef class Kept:
 def gradients(Node node, g):
     """The gradients of the sources of a replayed call."""
     cdef Kept kept = payload_of(node)
+    cdef list grads = list(g) if isinstance(g, tuple) else [g]
+    cdef list values = kept.values(list(saved_tensors(node)))
+    if not running_levels():
+        return kept.replay.gradients(grads, values, kept)
     with outside_of_all():            # what a node keeps and is given are whole batches
-        return kept.replay.gradients(list(g) if isinstance(g, tuple) else [g],
-                                     kept.values(list(saved_tensors(node))), kept)
+        return kept.replay.gradients(grads, values, kept)
 
 
 compiled.add_rule(None, gradients, names=("node", "g"))
