@@ -103,7 +103,8 @@ class Rehearsal:
     def likes(self, likes: Any) -> list[Any]:
         """The shape and dtype of each variable, as backward operations take them."""
         return [self.likes(x) if type(x) is tuple else
-                (self.value(x).shape, x.dtype) if type(x) is Variable else
+                (self.value(x).shape if None in x.shape else x.shape, x.dtype)
+                if type(x) is Variable else
                 ((), FUNCTIONS["tensor"](x).dtype) for x in likes]
 
     def set_grad(self, param: Variable, grad: Any) -> None:

@@ -14,7 +14,7 @@ from tensorlib.program.linked import Links
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
-from tensorlib.program.passes.facts import with_inputs
+from tensorlib.program.passes.facts import values_read, with_inputs
 from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.segments import machine_for
@@ -83,7 +83,7 @@ class Differentiable(Replay):
             calls, backward, self.copies = recomputed_parts(
                 calls, backward, [*wanted, *self.grads], [*given, *lasting])
         written = {x for call in calls for x in call.writes()}
-        read = dict.fromkeys(x for call in backward for x in call.reads())
+        read = dict.fromkeys(x for call in backward for x in values_read(call))
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
         again = set(self.copies.values())

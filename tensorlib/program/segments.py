@@ -14,6 +14,7 @@ from tensorlib.program.building import twin_of
 from tensorlib.program.executor import Machine
 from tensorlib.program.interpreter import Values, run_call, value_of
 from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.passes.facts import values_read
 from tensorlib.program.plan import Unplanned, plan
 from tensorlib.program.running_control import run_control
 
@@ -28,7 +29,7 @@ class Part:
         written = {x for call in calls for x in call.writes() if not call.in_place}
         self.calls, self.gives = calls, gives
         self.reads = list(dict.fromkeys(
-            x for call in calls for x in call.reads() if x not in written))
+            x for call in calls for x in values_read(call) if x not in written))
         # planned on tensors like those that will come, so that what can't be planned is known now
         self.machine = plan(calls, {x: likes.get(x, x.value) if x in likes or x.persistable
                                     else likeness(x) for x in self.reads}, gives)

@@ -120,6 +120,14 @@ def alike(x: Variable, y: Variable) -> bool:
             and x.stop_gradient == y.stop_gradient)
 
 
+def values_read(call: OpCall) -> list[Variable]:
+    """The variables of which a call needs the values, not the shapes alone."""
+    if "likes" not in call.attributes or call.blocks():
+        return call.reads()
+    return variables_in((call.inputs, {
+        name: x for name, x in call.attributes.items() if name != "likes"}))
+
+
 def with_inputs(call: OpCall, replaced: dict[Variable, Variable]) -> OpCall:
     """A call that reads other variables in the place of some."""
     if not replaced or replaced.keys().isdisjoint(call.reads()) or call.blocks():

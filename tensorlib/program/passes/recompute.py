@@ -5,11 +5,11 @@ it is computed of is at hand then, or can be computed again as well. So of `gelu
 kept, and of ten lines of arithmetic on `x` too.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from tensorlib.program.model import OpCall, Variable, variables_in
+from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.passes.facts import (
-    is_elementwise, is_pure, lasting, may_write, pinned, with_inputs, writes_its_own,
+    is_elementwise, is_pure, lasting, may_write, pinned, values_read, with_inputs, writes_its_own,
 )
 
 FAR = 6              # calls between two readers from which on a value is computed again
@@ -119,14 +119,6 @@ class Again:
                 result.append(OpCall(made.type, made.inputs, (copy,), made.attributes, made.line))
             result.append(with_inputs(self.calls[i], self.copies))
         return result
-
-
-def values_read(call: OpCall) -> Iterator[Variable]:
-    """The variables of which a call needs the values, not the shapes alone."""
-    if "likes" not in call.attributes:
-        return call.reads()
-    return variables_in((call.inputs, {
-        name: x for name, x in call.attributes.items() if name != "likes"}))
 
 
 def is_large(x: Variable) -> bool:
