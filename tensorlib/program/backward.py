@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.forms import form_of, form_of_call
@@ -109,11 +110,13 @@ class Backward:
         if len(names) < len(grads):                            # the parts of a tensor
             known[names[0]] = tuple(grads)
         known.update(call.inputs)
-        inputs = {name: self.present(known[name]) for name in gradient.arguments}
         places = flat_inputs(call, form.arguments)
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in places]
         if all(x is None for x in outputs):
             return
+        left_out = not_needed(form.op, outputs)
+        inputs = {name: None if name in left_out else self.present(known[name])
+                  for name in gradient.arguments}
         attributes = {key: x for key, x in call.attributes.items() if key != "wanted"}
         if "likes" in gradient.attributes and "likes" not in form.attributes:
             attributes["likes"] = self.present(tuple(
@@ -190,6 +193,15 @@ class Backward:
 def at(call: OpCall) -> str:
     """Where a call came from, for a message."""
     return f" ({call.line})" if call.line else ""
+
+
+def not_needed(op: Op, outputs: list[Variable | None]) -> set[str]:
+    """The inputs and outputs of an operation that only those gradients need that nobody wants."""
+    if op.linearity == "composite" or op.variadic or op.rules[0] is not None and op.rules[0].joint:
+        return set()
+    needed = {name for rule, g in zip(op.rules, outputs) if rule is not None and g is not None
+              for name in rule.names}
+    return {*op.arguments, *op.outputs} - needed
 
 
 def flat_inputs(call: OpCall, names: Iterable[str]) -> list[Any]:

@@ -8,7 +8,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.sweep.python_nodes cimport (
-    custom_node, payload_of, saved_tensors, set_history,
+    custom_node, payload_of, saved_tensors, set_history, view_of_input,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -62,12 +62,23 @@ cdef class Links:
         node = custom_node(compiled, tuple([given[place] for place in self.sources]), tuple(kept),
                            len(self.roots), payload)
         for i in range(len(self.roots)):
-            set_history(node, i, <Tensor?>found[<Py_ssize_t>self.roots[i]])
+            place = self.roots[i]
+            found[place] = outward(<Tensor?>found[place], given)
+            set_history(node, i, <Tensor>found[place])
         results = found[:self.n_outputs]
         for i in range(self.n_outputs):
             if <Py_ssize_t>self.passed[i] >= 0:           # no operation made it
                 results[i] = given[<Py_ssize_t>self.passed[i]]
         return results
+
+
+cdef Tensor outward(Tensor x, tuple given):
+    """A result as a view of what is given, where it lies in its memory: into that no one may write
+    behind the back of the node."""
+    for source in given:
+        if isinstance(source, Tensor) and (<Tensor>source).storage is x.storage:
+            return view_of_input(x, <Tensor>source)
+    return x
 
 
 @cython.final

@@ -68,3 +68,39 @@ def test_compiled_parts_in_checkpoints(use_reentrant):
             checkpoint(function, x, use_reentrant=use_reentrant).sum().backward()
             grads.append([x.grad, layer.weight.grad])
         assert all(map(same, *grads))
+
+
+def test_what_a_gradient_needs_the_shape_of_may_be_written():
+    f = tl.compile(lambda x: (x * 2)[1:])
+    for _ in range(3):
+        w = tl.ones(3, 3, requires_grad=True)
+        f(w).mul_(5).sum().backward()
+        assert w.grad.tolist() == [[0.0] * 3, [10.0] * 3, [10.0] * 3]
+    total = tl.compile(lambda x: (x * 2).sum())
+    for _ in range(3):
+        x = tl.ones(3, requires_grad=True) * 1
+        found = total(x)
+        x.add_(1)
+        found.backward()
+
+
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.t(), lambda x: (x * 2, x[0])[1]])
+def test_a_view_of_an_argument_cannot_be_written_in_a_graph(view):
+    """Of a leaf as in an eager call; of others, too, since the node would not know of it."""
+    f = tl.compile(view)
+    for k in range(3):
+        leaf = tl.ones(3, 3, requires_grad=True)
+        f(leaf)
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+            f(leaf).mul_(5)
+        x = leaf * 1
+        f(x)
+        if k:
+            with pytest.raises(RuntimeError, match="a view is being modified inplace"):
+                f(x).mul_(5)
+        grad, = tl.autograd.grad(f(x).sum(), x)
+        wanted, = tl.autograd.grad(view(x).sum(), x)
+        assert same(grad, wanted) and x.tolist() == [[1.0] * 3] * 3
+        plain = tl.ones(3, 3)
+        f(plain).mul_(5)
+        assert plain.sum() > 9

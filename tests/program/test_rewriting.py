@@ -316,7 +316,7 @@ def test_options_hold_for_one_function():
         y = f(x)
         return tl.memory.stats()["in_use"] - before - y.nbytes
 
-    assert kept(options={"recompute": True}) < kept() / 2
+    assert kept(options={"recompute": True}) < 0.6 * kept()
     assert kept(options={"recompute": False, "triton.cudagraphs": True}) == kept(options={})
     model = tl.compile(tl.nn.GELU(), options={"recompute": True})
     assert model(x).shape == x.shape and isinstance(model, tl.nn.GELU)

@@ -54,7 +54,7 @@ def rewrite_history(Node node, int slot, Tensor x):
     rebase(x, fresh)
 
 
-def view_of_input(Tensor x, Tensor source):
+cpdef Tensor view_of_input(Tensor x, Tensor source):
     """The elements of `x` as a view of `source` that a `Function` made."""
     cdef Tensor out = alias(x)
     set_base(out, source)
