@@ -61,8 +61,8 @@ class Compiled(Dispatcher):
         kind = Signature(args, kwargs)
         recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
         tensors = kind.tensors_of(args, kwargs)
-        if tensors is None:                             # an argument that differs from itself
-            return self._f(*args, **kwargs)
+        if tensors is None or any(type(x) is Variable for x in kind.others):
+            return self._f(*args, **kwargs)     # what differs from itself, or is of another program
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
                           "pass a tensor of it")

@@ -7,6 +7,7 @@ from typing import Any
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.program.errors import CaptureError
+from tensorlib.program.model import Variable
 from tensorlib.program.program import Program
 from tensorlib.program.recorder import Recorder
 
@@ -21,7 +22,7 @@ def trace(f: Callable[..., Any], *examples: Any) -> Program:
 
     `p(*inputs)` gives what `f` gives for inputs of the same shapes and dtypes, with the same bits.
     Raises: CaptureError, with the line, where `f` does what depends on elements in Python: `if x >
-    0`, `x.item()`, `x.numpy()`; what `f` raises.
+    0`, `x.item()`, `x.numpy()`; TypeError for a Variable among the examples; what `f` raises.
 
     >>> from tensorlib import program
     >>> p = program.trace(lambda x: (x * 2).tanh().sum(), tensorlib.ones(3))
@@ -38,6 +39,9 @@ def trace(f: Callable[..., Any], *examples: Any) -> Program:
     seen: set[int] = set()
     recorder = Recorder(program, program.block, captured_names(f))
     for i, leaf in enumerate(leaves):
+        if type(leaf) is Variable:
+            raise TypeError(f"trace: {names[i]} is the Variable {leaf.name} of a program, which "
+                            "has no value yet; give a tensor as an example")
         if not isinstance(leaf, Tensor):
             continue
         if id(leaf) in seen:

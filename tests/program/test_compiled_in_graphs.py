@@ -104,3 +104,14 @@ def test_a_view_of_an_argument_cannot_be_written_in_a_graph(view):
         plain = tl.ones(3, 3)
         f(plain).mul_(5)
         assert plain.sum() > 9
+
+
+def test_variables_of_a_program_are_no_examples_and_are_given_to_the_function_itself():
+    f = tl.compile(lambda x: (x * 2).tanh(), fullgraph=True)
+    with tl.program.Program() as p:
+        x = tl.program.data("x", (2,))
+        y = f(x)
+    assert [call.type for call in p.block.ops] == ["mul", "tanh"]
+    assert p.run({"x": tl.ones(2)}, y).tolist() == f(tl.ones(2)).tolist()
+    with pytest.raises(TypeError, match="trace: a is the Variable x of a program"):
+        tl.program.trace(lambda a: a + 1, x)
