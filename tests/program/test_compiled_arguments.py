@@ -165,3 +165,14 @@ def test_an_argument_that_is_returned_is_that_argument():
     kind = object()
     for _ in range(3):
         assert g(tl.ones(2), kind)[1:] == (kind, tl.float32, "text", None, [1, (2.5,)])
+
+
+def test_an_object_that_is_an_argument_may_be_returned():
+    class Config:
+        scale = 2.0
+
+    config = Config()
+    f = tl.compile(lambda x, c: (x * c.scale, c), fullgraph=True)
+    for k in range(3):
+        found, same = f(tl.full((2,), float(k)), config)
+        assert same is config and found.tolist() == [2.0 * k] * 2
