@@ -21,7 +21,7 @@ from tensorlib.program.watched import Surroundings, Watched
 MEMBERS = ("_parameters", "_buffers", "_modules")
 ALWAYS = {"training", "_hooks", "_compiled_call", *MEMBERS}      # what each call of a module reads
 LARGEST = 256                # elements of a list that is watched
-MOST = 2000                  # things that are looked at
+MOST = 10_000                # things that are looked at, beside modules
 
 
 class Search:
@@ -37,6 +37,7 @@ class Search:
         self.ran: set[int] = set()
         self.tensors: set[int] = set()
         self.seen: set[tuple[Any, ...]] = set()
+        self.room = MOST
         self.cells: list[Any] = []
         self.objects: dict[int, tuple[Any, set[str]]] = {}      # with the names that are read
         self.lists: list[list[Any]] = []
@@ -56,7 +57,8 @@ class Search:
         """What is to be watched, after the function ran; None for nothing.
 
         ran: the modules that ran, with `training` by then. tensors: those that the program reads.
-        No other tensor is watched. Raises: Unplanned for a module that is set to another mode.
+        No other tensor is watched. Raises: Unplanned for a module that is set to another mode, and
+        for more than can be watched.
         """
         modules = [x for x, _ in ran]
         self.ran = {id(x) for x in modules}
@@ -67,6 +69,8 @@ class Search:
             if x.training is not earlier["training"]:
                 raise Unplanned(f"it sets {type(x).__name__} to another mode")
         self.follow()
+        if self.room < 0:
+            raise Unplanned(f"its code reads more than {MOST} things by name")
         hooks = [vars(vars(x)["_hooks"]) for x in modules if vars(x).get("_hooks") is not None]
         if modules:
             hooks.append(vars(sys.modules["tensorlib.nn.modules.hooks"].everywhere))
@@ -88,7 +92,7 @@ class Search:
             self.run(f._f, owner)
         elif not isinstance(f, FunctionType):
             self.see(f, ())
-        elif self.is_new(f, id(owner)) and not is_foreign(f.__code__.co_filename):
+        elif self.is_new(f, id(owner), whose=owner) and not is_foreign(f.__code__.co_filename):
             reads = reads_of(f.__code__)
             self.anywhere |= reads.anywhere
             for chain in reads.globals:
@@ -111,7 +115,7 @@ class Search:
 
     def see(self, x: Any, chain: Chain) -> None:
         """Looks at something that was found, and at what the chain leads to from there."""
-        if not self.is_new(x, chain) or issubclass(type(x), (Tensor, type)):
+        if not self.is_new(x, chain, whose=x) or issubclass(type(x), (Tensor, type)):
             return
         if issubclass(type(x), (FunctionType, MethodType, partial, Dispatcher)):
             self.run(x)
@@ -134,13 +138,18 @@ class Search:
                 if chain[0] in own:
                     self.run(own[chain[0]], x)
 
-    def is_new(self, *what: Any) -> bool:
-        """Whether this was not looked at, and there is room for it. The first is an object."""
+    def is_new(self, *what: Any, whose: Any = None) -> bool:
+        """Whether this was not looked at, and there is room for it. The first is an object.
+
+        whose: what it belongs to. There is room for all that belongs to modules.
+        """
         key = id(what[0]), *what[1:]
-        if key in self.seen or len(self.seen) > MOST:
+        if key in self.seen:
             return False
+        if not is_module(whose):
+            self.room -= 1
         self.seen.add(key)
-        return True
+        return self.room >= 0
 
     def follow(self) -> None:
         """Looks in all objects for what is read of nobody knows which, until there is no more."""
@@ -203,7 +212,8 @@ def is_globals(x: Any) -> bool:
 def is_module(x: Any) -> bool:
     """Whether an object is a module of `nn`."""
     loaded = sys.modules.get("tensorlib.nn.modules.module")
-    return loaded is not None and isinstance(x, loaded.Module) and vars(x).keys() >= set(MEMBERS)
+    return loaded is not None and issubclass(type(x), loaded.Module) and (
+        vars(x).keys() >= set(MEMBERS))
 
 
 def is_looked_into(x: Any) -> bool:

@@ -355,3 +355,29 @@ def test_inference_is_captured_apart_from_no_grad():
             out = f(x)
             assert out.requires_grad == (mode is not tl.inference_mode)
             assert out.is_inference() == (mode is tl.inference_mode)
+
+
+def test_all_modules_of_a_large_model_are_watched():
+    parts = [nn.Sequential(nn.Identity(), nn.Hardtanh()) for _ in range(3000)]
+    model = nn.Sequential(*parts, nn.Dropout(0.5))
+    f = tl.compile(model, fullgraph=True)
+    x = tl.ones(50)
+    for _ in range(2):
+        assert (f(x) == 0).any()
+    model[-1].eval()
+    assert f(x).tolist() == [1.0] * 50
+    parts[-1][1].max_val = 0.25
+    assert f(x).tolist() == [0.25] * 50
+
+
+def test_a_function_that_reads_too_much_by_name_runs_eagerly():
+    class Point:
+        def __init__(self, at):
+            self.at = at
+
+    rows = [[Point(1.0) for _ in range(200)] for _ in range(60)]
+    f = tl.compile(lambda x: x * sum(p.at for row in rows for p in row))
+    with pytest.warns(RuntimeWarning, match="reads more than 10000 things by name"):
+        f(tl.ones(1))
+    rows[-1][-1].at = 2.0
+    assert f(tl.ones(1)).item() == 12001.0
