@@ -44,7 +44,6 @@ cdef class Links:
         cdef list found, kept, results
         cdef Kept payload
         cdef Py_ssize_t i, place
-        cdef Tensor x
         cdef bint before = mode().grad
         mode().grad = False
         try:
@@ -54,8 +53,8 @@ cdef class Links:
         payload = Kept.__new__(Kept)
         payload.replay, payload.versions = replay, []
         payload.again = [given[place] for place in self.again]
-        for x in payload.again:
-            payload.versions.append(x.storage.version)
+        for value in payload.again:
+            payload.versions.append((<Tensor?>value).storage.version)
         kept = payload.flat(found[self.n_outputs:])
         for place in self.direct:
             kept.append(given[place])
