@@ -28,7 +28,7 @@ IMPORTS = [
     ("tensorlib._core.tensor.tensor", "_Extremes", "_Extremes"),
     ("tensorlib._core.tensor.tensor", "_MinMax", "_MinMax"),
     ("tensorlib._core.graph.node", "Node", "Node"),
-    ("tensorlib._core.graph.held", "RemovableHandle", "RemovableHandle"),
+    ("tensorlib._core.graph.handles", "RemovableHandle", "RemovableHandle"),
     ("tensorlib._core.base.device", "device", "_device"),
 ]
 ALIASES = {

@@ -17,7 +17,7 @@ from pathlib import Path
 import tensorlib
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._typed import TensorKind
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declare_all
@@ -195,7 +195,7 @@ def compiled_names():
             if callable(value) and isinstance(home, str) and home.startswith("tensorlib."):
                 if is_compiled(home):
                     found.setdefault(home, {})[value.__name__] = value
-    found["tensorlib._core.graph.held"] = {"RemovableHandle": RemovableHandle}
+    found["tensorlib._core.graph.handles"] = {"RemovableHandle": RemovableHandle}
     return found
 
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from tensorlib._core.base.capture import beside
 from tensorlib._core.create.overwrite import _count_write
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.graph.modes import _set_packing
 from tensorlib._core.graph.node import Node
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.sweep.sweep import current_sweep, is_reached, is_running
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 
 # ---- places of gradients -------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from tensorlib import Tensor
 from tensorlib._core.graph.node import Node as Node
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 
 class GradientEdge(NamedTuple):
     node: Node

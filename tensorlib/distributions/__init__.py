@@ -17,7 +17,7 @@ from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, Multinomial, NegativeBinomial, OneHotCategorical,
     OneHotCategoricalStraightThrough, Poisson)
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily, Independent
-from tensorlib.distributions.further import (
+from tensorlib.distributions.mixtures import (
     InverseGamma, LogitRelaxedBernoulli, MixtureSameFamily, Pareto, RelaxedBernoulli,
     RelaxedOneHotCategorical, Weibull)
 from tensorlib.distributions.kl import kl_divergence, register_kl

@@ -12,7 +12,7 @@ from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson)
 from tensorlib.distributions.distribution import Distribution, Independent
 from tensorlib.distributions.factors import solve_triangular
-from tensorlib.distributions.further import InverseGamma
+from tensorlib.distributions.mixtures import InverseGamma
 from tensorlib.distributions.location import EULER, Cauchy, Gumbel, Laplace, Normal, Uniform
 from tensorlib.distributions.multivariate import MultivariateNormal
 from tensorlib.distributions.positive import Beta, Dirichlet, Exponential, Gamma, HalfNormal

@@ -5,7 +5,7 @@ import math
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 
 
 class Transform:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 from tensorlib.distributions.distribution import Distribution, Independent, text_of
 from tensorlib.distributions.location import Normal
 from tensorlib.distributions.transforms import ComposeTransform, ExpTransform, Transform

@@ -6,7 +6,7 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib.io.operands import alike, dtype_of, tensor_of
 from tensorlib.io.table import counterpart
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.outside import repeated_places
+from tensorlib.ops.foreign import repeated_places
 
 cat, unsqueeze = FUNCTIONS["cat"], FUNCTIONS["unsqueeze"]
 

@@ -16,7 +16,7 @@ from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.joining import cat, stack
 from tensorlib.ops.linalg import matmul
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 from tensorlib.ops.samples import given_pairs
 from tensorlib.ops.shaping import diagonal
 

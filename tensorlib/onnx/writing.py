@@ -14,7 +14,7 @@ from tensorlib.onnx.sizes import Compared, Dim, Filled, Progression, Repeated, T
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.building import inferred
 from tensorlib.program.files import bytes_of
-from tensorlib.program.forms import DRAWS, WRITERS
+from tensorlib.program.call_types import DRAWS, WRITERS
 from tensorlib.program.interpreter import results_of
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 

@@ -18,7 +18,7 @@ from tensorlib.ops.declare import Tensors, composite, op, publish
 from tensorlib.ops.joining import cat, stack
 from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import integer, refuse_bools
-from tensorlib.ops.outside import members, within_memory
+from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.stacking import meshgrid, sequences, refused_sequences, unpacked

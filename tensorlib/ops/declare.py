@@ -33,7 +33,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs
 from tensorlib.ops.complete import check_keywords, check_loop, check_names, is_ours, own_name
 from tensorlib.ops.formulas import trace
-from tensorlib.ops.outside import outside_graph
+from tensorlib.ops.foreign import outside_graph
 from tensorlib.ops.publish import (
     FUNCTIONS,
     alias,

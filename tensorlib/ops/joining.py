@@ -9,7 +9,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite, op
-from tensorlib.ops.outside import members, within_memory
+from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.samples import given, given_sequences, refusals
 
 # ---- one part ------------------------------------------------------------------------------------

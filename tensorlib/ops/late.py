@@ -1,6 +1,6 @@
 """Families of operations that are declared when one of them is first used.
 
-    >>> tensorlib.tensor([180.0]).deg2rad()        # imports tensorlib.ops.derived
+    >>> tensorlib.tensor([180.0]).deg2rad()        # imports tensorlib.ops.numpy_names
     tensor([3.1416])
 
 Most programs use few of the functions that there are, and each declaration takes some 50 us. So a
@@ -37,11 +37,11 @@ FAMILIES = {
         both="tensor_split hsplit vsplit dsplit",
         functions="atleast_1d atleast_2d atleast_3d broadcast_tensors meshgrid hstack vstack "
                   "dstack column_stack row_stack"),
-    "tensorlib.ops.derived": Names(
+    "tensorlib.ops.numpy_names": Names(
         both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
         functions="tensordot",
         methods="deg2rad_ rad2deg_ nan_to_num_"),
-    "tensorlib.ops.facts": Names(
+    "tensorlib.ops.queries": Names(
         both="is_nonzero is_same_size is_signed is_conj is_neg get_device conj conj_physical "
              "resolve_conj resolve_neg angle adjoint",
         functions="result_type real",
@@ -49,7 +49,7 @@ FAMILIES = {
     "tensorlib.ops.windows": Names(
         functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
     "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
-    "tensorlib.ops.older": Names(
+    "tensorlib.ops.legacy": Names(
         functions="fill",
         methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory cuda "
                 "xpu"),
@@ -85,7 +85,7 @@ FAMILIES = {
                   "channel_shuffle"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
-    "tensorlib.ops.elementary": Names(
+    "tensorlib.ops.pointwise_rare": Names(
         both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
              "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
              "logaddexp2",

@@ -12,7 +12,7 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.order import order_keys
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.foreign import within_memory
 
 LONG_ROW = 4096        # elements from which on most are left out before the largest are sorted
 SHORT_ROW = 64         # elements up to which sorting all costs no more than choosing some

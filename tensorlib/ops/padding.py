@@ -6,7 +6,7 @@ from tensorlib._core.arrays.operands import refuse_batch, stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.create import frames
 from tensorlib._core.create.creation import plain_number
-from tensorlib._core.layout import borders
+from tensorlib._core.layout import pad as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.late import declared
@@ -63,7 +63,7 @@ def bordered_reference(x, spatial, margins_, mode, back):
     return found.reshape(*x.shape[:-n], *spatial)
 
 
-@op(public=False, method=False, linear=True, kernel=borders.bordered, tolerance="reduction",
+@op(public=False, method=False, linear=True, kernel=kernels.bordered, tolerance="reduction",
     reference=bordered_reference, samples=given(*BORDERED))
 def bordered(input: Tensor, spatial, margins, mode, back):
     """Planes of sizes `spatial` with margins that show the planes: see `pad`; or its adjoint."""

@@ -10,7 +10,7 @@ from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.rules import WrongGradient
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.complete import own_name
-from tensorlib.ops.outside import outside_graph
+from tensorlib.ops.foreign import outside_graph
 
 Rule = Callable[..., Any]
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -20,7 +20,7 @@ from tensorlib.ops.ordering import (
     SHORT_ROW, along_last, kth_places, no_places, numbers, refuse_bools, refuse_no_place,
     sorted_places,
 )
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.sorting import at_places, in_order, sort
 

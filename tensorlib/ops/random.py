@@ -15,7 +15,7 @@ from tensorlib._core.create.generator import default_generator, seen_apart, set_
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.samples import calls, given, refused_calls, refusals
 
 INT32, INT64, FLOAT64 = (BY_NAME[name] for name in ("int32", "int64", "float64"))

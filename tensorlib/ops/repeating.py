@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
-from tensorlib.ops.outside import repeated_places
+from tensorlib.ops.foreign import repeated_places
 
 WHOLE, BACKWARDS = slice(None), slice(None, None, -1)
 

@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.late import declared
 from tensorlib.ops.ordering import numbers, refuse_bools, sorted_places
-from tensorlib.ops.outside import within_memory
+from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.samples import given, refusals
 
 FEW = 8                 # elements that are compared one by one with all others

@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops import special_references as references
 from tensorlib.ops.arithmetic import EDGES
 from tensorlib.ops.declare import composite, elementwise, find, op, publish
-from tensorlib.ops.elementary import times_log
+from tensorlib.ops.pointwise_rare import times_log
 from tensorlib.ops.formulas import Symbol
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import publish_in_place

@@ -9,7 +9,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, alias, composite
 from tensorlib.ops.joining import cat, narrow
-from tensorlib.ops.outside import members, within_memory
+from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 

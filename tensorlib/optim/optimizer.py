@@ -12,8 +12,8 @@ from weakref import WeakSet
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
 from tensorlib._core.graph import observing
-from tensorlib._core.graph.held import RemovableHandle
-from tensorlib.ops.outside import within_memory
+from tensorlib._core.graph.handles import RemovableHandle
+from tensorlib.ops.foreign import within_memory
 
 
 class _Required:

@@ -5,7 +5,7 @@ from tensorlib.program.control import case, cond, scan, switch_case, while_loop
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.files import save
 from tensorlib.program.gradients import append_backward, gradients, minimize
-from tensorlib.program.hand import data, parameter, program_guard
+from tensorlib.program.inputs import data, parameter, program_guard
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.optimizing import optimize
 from tensorlib.program.parsing import load, parse

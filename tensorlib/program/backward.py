@@ -12,7 +12,7 @@ from typing import Any
 from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import form_of, form_of_call
+from tensorlib.program.call_types import form_of, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable
 
 # What gives a view where it can, and else a copy.

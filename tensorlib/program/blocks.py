@@ -9,7 +9,7 @@ from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.building import Builder
 from tensorlib.program.model import Block, OpCall, Variable, typed
-from tensorlib.program.offered import user_line
+from tensorlib.program.call_forms import user_line
 
 
 class BranchMismatch(TypeError, ValueError, RuntimeError):

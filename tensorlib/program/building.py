@@ -20,10 +20,10 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import DRAWS, WRITERS, form_of, form_of_call
+from tensorlib.program.call_types import DRAWS, WRITERS, form_of, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import mapped
-from tensorlib.program.offered import TRUTHS, canonical, drawn, plain, user_line
+from tensorlib.program.call_forms import TRUTHS, canonical, drawn, plain, user_line
 
 PROBES = (61, 67)            # what stands for sizes that are not known
 

@@ -20,9 +20,9 @@ from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError, ProgramError
-from tensorlib.program.forms import DRAWS
+from tensorlib.program.call_types import DRAWS
 from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.offered import user_line
+from tensorlib.program.call_forms import user_line
 from tensorlib.program.recorder import Recorder
 from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
 

@@ -1,7 +1,7 @@
 """A backward part that keeps few values: what lies between checkpoints is computed again."""
 
 from tensorlib.program.backward import Backward
-from tensorlib.program.forms import form_of_call
+from tensorlib.program.call_types import form_of_call
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped
 

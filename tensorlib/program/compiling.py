@@ -22,9 +22,9 @@ from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
 from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Signature
-from tensorlib.program.surroundings import Search
+from tensorlib.program.guards import Search
 from tensorlib.program.trace import captured_names
-from tensorlib.program.watched import Surroundings
+from tensorlib.program.guarded import Surroundings
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
 

@@ -11,7 +11,7 @@ from tensorlib._core.base.capture import current
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 from tensorlib.program.blocks import (
     BranchMismatch,
     check_alike,
@@ -23,7 +23,7 @@ from tensorlib.program.building import Builder
 from tensorlib.program.model import Variable
 from tensorlib.program.recorder import Recorder
 from tensorlib.program.running_control import truth
-from tensorlib.program.standing import builder_for
+from tensorlib.program.variable_methods import builder_for
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],

@@ -8,7 +8,7 @@ from tensorlib.program.backward import Backward, Callback, dependents
 from tensorlib.program.checkpoints import visit_in_segments
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.offered import user_line
+from tensorlib.program.call_forms import user_line
 from tensorlib.program.program import Program
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.forms import form_of_call
+from tensorlib.program.call_types import form_of_call
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped
 from tensorlib.program.stacks import Stack

@@ -40,7 +40,7 @@ class Variable:
         self.stack = self.fixed = False
         self.twin = None                  # a tensor without elements of its shape, once asked for
 
-    # isinstance(x, Tensor) holds, since a Variable goes where a Tensor goes (standing.py)
+    # isinstance(x, Tensor) holds, since a Variable goes where a Tensor goes (variable_methods.py)
     __class__ = property(lambda self: Tensor)       # type: ignore[assignment]
 
     def __repr__(self) -> str:

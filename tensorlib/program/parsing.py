@@ -12,7 +12,7 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.files import read
-from tensorlib.program.forms import UnknownType, form_of
+from tensorlib.program.call_types import UnknownType, form_of
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.program import Program
 

@@ -17,11 +17,11 @@ from tensorlib.ops.calls import Call
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
-from tensorlib.program.forms import (
+from tensorlib.program.call_types import (
     DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, parsed,
     registered,
 )
-from tensorlib.program.known import result_of
+from tensorlib.program.direct_steps import result_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled

@@ -12,7 +12,7 @@ from tensorlib.program.building import Builder
 from tensorlib.program.copies import copied, drop_unneeded
 from tensorlib.program.drawing import draw
 from tensorlib.program.files import save
-from tensorlib.program.lines import run_program
+from tensorlib.program.schedule import run_program
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.model import Block, Variable, typed
 from tensorlib.program.text import program_text

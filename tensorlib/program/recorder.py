@@ -18,9 +18,9 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.program.blocks import composed_call
 from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import DRAWS
+from tensorlib.program.call_types import DRAWS
 from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.offered import (
+from tensorlib.program.call_forms import (
     IMPORTING,
     TRUTHS,
     canonical,

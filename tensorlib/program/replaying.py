@@ -8,9 +8,9 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import DRAWS, placeholder
-from tensorlib.program.lines import Lines
-from tensorlib.program.linked import Links
+from tensorlib.program.call_types import DRAWS, placeholder
+from tensorlib.program.schedule import Lines
+from tensorlib.program.replay_node import Links
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib.program.watched cimport Surroundings
+from tensorlib.program.guarded cimport Surroundings
 
 cdef class Signature:
     cdef object shape                # nested tuples: what `look` takes the arguments apart into

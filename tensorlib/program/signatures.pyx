@@ -10,7 +10,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.values cimport fields_of, is_same, settled
-from tensorlib.program.watched cimport Surroundings
+from tensorlib.program.guarded cimport Surroundings
 
 from tensorlib._core.base.region import set_without_memory
 

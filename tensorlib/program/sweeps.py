@@ -7,7 +7,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.gradients import extended
 from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.offered import user_line
+from tensorlib.program.call_forms import user_line
 
 
 def noted_sweep(recorder: Any, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,

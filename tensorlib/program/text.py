@@ -20,7 +20,7 @@ from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib.autograd.tree import flatten, unflatten
-from tensorlib.program.forms import UnknownType, form_of_call
+from tensorlib.program.call_types import UnknownType, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, typed
 
 FEW = 16                     # elements of a value that are written out

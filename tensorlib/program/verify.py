@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib.program.building import inferred, needs_elements
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.forms import DRAWS, UnknownType, form_of_call
+from tensorlib.program.call_types import DRAWS, UnknownType, form_of_call
 from tensorlib.program.model import Block, OpCall, Variable, typed, variables_in
 
 

@@ -13,7 +13,7 @@ from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.forms import WRITERS, form_of
+from tensorlib.program.call_types import WRITERS, form_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.signatures import memory_of, storage_of
 

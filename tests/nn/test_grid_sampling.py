@@ -7,7 +7,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
-from tensorlib.nn.functional.looking import look_back, look_formula
+from tensorlib.nn.functional.grid_sample import look_back, look_formula
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
 
 KINDS = list(product(("zeros", "border", "reflection"), (False, True), (False, True)))

@@ -7,7 +7,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import program
-from tensorlib.program import CaptureError, Program, lines
+from tensorlib.program import CaptureError, Program, schedule
 
 
 def leaf(*values):
@@ -110,12 +110,12 @@ def test_a_value_changed_after_the_call_has_no_second_derivative():
 def test_lines_of_many_fetches_are_kept_within_a_bound():
     with Program() as p:
         found = [program.data("x", (2,))]
-        for _ in range(lines.MOST_KEPT + 2):
+        for _ in range(schedule.MOST_KEPT + 2):
             found.append(found[-1] + 1)
     for _ in range(2):
         for steps, x in enumerate(found):
             assert p.run({"x": tl.zeros(2)}, x).tolist() == [steps, steps]
-        assert 0 < len(p._lines) <= lines.MOST_KEPT
+        assert 0 < len(p._lines) <= schedule.MOST_KEPT
 
 
 def test_a_pruned_backward_part_forgets_the_loop_it_went_with():

@@ -7,7 +7,7 @@ from tensorlib._core.graph.node cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor, track_tensor
 
-from tensorlib._core.graph.held import PLAIN, RemovableHandle, tensors_and_nodes
+from tensorlib._core.graph.handles import PLAIN, RemovableHandle, tensors_and_nodes
 
 
 # ---- cycles --------------------------------------------------------------------------------------

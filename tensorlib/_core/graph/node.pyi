@@ -6,7 +6,7 @@ from typing import Any
 from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 
 class Node:
     @property

@@ -12,7 +12,7 @@ from tensorlib._core.graph.attached cimport AFTER, BEFORE, hook_node, track_all
 from tensorlib._core.graph.node cimport Node, OUTPUT, edge_dims, track
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
-from tensorlib._core.graph.held import Notes
+from tensorlib._core.graph.handles import Notes
 
 
 def name(Node self):

@@ -9,7 +9,7 @@ from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.base.shape import Size
 from tensorlib._core.graph.node import Node
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.base.device import device as _device
 
 _Number: TypeAlias = _float | _bool

@@ -45,7 +45,7 @@ from tensorlib.nn.functional.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from tensorlib.nn.functional.errors import (
+from tensorlib.nn.functional.elementwise_losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     gaussian_nll_loss,
@@ -109,7 +109,7 @@ from tensorlib.nn.functional.resampling import (
 )
 from tensorlib.nn.functional.sequences import ctc_loss
 from tensorlib.nn.functional.tables import embedding_bag
-from tensorlib.nn.functional.bent import (
+from tensorlib.nn.functional.parametric_activations import (
     celu,
     celu_,
     elu,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib import func
 from tensorlib._core.base.shape import wrap
-from tensorlib._core.reduce import gating as kernels
+from tensorlib._core.layers import glu as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.batching import differentiated_by, stands_for

@@ -11,7 +11,7 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.products import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, sizes_of
-from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.pooling import (
     as_it_is,
     avg_pool,

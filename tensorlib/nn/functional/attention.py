@@ -9,8 +9,8 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.attention_tiles import by_tiles, scores_of
 from tensorlib.nn.functional.dropout import dropout
-from tensorlib.nn.functional.errors import require_floating
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.elementwise_losses import require_floating
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import refusals
 

@@ -9,9 +9,9 @@ import numpy as np
 from tensorlib import stack
 from tensorlib._core.products import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 from tensorlib.ops.samples import refusals
 
 # ---- sizes ---------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import numpy as np
 
 from tensorlib import bernoulli, ones, rand_like, where
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.bent import leaky_relu
-from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.parametric_activations import leaky_relu
+from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.softmax import softmax

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tensorlib import cat, func, no_grad, ones, zeros, zeros_like
-from tensorlib._core.reduce import grouped as kernels
+from tensorlib._core.layers import group_norm as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.norms import (

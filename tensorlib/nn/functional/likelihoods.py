@@ -6,11 +6,11 @@ import numpy as np
 
 from tensorlib import arange, where
 from tensorlib._core.arrays.operands import stands_in
-from tensorlib._core.reduce import nll
+from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import stands_for
-from tensorlib.nn.functional.errors import loss, older_reduction
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.softmax import log_softmax, softmax, softmax_backward
 

@@ -12,8 +12,8 @@ from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn.functional.batching import stands_for
-from tensorlib.nn.functional.errors import require_floating
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.elementwise_losses import require_floating
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.linalg import matmul
 from tensorlib.ops.samples import products, refusals

@@ -7,8 +7,8 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
-from tensorlib.nn.functional.errors import in_numpy, loss, reduced, require_floating
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.elementwise_losses import in_numpy, loss, reduced, require_floating
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.likelihoods import check_classes
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, given_pairs, refusals

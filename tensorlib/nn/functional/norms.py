@@ -9,11 +9,11 @@ from tensorlib import ones, zeros
 from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
-from tensorlib._core.reduce import grouped, normalize as kernels
+from tensorlib._core.layers import group_norm as grouped, norms as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import refusals
 

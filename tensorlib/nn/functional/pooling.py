@@ -11,7 +11,7 @@ from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.products import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
-from tensorlib.nn.functional.errors import require_floating
+from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
 

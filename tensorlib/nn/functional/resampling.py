@@ -9,8 +9,8 @@ import numpy as np
 from tensorlib import arange, linspace, stack, tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.adaptive import adaptive_means
-from tensorlib.nn.functional.errors import require_floating
-from tensorlib.nn.functional.looking import bilinear_reference, look, look_formula
+from tensorlib.nn.functional.elementwise_losses import require_floating
+from tensorlib.nn.functional.grid_sample import bilinear_reference, look, look_formula
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 

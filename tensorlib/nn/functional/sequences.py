@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib import arange, cat, full, logsumexp, stack, tensor, where, zeros
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.errors import loss, reduced, require_floating
+from tensorlib.nn.functional.elementwise_losses import loss, reduced, require_floating
 
 NEVER = -1e30           # the logarithm of a probability of 0, which stays a number
 

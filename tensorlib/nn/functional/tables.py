@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
 from tensorlib.ops.declare import composite
 

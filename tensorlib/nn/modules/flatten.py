@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tensorlib import Tensor
-from tensorlib.nn.modules.shown import Shown
+from tensorlib.nn.modules.repr import Shown
 
 __all__ = ["Flatten", "Unflatten"]
 

@@ -2,7 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
-from tensorlib.nn.modules.shown import Shown
+from tensorlib.nn.modules.repr import Shown
 from tensorlib.nn.modules.sizes import Sizes
 
 __all__ = ["Fold", "Unfold"]

@@ -5,11 +5,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._importing import deferred
 
 # few models have hooks on gradients
-Passage = deferred("tensorlib.nn.modules.passages", "Passage")
+Passage = deferred("tensorlib.nn.modules.backward_hooks", "Passage")
 
 
 class Hook(NamedTuple):

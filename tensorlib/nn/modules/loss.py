@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
-from tensorlib.nn.functional.errors import older_reduction
+from tensorlib.nn.functional.elementwise_losses import older_reduction
 from tensorlib.nn.modules.distance import PairwiseDistance
 from tensorlib.nn.modules.linear import Linear
 from tensorlib.nn.modules.module import Module

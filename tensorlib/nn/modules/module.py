@@ -19,7 +19,7 @@ from tensorlib import (
     no_grad,
 )
 from tensorlib._core.base.device import require_device
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.nn.modules.hooks import (
     Hook,
     Hooked,

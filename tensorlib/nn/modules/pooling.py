@@ -5,7 +5,7 @@ from typing import Any
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.module import Module
-from tensorlib.nn.modules.shown import Shown
+from tensorlib.nn.modules.repr import Shown
 from tensorlib.nn.modules.sizes import Sizes, for_each_dim
 
 __all__ = [

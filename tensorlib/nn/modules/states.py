@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tensorlib import Tensor, no_grad
-from tensorlib._core.graph.held import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.nn.modules.hooks import registered
 from tensorlib.nn.modules.members import Members
 from tensorlib.nn.parameter import Parameter, is_lazy

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorlib.ops.outside import members
+from tensorlib.ops.foreign import members
 from tensorlib.optim.lr_scheduler.base import (
     LRScheduler,
     attributes_of,

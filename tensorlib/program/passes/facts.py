@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from tensorlib.program.forms import DRAWS, INDEXED, WRITERS, form_of, registered
+from tensorlib.program.call_types import DRAWS, INDEXED, WRITERS, form_of, registered
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import mapped
 

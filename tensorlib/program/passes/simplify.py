@@ -9,7 +9,7 @@ input of the program it is not.
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlib.program.forms import form_of_call
+from tensorlib.program.call_types import form_of_call
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.passes.facts import (
     PRODUCTS, alike, is_elementwise, lasting, may_write, pinned, with_inputs, writes_its_own,

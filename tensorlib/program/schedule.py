@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
-from tensorlib.program.forms import form_of_call
+from tensorlib.program.call_types import form_of_call
 from tensorlib.program.interpreter import add_place, as_results, results_of, value_of
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import are_same, parts_of

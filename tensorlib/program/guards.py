@@ -13,10 +13,10 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.offered import HOME
+from tensorlib.program.call_forms import HOME
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.reads import Chain, functions_of, reads_of
-from tensorlib.program.watched import Surroundings, Watched
+from tensorlib.program.guarded import Surroundings, Watched
 
 MEMBERS = ("_parameters", "_buffers", "_modules")
 ALWAYS = {"training", "_hooks", "_compiled_call", *MEMBERS}      # what each call of a module reads

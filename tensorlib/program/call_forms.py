@@ -8,7 +8,7 @@ from typing import Any
 from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import resolved
-from tensorlib.program.forms import DRAWS
+from tensorlib.program.call_types import DRAWS
 
 HOME = str(Path(__file__).parents[1])
 IMPORTING = "(import)"       # the line of what a module does while it is imported

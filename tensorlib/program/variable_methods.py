@@ -12,7 +12,7 @@ from tensorlib.ops.stand_ins import attach_methods, attach_operators
 from tensorlib.program.building import Builder, builder, no_number, twin_of
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.model import Variable, variables_in
-from tensorlib.program.offered import passed_check, user_line
+from tensorlib.program.call_forms import passed_check, user_line
 
 
 def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -15,16 +15,16 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
-from tensorlib._core.products.depthwise cimport (
+from tensorlib._core.layers.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
     depthwise_fits,
 )
-from tensorlib._core.products.direct cimport Direct, direct, direct_fits, direct_room
+from tensorlib._core.layers.direct cimport Direct, direct, direct_fits, direct_room
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
-from tensorlib._core.products.windows cimport (
+from tensorlib._core.layers.windows cimport (
     COL2IM, IM2COL, fill_window, find_window_loop, window_fn,
 )
-from tensorlib._core.products.winograd cimport (
+from tensorlib._core.layers.winograd cimport (
     ADJOINT, GRADIENT, Tiled, PRODUCT, WinogradPass, winograd, winograd_fits,
 )
 from tensorlib._core.reduce.arrange cimport fold

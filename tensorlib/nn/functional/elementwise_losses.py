@@ -11,7 +11,7 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
-from tensorlib.nn.functional.given import check_optional
+from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.samples import PAIRS, pairs, refusals
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorlib import func, where
-from tensorlib._core.index import looking as kernels
+from tensorlib._core.layers import grid_sample as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.convolution import adjoint
