@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib._core.products import convolution
+from tensorlib._core.layers import convolution
 from tensorlib.nn import functional as F
 from tensorlib.testing import assert_close
 

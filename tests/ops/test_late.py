@@ -41,7 +41,7 @@ print(x.deg2rad_().tolist(), loaded())
 """)
     assert said.splitlines() == [
         "[]", "[180.0] ['repeating']",
-        "[3.1415927410125732] ['repeating', 'stacking', 'derived']"]
+        "[3.1415927410125732] ['repeating', 'stacking', 'numpy_names']"]
 
 
 def test_a_stand_in_looks_like_its_function():

@@ -1,1 +1,1 @@
-"""What is a layer of a network: convolutions, pools, attention, recurrence, norms and losses, raw."""
+"""What is a layer of a network: convolutions, pools, attention, recurrence, norms and losses."""

@@ -8,7 +8,7 @@ import numpy as np
 from tensorlib import arange, from_numpy
 from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.base.storage import check_room
-from tensorlib._core.products import windows as kernels
+from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib import arange, where
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.products import attention as kernels
+from tensorlib._core.layers import attention as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.ops.declare import op

@@ -7,7 +7,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import stack
-from tensorlib._core.products import convolution as kernels
+from tensorlib._core.layers import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorlib import zeros
 from tensorlib._core.arrays.operands import stands_in
-from tensorlib._core.products import windows as kernels
+from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating

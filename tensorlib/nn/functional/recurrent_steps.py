@@ -9,7 +9,7 @@ step, which the kernel does.
 import numpy as np
 
 from tensorlib import cat, relu, tanh, where
-from tensorlib._core.products import recurrent as kernels
+from tensorlib._core.layers import recurrent as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.ops.declare import op
