@@ -1,4 +1,4 @@
-"""Sizes that may be one number for all dims, or one for each."""
+"""Sizes given as one number for all dims, or one for each."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Names that older scripts call, and what only makes sense beside other devices."""
+"""Methods of older scripts, and those that have a meaning with other devices alone."""
 
 import numpy as np
 
