@@ -45,18 +45,16 @@ COVERAGE = os.environ.get("TENSORLIB_COVERAGE") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
 
-# What is built once branches and calls, and at -O3 took 1.3 times as long to compile as at -O2, for
-# code that is no faster. The loops of the kernels need of -O3 that they are vectorised whatever
-# their counts are, and that functions as long as an exponential are inlined. What else is in it,
-# copies of loops for each outcome of a test above all, made softmax take 1.6 times as long.
-OPTIMIZE = ["-O2"]
-OPTIMIZE_LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic",
-                  "--param=max-inline-insns-single=200", "--param=max-inline-insns-auto=30",
-                  "--param=inline-min-speedup=15", "--param=early-inlining-insns=14"]
-if QUICK:
-    OPTIMIZE = OPTIMIZE_LOOPS = ["-O1"]
-elif not LINUX:      # where the compiler is Clang, which has no such parameters
-    OPTIMIZE_LOOPS = ["-O3"]
+# How much is optimized, by measurement. What is built once branches and calls. The element-wise
+# loops and softmax need of -O3 that they are vectorised whatever their counts are, and that
+# functions as long as an exponential are inlined; the copies of loops that it makes beyond that
+# take 1.6 times as long to compile, and made softmax slower. Of the other kernels lgamma took
+# twice as long without them, and sums of columns 1.4 times; the rest were not measured.
+LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "softmax",
+        "trigonometric", "unary"}
+LEAN_LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic",
+              "--param=max-inline-insns-single=200", "--param=max-inline-insns-auto=30",
+              "--param=inline-min-speedup=15", "--param=early-inlining-insns=14"]
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process. No built-in memset: to clear a new tensor or node of 250 bytes GCC 12
@@ -117,7 +115,6 @@ DIRECTIVES = {
 KERNEL_DIRECTIVES = {**DIRECTIVES, "binding": False}
 if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow is reported
     SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
-    OPTIMIZE = OPTIMIZE_LOOPS = ["-O1"]
     FLAGS = ["-g1", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
              "-fno-wrapv", SANITIZERS, "-fno-sanitize-recover=all", "-ffp-contract=fast",
              "-Wno-unused-function"]
@@ -144,6 +141,16 @@ def depends_on_level(source):
     return source.parent.name == "_kernels" and source.stem not in ONCE
 
 
+def optimization(source):
+    """The flags for what is made of a source."""
+    if QUICK or DEBUG:
+        return ["-O1"]
+    if not depends_on_level(source):
+        return ["-O2"]
+    # Clang, which is the compiler elsewhere, has no such parameters
+    return LEAN_LOOPS if LINUX and source.stem in LEAN else ["-O3"]
+
+
 def extension(name, files, flags=()):
     return Extension(
         name,
@@ -161,20 +168,21 @@ def extensions():
     once, kernels = [], []
     for source in sources():
         (kernels if depends_on_level(source) else once).append(source)
-    yield extension(COMPILED, once, OPTIMIZE)
+    yield extension(COMPILED, once)
     for level, flags in LEVELS.items():
-        yield extension(f"tensorlib._kernels.{level}", kernels, [*OPTIMIZE_LOOPS, *flags])
+        yield extension(f"tensorlib._kernels.{level}", kernels, flags)
 
 
 def settings():
     """What decides the result beside the sources, as text."""
-    parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES,
-             KERNEL_DIRECTIVES, FLAGS, OPTIMIZE, OPTIMIZE_LOOPS, LINK_FLAGS, LEVELS, os.environ.get("CC"), os.environ.get("CFLAGS"), os.environ.get("LDFLAGS")]
+    parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
+             FLAGS, sorted(LEAN), LEAN_LOOPS, LINK_FLAGS, LEVELS, os.environ.get("CC"),
+             os.environ.get("CFLAGS"), os.environ.get("LDFLAGS")]
     return "\n".join(map(str, parts))
 
 
-# What is mended in the text of Cython's output: the head of a function, a part of it, and what
-# this part should be.
+# What is mended in the text of Cython's output: the head of a function, a text that is in it, and
+# what should be there.
 #
 # Cython 3.3 (pull request 7748) gives up an item twice where a list comprehension has no memory to
 # grow: once here, and once more where the error is dealt with.
@@ -190,9 +198,9 @@ APPEND = ("__Pyx_ListComp_AppendAndDecref(PyObject* list, PyObject* x) {", """
 # Of compiled functions that called each other, the innermost alone stands in a traceback, unless
 # the environment asks for all: this is where Cython adds a frame. One there must be: Cython's code
 # takes for granted that an error that it catches has a traceback.
-FRAME = ("int py_line, const char *filename) {", """
+FRAME = ("static void __Pyx_AddTraceback(", """int py_line, const char *filename) {
     PyCodeObject *py_code = 0;
-""", """
+""", """int py_line, const char *filename) {
     PyObject *kind, *value, *trace;
     const char *asked = getenv("TENSORLIB_TRACEBACK");
     PyErr_Fetch(&kind, &value, &trace);
@@ -245,7 +253,7 @@ class BuildTranslated(build_ext):
         translated = self.translate() if changed else {
             str(source): (str(GENERATED / source.with_suffix(".c")), []) for source in sources()}
         with ThreadPoolExecutor(self.parallel) as pool:
-            objects = [[pool.submit(self.compile, ext, *translated[source])
+            objects = [[pool.submit(self.compile, ext, source, *translated[source])
                         for source in ext.sources] for ext in self.extensions]
         for ext, compiled in zip(self.extensions, objects):      # only the linking is left
             ext.extra_objects = ext.depends = [each.result() for each in compiled]
@@ -289,14 +297,15 @@ class BuildTranslated(build_ext):
                 shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
         super().copy_extensions_to_source()
 
-    def compile(self, ext, c_file, headers):
+    def compile(self, ext, source, c_file, headers):
         """The object of a C file for one shared object, compiled where it is not up to date."""
         folder = os.path.join(self.build_temp, ext.name)
         (compiled,) = self.compiler.object_filenames([c_file], output_dir=folder)
         if self.force or newer_group([c_file, *headers], compiled):
             self.compiler.compile([c_file], output_dir=folder, macros=ext.define_macros,
                                   include_dirs=ext.include_dirs, debug=self.debug,
-                                  extra_postargs=ext.extra_compile_args)
+                                  extra_postargs=[*ext.extra_compile_args,
+                                                  *optimization(Path(source))])
         return compiled
 
 

@@ -2,8 +2,8 @@
 
 A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
 the shared object `_kernels/<level>` for each level of `setup.py`; `load(name)` gives the best one
-for this processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests. A build may have fewer
-levels (`TENSORLIB_LEVELS` of setup.py).
+for this processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests. A
+build may have fewer levels (`TENSORLIB_LEVELS` of setup.py).
 
 What a module offers is the function `table()`: one tuple for each loop,
 
