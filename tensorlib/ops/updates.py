@@ -1,4 +1,4 @@
-"""Tracing the formula of an optimiser's step into loops that do it in one pass over memory."""
+"""Tracing an optimiser's formula into a fused update: loops that make one pass over memory."""
 
 from tensorlib._core.tiles.update import Update
 from tensorlib.ops.formulas import Symbol
