@@ -6,7 +6,6 @@ Half types are computed in float32. Integers are summed and multiplied in int64,
 """
 
 from cpython.object cimport PyObject
-from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -19,13 +18,13 @@ from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, divide, expand_over, fold, new_reduced, reduced_dims, rows_of,
+    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims, rows_of,
+    squares_to, take_roots,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
-    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_run, scan_run,
-    squares_run,
+    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, rows_run, scan_run,
 )
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
@@ -170,49 +169,22 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
     cdef int n = chosen_dims(name, dim, input, dims)
-    cdef int dtype = compute_dtype(floating_result(name, input, None)), status, era
-    cdef const char* data
-    cdef char* means
-    cdef char* to
+    cdef int dtype = compute_dtype(floating_result(name, input, None))
     cdef Tensor x = cast(input, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes)
     cdef Tensor center = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor out = new_like(center, dtype)
     cdef double freedom = sizes[1] - correction
     if out.numel_:
-        data, means, to = source.data_pointer, center.data_pointer, out.data_pointer
-        check_status(reduce_run(SUM, dtype, data, means, sizes[0], sizes[1], sizes[2]), x)
+        fold_to(SUM, source, sizes, center)
         divide(center, sizes[1])
-        era = work_begins()
-        with nogil:
-            status = squares_run(dtype, data, means, to, sizes[0], sizes[1], sizes[2])
-        work_ends(era)
-        check_status(status, x)
+        squares_to(source, center, sizes, out)
         divide(out, freedom if freedom > 0 else 0.0)
     return out
 
 
 def var(Tensor input, dim, correction, bint keepdim):
     return cast(variance("var", input, dim, correction, keepdim), input.type)
-
-
-cdef int take_roots(Tensor x) except -1:
-    """Each element of a contiguous float32 or float64 tensor to its square root."""
-    run_alone(roots_of_floats if x.type == FLOAT32 else roots_of_doubles, x.data_pointer,
-              x.data_pointer, x.numel_)
-    return 0
-
-
-cdef void roots_of_floats(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        (<float*>x)[i] = <float>sqrt((<float*>x)[i])
-
-
-cdef void roots_of_doubles(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        (<double*>x)[i] = sqrt((<double*>x)[i])
 
 
 def std(Tensor input, dim, correction, bint keepdim):
@@ -225,23 +197,13 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     """The square roots of sums of squares: of squared distances from zero."""
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
-    cdef int n = chosen_dims("norm", dim, input, dims), status, era
+    cdef int n = chosen_dims("norm", dim, input, dims)
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
     cdef Tensor x = cast(input, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes), out = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor center = new_like(out, dtype)
-    cdef const char* data = source.data_pointer
-    cdef const char* zeros = center.data_pointer
-    cdef char* to = out.data_pointer
     zero(center)
-    if x.numel_ < RELEASE_GIL:
-        status = squares_run(dtype, data, zeros, to, sizes[0], sizes[1], sizes[2])
-    else:
-        era = work_begins()
-        with nogil:
-            status = squares_run(dtype, data, zeros, to, sizes[0], sizes[1], sizes[2])
-        work_ends(era)
-    check_status(status, x)
+    squares_to(source, center, sizes, out)
     take_roots(out)
     return cast(out, input.type)
 
