@@ -1,4 +1,4 @@
-"""Steps of an optimiser that are like the one before, which looked for all that they need.
+"""Cached optimiser steps: a step that is like the one before reuses what that one looked up.
 
 A model is trained by many steps with the same parameters, states and options; only the gradients
 are new, and laid out as they were. A `Prepared` keeps what a step found: the memory of the operands
