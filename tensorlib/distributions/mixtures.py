@@ -1,4 +1,4 @@
-"""Further distributions: mixtures, relaxed classes, and transforms of exponential numbers.
+"""Mixtures, relaxed categorical distributions, and transforms of exponential variates.
 
 Sources: Jang, Gu and Poole, "Categorical Reparameterization with Gumbel-Softmax", and Maddison,
 Mnih and Teh, "The Concrete Distribution", both ICLR 2017, for the relaxed ones.

@@ -1,4 +1,4 @@
-"""Distributions of positive numbers, and of shares: gamma, exponential, beta, Dirichlet.
+"""Distributions of positive numbers and on the simplex: gamma, exponential, beta, Dirichlet.
 
 Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions (1994).
 """

@@ -1,4 +1,4 @@
-"""Optimisers that say what becomes of one element, in a formula.
+"""Optimisers declared by the formula of one element's update.
 
 The formula is traced once into loops that go over a parameter, its gradient and its states in one
 pass (`tensorlib._core.tiles.update`), and one call does all parameters of a group. With
