@@ -25,8 +25,8 @@ FLOORS = [
 # Modules that give another floor's names under the place that PyTorch gives them.
 ELSEWHERE = {"tensorlib.utils.data": "data"}
 # The rooms of _core, in the same way.
-ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
-         "layers", "apply", "create", "sweep"]
+ROOMS = ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout", "index",
+         "products", "layers", "apply", "create", "sweep"]
 HEAVY = ["hypothesis", "matplotlib", "onnx", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.

@@ -4,7 +4,7 @@ import functools
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from tensorlib._core.base.capture import beside
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.create.overwrite import _count_write
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.graph.modes import _set_packing
@@ -157,7 +157,7 @@ class saved_tensors_hooks:
     def __enter__(self):
         if _refusal.get() is not None:
             raise RuntimeError(_refusal.get())
-        beside("saved_tensors_hooks")
+        tell("effect", "saved_tensors_hooks", None)
         self.before.append(_set_packing(self.hooks))
 
     def __exit__(self, *error):

@@ -7,7 +7,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.base.shape import Size, wrap
 from tensorlib._core.base.shape import broadcast_shapes as broadcast_two
 from tensorlib._core.base.storage import check_room

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.create import frames
 from tensorlib._core.create.creation import plain_number

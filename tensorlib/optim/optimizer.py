@@ -11,7 +11,7 @@ from warnings import warn
 from weakref import WeakSet
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
-from tensorlib._core.graph import observing
+from tensorlib._core.interpreters import profile as observing
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.ops.foreign import within_memory
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tensorlib._core.graph import observing
+from tensorlib._core.interpreters import profile as observing
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.ops.declare import FUNCTIONS

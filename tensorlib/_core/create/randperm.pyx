@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
@@ -77,7 +78,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     cdef Py_ssize_t row, rows
     cdef int64_t* places
     cdef int era
-    if attached:
+    if watched:
         done = offered(None, "randperm", (n,), {"generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
             return done

@@ -20,7 +20,7 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from tensorlib._core.arrays.convert cimport existing, from_data
-from tensorlib._core.arrays.operands cimport stands_in
+from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,

@@ -11,7 +11,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from tensorlib._core.apply.elementwise cimport apply_binary
-from tensorlib._core.arrays.operands cimport behind, stands_in
+from tensorlib._core.interpreters.foreign cimport behind, stands_in
 from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered

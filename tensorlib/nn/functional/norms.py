@@ -6,7 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import ones, zeros
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
 from tensorlib._core.layers import group_norm as grouped, norms as kernels
