@@ -2,8 +2,8 @@
 
 import functools
 
-from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.sweep.graph_reader import input_facts
 from tensorlib._core.sweep.python_nodes import (
     custom_node,

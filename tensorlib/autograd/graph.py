@@ -4,11 +4,11 @@ import functools
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.create.overwrite import _count_write
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.graph.modes import _set_packing
 from tensorlib._core.graph.node import Node
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.sweep.sweep import current_sweep, is_reached, is_running
 from tensorlib._core.tensor.tensor import Tensor

@@ -2,10 +2,10 @@
 
 import weakref
 
-from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.graph.attached import (
     add_accumulated_hook, add_hook, add_retaining_hook,
 )
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.ops.publish import attach_checked
 
 

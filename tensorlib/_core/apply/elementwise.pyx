@@ -10,8 +10,8 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
     is_unsigned, promote,
 )
-from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.region cimport computes_nothing
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS

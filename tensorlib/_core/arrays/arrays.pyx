@@ -11,14 +11,14 @@ from libc.stdlib cimport malloc
 
 import numpy as np
 
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, from_numpy_dtype, to_numpy_dtype,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport borrow
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 

@@ -7,10 +7,10 @@ the rest is refused by those who ask here.
 
 from cpython.exc cimport PyErr_WarnEx
 
-from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport leaving
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.stack cimport leaving
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 

@@ -20,17 +20,17 @@ from tensorlib._core.arrays.arrays cimport from_ndarray, numpy_id
 from tensorlib._core.arrays.as_numbers cimport (
     differentiating, in_graph, joined, warn_of_copy, warn_of_number,
 )
-from tensorlib._core.interpreters.foreign cimport stands_in
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
 from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
-from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 

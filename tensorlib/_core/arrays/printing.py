@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 from tensorlib._core.arrays.arrays import shown
-from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.base.dtypes import get_default_dtype
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor, attach
 
 

@@ -8,9 +8,6 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph
-from tensorlib._core.interpreters.foreign cimport behind, stands_in
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -18,11 +15,14 @@ from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport behind, stands_in
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.meta cimport device_beside, is_meta, new_on_meta
+from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.tiles.loops cimport find_cast

@@ -8,14 +8,12 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
-from tensorlib._core.interpreters.foreign cimport behind
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, KIND, default_float, dtype_object,
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, sized,
 )
@@ -24,6 +22,8 @@ from tensorlib._core.create.generator cimport (
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport behind
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.meta cimport device_beside
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into

@@ -8,9 +8,9 @@ from libc.string cimport memcpy
 
 import os
 
+from tensorlib._core.base.dtypes cimport UINT8
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.stack cimport effect
-from tensorlib._core.base.dtypes cimport UINT8
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 
 from tensorlib._core.base.device import CPU, require_cpu

@@ -4,14 +4,14 @@ from tensorlib._core.apply.inplace cimport (
     check_may_change, check_writable, copied_from, follow, set_history, take_histories,
 )
 from tensorlib._core.arrays.operands cimport operand
-from tensorlib._core.interpreters.foreign cimport refuse_shared_write
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport untracked
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport refuse_shared_write
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
 )

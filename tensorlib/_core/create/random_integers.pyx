@@ -4,13 +4,12 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, UINT64, dtype_object,
     is_unsigned,
 )
 from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, run_over, sized,
 )
@@ -18,6 +17,7 @@ from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
 from tensorlib._core.create.generator cimport Generator, chosen, refuse_apart, seen_apart
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport copy_into
 

@@ -2,16 +2,16 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport check_options, chosen_dtype, finish, run_over, sized
 from tensorlib._core.create.draws cimport DRAW_GRAIN
 from tensorlib._core.create.generator cimport Generator, chosen, seen_apart, sizes_apart
 from tensorlib._core.create.random_integers cimport largest
 from tensorlib._core.create.ranges cimport plain_size
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast
 

@@ -4,10 +4,10 @@ from libc.stdint cimport int64_t
 
 from functools import partial
 
-from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.base.closed cimport attach_to
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
+from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.graph.attached cimport AFTER, BEFORE, hook_node, track_all
 from tensorlib._core.graph.node cimport Node, OUTPUT, edge_dims, track
 from tensorlib._core.tensor.tensor cimport Tensor, alias

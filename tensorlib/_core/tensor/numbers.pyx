@@ -16,12 +16,12 @@ from libc.stdint cimport (
 )
 from libc.string cimport memcpy
 
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT16,
     UINT32, UINT64, UINT8, default_float, dtype_object, from_numpy_dtype, is_unsigned,
 )
+from tensorlib._core.base.upcalls cimport upcalls
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 

@@ -2,10 +2,10 @@
 
 cimport cython
 
-from tensorlib._core.base.watch cimport watched
-from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
+from tensorlib._core.base.upcalls cimport effect, upcalls
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, replace, requires_grad as requires, track_tensor,
