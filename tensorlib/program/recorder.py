@@ -1,4 +1,4 @@
-"""Capture: what runs on real tensors is noted, call by call, in the block of a program.
+"""Capture: the operations that run on real tensors, recorded call by call in a block.
 
 A `Recorder` is on the thread's stack of interpreters while a function runs (_core/interpreters/).
 It is offered each operation, has the library do it, and notes it: for each tensor it knows the
