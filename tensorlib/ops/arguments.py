@@ -3,7 +3,7 @@
 from operator import index as as_int
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 
 

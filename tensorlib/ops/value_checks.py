@@ -5,7 +5,7 @@ others, as an example of a batch or a variable of a program does. A capture lear
 learns of every element that is read: from the `bool` of what the check found.
 """
 
-from tensorlib._core.arrays.operands import behind, stands_in
+from tensorlib._core.interpreters.foreign import behind, stands_in
 
 
 def violated(look, *values):
