@@ -1,7 +1,22 @@
 """Saving and loading, under the name of `torch.serialization`: see `tensorlib.save` and `load`."""
 
-from tensorlib.io.files import *  # noqa: F403
-from tensorlib.io.files import __all__
+from tensorlib.io.files import (
+    LoadEndianness,
+    LoadError,
+    add_safe_globals,
+    clear_safe_globals,
+    get_default_load_endianness,
+    get_safe_globals,
+    load,
+    safe_globals,
+    save,
+    set_default_load_endianness,
+)
+
+__all__ = [
+    "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals",
+    "get_default_load_endianness", "get_safe_globals", "load", "safe_globals", "save",
+    "set_default_load_endianness"]
 
 
 def __dir__() -> list[str]:
