@@ -95,8 +95,8 @@ REASONS = [
      "deprecated for `clip_grad_norm_` and `assert_close`.",
      r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
      r"solve|eig|symeig|index|is_inference|(celu|selu|rrelu|threshold|"
-     r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|clip_grad_norm|"
-     r"assert_allclose"),
+     r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|"
+     r"clip_grad_norm|assert_allclose"),
     ("The memory of a tensor", "A tensor's storage keeps its size, since views and the graph rely "
      "on it, is memory of this process alone, and is no object that Python sees: `data_ptr()`, "
      "`nbytes` and `storage_offset()` tell of it. `x.data = y` shows other elements, `new_empty` "
