@@ -8,20 +8,20 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph
-from tensorlib._core.arrays.operands cimport behind, stands_in
-from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for, range_fn
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.base.work cimport share
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport begin_making, end_making, observing
+from tensorlib._core.interpreters.foreign cimport behind, stands_in
+from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.meta cimport device_beside, is_meta, new_on_meta
+from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.tiles.loops cimport find_cast
@@ -31,7 +31,7 @@ from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._core.tensor.meta import made_on_meta
+from tensorlib._core.interpreters.on_meta import made_on_meta
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
@@ -110,7 +110,7 @@ cpdef object plain_number(str name, str argument, object value):
                 f"{name}: {argument} is a tensor that requires grad, and {name} has no gradient "
                 f"for it; compute with tensors instead, or give {argument}.item() if no gradient "
                 "is wanted")
-        if attached:
+        if watched:
             leaving(name, value)
         return element(<Tensor>value)
     found = exact_number(value)
@@ -147,7 +147,7 @@ cdef object finish(str name, Tensor x, object out, object requires_grad):
         x.requires_grad = True
     if observing:
         end_making(name, x)
-    if attached:
+    if watched:
         made(x)
     return x
 
@@ -201,25 +201,16 @@ cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         done += BLOCK
 
 
-cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1:
-    """Runs over [0, n), from half a grain on in parallel and without the GIL."""
-    cdef int era
-    if n < grain // 2:
-        run(context, 0, n)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run, context, n, grain)
-    return work_ends(era)
+cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1:
+    """Writes the elements of `x`, from half a grain on in parallel and without the GIL."""
+    return share(run, context, x.data_pointer, x.numel_, grain, x.numel_ < grain // 2)
 
 
 cdef int fill_bits(Tensor x, uint64_t bits) except -1:
     """Every element of a tensor without gaps := these bits."""
     cdef Fill fill
-    if in_region(x.data_pointer):
-        return 0
     fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
-    return run_over(fill_range, &fill, x.numel_, FILL_GRAIN)
+    return run_over(fill_range, &fill, x, FILL_GRAIN)
 
 
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:

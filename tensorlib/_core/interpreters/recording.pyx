@@ -1,0 +1,128 @@
+"""How an operation leaves its trace in the graph.
+
+Every operation passes `record` when it has run: the choke point. There the grad mode is checked and
+the node is built; where nothing requires a gradient it costs a branch.
+"""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
+from tensorlib._core.graph.op cimport Op, Rule
+from tensorlib._core.graph.saved cimport keep
+from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
+
+from tensorlib._core.base.storage import OutOfMemoryError
+
+cdef extern from "Python.h":
+    ctypedef struct TupleItems "PyTupleObject":
+        PyObject** ob_item
+    object PyObject_Vectorcall(object function, PyObject** args, size_t n, PyObject* names)
+
+cdef extern from * nogil:
+    int __builtin_popcount(unsigned int bits)
+
+
+cdef int record(Op op, PyObject** args, int n, object outputs, object attributes) except -1:
+    """Links the outputs of an operation that ran to a new node, if an input requires a gradient."""
+    cdef unsigned int mask = 0
+    cdef bint wanted = False
+    cdef Rule rule
+    cdef int i
+    for i in range(n):
+        if requires_grad(<Tensor>args[i]):
+            wanted = True
+            rule = <Rule>(op.rules[0] if op.variadic else op.rules[i])
+            if rule is not None:
+                mask |= rule.mask
+    if not wanted or not op.differentiable:
+        return 0
+    if mode().forward_mode:
+        mask |= forward_mask(op, n, 1 if isinstance(outputs, Tensor) else len(outputs))
+    return link(op, args, n, mask, outputs, attributes)
+
+
+cdef unsigned int forward_mask(Op op, int n, int n_outputs):
+    """What forward mode may need: outputs, and inputs where the operation is not linear in all."""
+    cdef unsigned int mask = ((<unsigned int>1 << min(n_outputs, 8)) - 1) << OUTPUT
+    if op.linearity == "multilinear" or op.linearity == "jvp":
+        mask |= (<unsigned int>1 << n) - 1
+    return mask
+
+
+cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
+              object attributes) except -1:
+    """Makes the node of an operation that ran, with the values that `mask` says."""
+    cdef bint several = not isinstance(outputs, Tensor)
+    cdef int i, n_outputs = len(outputs) if several else 1
+    cdef Node node
+    cdef Tensor out
+    if not several and KIND[(<Tensor>outputs).type] != FLOAT_KIND:
+        return 0
+    node = new_node(op, n, __builtin_popcount(mask), n_outputs)
+    node.attributes = attributes
+    for i in range(n):
+        set_edge(node, i, <Tensor>args[i])
+    if n > OUTPUT and mask & 1:
+        raise RuntimeError(f"{op.name}: its gradient needs the tensors themselves, and takes "
+                           f"at most {OUTPUT} of them; got {n}")
+    for i in range(min(n, <int>OUTPUT)):
+        if mask >> i & 1:
+            keep(node, i, <Tensor>args[i])
+    for i in range(n_outputs):
+        out = <Tensor>outputs[i] if several else <Tensor>outputs
+        if mask >> (OUTPUT + i) & 1:
+            keep(node, OUTPUT + i, alias(out))
+        if KIND[out.type] == FLOAT_KIND:
+            out.grad_node = node
+            out.slot = i
+            if node.tracked:
+                track_tensor(out)
+    if node.tracked:
+        track(node)
+    return 0
+
+
+# ---- operations in general -----------------------------------------------------------------------
+
+cdef object apply_general(Op op, tuple args, dict kwargs):
+    """Runs any other operation on canonical arguments (tensors first) and records it."""
+    cdef object out
+    try:
+        if kwargs:
+            out = op.forward(*args, **kwargs)
+        else:
+            out = PyObject_Vectorcall(op.forward, (<TupleItems*><PyObject*>args).ob_item, len(args),
+                                      NULL)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op.name}: {error}") from None
+    if mode().grad and op.differentiable:
+        record_general(op, args, kwargs, out)
+    return out
+
+
+cdef int record_general(Op op, tuple args, dict kwargs, object out) except -1:
+    cdef tuple tensors = tuple(args[0]) if op.variadic else args
+    cdef int i, n = len(tensors) if op.variadic else op.n_args
+    cdef bint wanted = False
+    for i in range(n):
+        if tensors[i] is out:
+            return 0                     # an operation that had nothing to do
+        wanted = wanted or (isinstance(tensors[i], Tensor) and requires_grad(<Tensor>tensors[i]))
+    if not wanted:
+        return 0
+    attributes = bind_attributes(op, args, kwargs or {}) if (
+        op.kept_attributes or mode().forward_mode) else None
+    return record(op, (<TupleItems*><PyObject*>tensors).ob_item, n, out, attributes)
+
+
+cdef dict bind_attributes(Op op, tuple args, dict kwargs):
+    """The attributes that rules name (or all): positional, by keyword, or the default."""
+    cdef dict bound = {}
+    cdef int i, first = 1 if op.variadic else op.n_args
+    for i, name in enumerate(op.attributes):
+        if name in op.kept_attributes or mode().forward_mode:
+            bound[name] = args[first + i] if first + i < len(args) else (
+                kwargs.get(name, op.defaults[i]))
+    return bound

@@ -1,0 +1,66 @@
+"""`save` and `load`, whose work is imported when they are first called."""
+
+from os import PathLike
+from typing import IO, Any
+
+from tensorlib._core.base.importing import deferred
+
+save_it = deferred("tensorlib.io.files.saving", "save")
+load_it = deferred("tensorlib.io.files.loading", "load")
+
+
+def save(
+    obj: Any, f: "str | PathLike[str] | IO[bytes]", pickle_module: Any = None,
+    pickle_protocol: Any = None, _use_new_zipfile_serialization: Any = None,
+) -> None:
+    """Writes tensors, and containers and numbers around them, to a file.
+
+    Containers are dicts, lists, tuples and sets, nested as you like; beside tensors they may hold
+    numbers, strings, bytes, None, dtypes, sizes, and NumPy's arrays and numbers. Tensors that share
+    memory share it after loading. The file is a safetensors file, whose tensors have the names of
+    their places: other programs read it. A path that ends with `.npz` makes a NumPy archive of a
+    dict of tensors, `.npy` one array.
+
+    A path is replaced all at once: whatever happens while it is written, there is the old file or
+    the new one. The last three parameters are PyTorch's and make no difference.
+
+    Raises: TypeError for other objects, with the place of the first; ValueError for containers that
+    hold themselves.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> tensorlib.save({"w": tensorlib.ones(2), "epoch": 3}, file)
+    >>> _ = file.seek(0)
+    >>> tensorlib.load(file)
+    {'w': tensor([1., 1.]), 'epoch': 3}
+    """
+    save_it(obj, f)
+
+
+def load(
+    f: "str | PathLike[str] | IO[bytes]", map_location: Any = None, pickle_module: Any = None, *,
+    weights_only: "bool | None" = None, mmap: "bool | None" = None, **pickle_load_args: Any,
+) -> Any:
+    """What a file holds that `save`, `torch.save`, `numpy.save` or a safetensors program wrote.
+
+    Nothing in the file is executed, whatever `weights_only` says. A file of `torch.save` that names
+    another class than tensors and containers are made of is refused, unless
+    `serialization.add_safe_globals` allows the class.
+
+    Tensors of a safetensors file that is given by its path lie in the file's mapped memory: what is
+    not used is not read, and writing to a tensor changes the tensor alone. `mmap=False` reads all
+    into memory of its own, which is right for a file that others may write to in place;
+    `mmap=True` maps files of `torch.save` too. All tensors are on the CPU, wherever they were;
+    `map_location` may say so.
+
+    Raises: serialization.LoadError, a RuntimeError and ValueError, for what is no such file or is
+    damaged; OSError where it can't be read; RuntimeError for another device.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> tensorlib.save([tensorlib.arange(3)], file)
+    >>> _ = file.seek(0)
+    >>> tensorlib.load(file, weights_only=True)
+    [tensor([0, 1, 2])]
+    """
+    return load_it(f, map_location=map_location, mmap=mmap)

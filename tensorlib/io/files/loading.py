@@ -1,0 +1,139 @@
+"""`load`: which format a file has, and what is made of it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from math import prod
+from typing import IO, Any
+
+import numpy as np
+
+import tensorlib as tl
+from tensorlib.io.files.container import parsed, read_header
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.source import Cursor, Source
+from tensorlib.io.files.structure import Decoder
+from tensorlib.io.files.torch_files import load_legacy, load_zip
+
+__all__ = ["load"]
+
+NUMPY, ZIP, PICKLE = b"\x93NUMPY", b"PK\x03\x04", b"\x80"
+EMPTY_ZIP = b"PK\x05\x06"
+LARGE = 1 << 30                # bytes from which on an archive may not be a hundred times its file
+EXPANSION = 100
+
+
+def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, mmap: bool | None) -> Any:
+    """See `tensorlib.load`."""
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path and not hasattr(f, "read"):
+        raise TypeError(f"load: expected a path or a file open for reading, got {type(f).__name__}")
+    check_location(map_location)
+    if mmap and not is_path:
+        raise RuntimeError("load: mmap=True needs a path, got an open file")
+    name = f"{os.fspath(f)!r}: " if isinstance(f, (str, os.PathLike)) else ""
+    source = Source.of(f, False)
+    try:
+        reader, mapped = reader_of(source)
+        source.shared = is_path and (mapped if mmap is None else mmap)
+        return reader(source)
+    except LoadError as error:
+        raise LoadError(f"load: {name}{error}") from error.__cause__
+    except Exception as error:
+        raise LoadError(f"load: {name}the file is damaged: {type(error).__name__}: {error}"[:1000]
+                        ) from error
+
+
+def check_location(map_location: Any) -> None:
+    """Raises RuntimeError for a device that is not there; a function or a dict may say anything."""
+    if isinstance(map_location, (str, tl.device)):
+        tl.device(map_location)
+    elif not (map_location is None or callable(map_location) or isinstance(map_location, dict)):
+        raise TypeError("load: map_location must be a device, its name, a function or a dict, not "
+                        f"{type(map_location).__name__}")
+
+
+def reader_of(source: Source) -> tuple[Callable[[Source], Any], bool]:
+    """The function that reads such a file, and whether it is mapped unless asked not to."""
+    begin = bytes(source.data[:9])
+    if begin.startswith(NUMPY):
+        return load_array, False
+    if begin.startswith((ZIP, EMPTY_ZIP)):
+        names = zipfile.ZipFile(Cursor(source.data)).namelist()
+        if any(name.endswith("data.pkl") for name in names):
+            return load_zip, False
+        if all(name.endswith(".npy") for name in names):
+            return load_archive, False
+        raise LoadError("a zip file that neither torch.save nor NumPy wrote")
+    if begin.startswith(PICKLE):
+        return load_legacy, False
+    if len(begin) < 9 or begin[8:] != b"{":
+        raise LoadError("no file of safetensors, torch.save or NumPy" if begin else "an empty file")
+    return load_container, True
+
+
+def load_container(source: Source) -> Any:
+    """A safetensors file: what `save` wrote, or a dict of the tensors that others did."""
+    entries, metadata = read_header(source)
+    decoder = Decoder(source, entries)
+    if "tensorlib" not in metadata:
+        return {name: decoder.tensor(name, {}) for name in entries}
+    content = parsed(metadata["tensorlib"])
+    if content["version"] != 1:
+        raise LoadError(f"the file is of version {content['version']}, this library reads 1")
+    return decoder.decode(content["content"])
+
+
+# ---- NumPy's formats ---------------------------------------------------------------------------
+
+def load_array(source: Source) -> Any:
+    return tensor_of(read_array(Cursor(source.data), len(source.data)))
+
+
+def load_archive(source: Source) -> dict[str, Any]:
+    archive = zipfile.ZipFile(Cursor(source.data))
+    members = archive.infolist()
+    if len({member.filename for member in members}) < len(members):
+        raise LoadError("the archive has a name twice")
+    total = sum(member.file_size for member in members)
+    if total > max(LARGE, EXPANSION * len(source.data)):
+        raise LoadError(f"an archive of {len(source.data)} bytes that expands to {total}; if it "
+                        "can be trusted, read it with numpy.load")
+    found = {}
+    for member in members:
+        with archive.open(member) as file:
+            found[member.filename.removesuffix(".npy")] = tensor_of(
+                read_array(file, member.file_size))
+    return found
+
+
+def read_array(file: Any, size: int) -> Any:
+    """An array in NumPy's format, whose header agrees with how many bytes there are."""
+    version = np.lib.format.read_magic(file)
+    reads = {(1, 0): np.lib.format.read_array_header_1_0,
+             (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in reads:
+        raise LoadError(f"an array in version {version} of NumPy's format")
+    shape, in_columns, dtype = reads[version](file)
+    count = prod(shape)
+    if dtype.hasobject or count < 0 or count * dtype.itemsize > size:
+        raise LoadError(f"an array of shape {shape} and {dtype} in {size} bytes"[:200])
+    data = bytearray(file.read(count * dtype.itemsize))
+    if len(data) < count * dtype.itemsize:
+        raise LoadError(f"an array of shape {shape} and {dtype}, cut off after {len(data)} bytes")
+    if not dtype.itemsize:
+        return np.zeros(shape, dtype)
+    return np.ndarray(shape, dtype, data, order="F" if in_columns else "C")
+
+
+def tensor_of(array: Any) -> Any:
+    """A tensor, or the array itself where no dtype of tensorlib's holds its elements."""
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    try:
+        return tl.from_numpy(native)
+    except TypeError:
+        return native
+
+

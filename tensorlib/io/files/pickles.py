@@ -1,0 +1,302 @@
+"""Pickles read as data: an interpreter of their opcodes that calls nothing it does not know.
+
+Python's own `pickle` imports what a pickle names and calls it. Here a name is looked up in a table,
+and what the table does not have is an error. Lengths and positions are held against the bytes that
+are there, so that a short file can't ask for much memory.
+"""
+
+from __future__ import annotations
+
+import pickletools
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from tensorlib.io.files.errors import LoadError
+
+__all__ = ["Global", "Interpreter", "Stateful", "hashed"]
+
+
+class Global:
+    """A name in a pickle: what a call of it gives, or None where it can't be called."""
+
+    def __init__(self, name: str, call: Callable[..., Any] | None = None, value: Any = None,
+                 is_class: bool = False) -> None:
+        self.name, self.call, self.value, self.is_class = name, call, value, is_class
+
+
+class Stateful:
+    """An object that takes its state after it was made, and stands for another from then on."""
+
+    def set_state(self, state: Any) -> None:
+        raise NotImplementedError
+
+
+Instruction = Callable[["Interpreter", Any], None]
+INSTRUCTIONS: dict[str, Instruction] = {}
+MARK = object()
+LARGEST_KEY = 10_000           # parts of a key, all that it holds counted
+
+
+def instruction(*names: str) -> Callable[[Instruction], Instruction]:
+    def enter(function: Instruction) -> Instruction:
+        INSTRUCTIONS.update(dict.fromkeys(names, function))
+        return function
+    return enter
+
+
+class Interpreter:
+    """Runs one pickle. `find` looks a name up, `persistent` what stands outside of the pickle."""
+
+    def __init__(self, find: Callable[[str, str], Any], persistent: Callable[[Any], Any]) -> None:
+        self.find, self.persistent = find, persistent
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+
+    def run(self, file: Any) -> Any:
+        """The object of the pickle at the file's place, which ends up behind it.
+
+        `genops` raises a ValueError for one without an end.
+        """
+        for opcode, argument, place in pickletools.genops(file):
+            if opcode.name == "STOP":
+                return plain(self.pop())
+            step = INSTRUCTIONS.get(opcode.name)
+            if step is None:
+                raise LoadError(f"the pickle has the instruction {opcode.name} at byte {place}, "
+                                "which load() does not follow")
+            step(self, argument)
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> Any:
+        if not self.stack or self.stack[-1] is MARK:
+            raise LoadError("the pickle takes more from its stack than there is")
+        return self.stack.pop()
+
+    def top(self) -> Any:
+        self.push(value := self.pop())
+        return value
+
+    def marked(self) -> list[Any]:
+        """All that was pushed since the last mark, which is taken away too."""
+        for place in range(len(self.stack) - 1, -1, -1):
+            if self.stack[place] is MARK:
+                values = [plain(value) for value in self.stack[place + 1:]]
+                del self.stack[place:]
+                return values
+        raise LoadError("the pickle has no mark where it needs one")
+
+
+def plain(value: Any) -> Any:
+    """What a name or an object with state stands for, where it is used as a value."""
+    if isinstance(value, Global):
+        if value.value is None:
+            raise LoadError(f"the pickle has {value.name} as a value")
+        return value.value
+    return value.value if isinstance(value, Stateful) else value  # type: ignore[attr-defined]
+
+
+# ---- instructions ------------------------------------------------------------------------------
+
+@instruction("PROTO", "FRAME")
+def skip(machine: Interpreter, argument: Any) -> None:
+    """Says something about the pickle itself."""
+
+
+@instruction("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
+             "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE",
+             "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8")
+def literal(machine: Interpreter, argument: Any) -> None:
+    machine.push(argument)
+
+
+def constant(make: Callable[[], Any]) -> Instruction:
+    return lambda machine, argument: machine.push(make())
+
+
+INSTRUCTIONS.update({
+    "NONE": constant(lambda: None), "NEWTRUE": constant(lambda: True),
+    "NEWFALSE": constant(lambda: False), "EMPTY_LIST": constant(list),
+    "EMPTY_TUPLE": constant(tuple), "EMPTY_DICT": constant(dict), "EMPTY_SET": constant(set),
+    "MARK": constant(lambda: MARK)})
+
+
+@instruction("TUPLE")
+def make_tuple(machine: Interpreter, argument: Any) -> None:
+    machine.push(tuple(machine.marked()))
+
+
+@instruction("LIST")
+def make_list(machine: Interpreter, argument: Any) -> None:
+    machine.push(machine.marked())
+
+
+@instruction("FROZENSET")
+def make_frozenset(machine: Interpreter, argument: Any) -> None:
+    machine.push(frozenset(map(hashed, machine.marked())))
+
+
+@instruction("DICT")
+def make_dict(machine: Interpreter, argument: Any) -> None:
+    machine.push(paired(machine.marked()))
+
+
+def tuple_of(count: int) -> Instruction:
+    def step(machine: Interpreter, argument: Any) -> None:
+        values = [plain(machine.pop()) for _ in range(count)]
+        machine.push(tuple(reversed(values)))
+    return step
+
+
+INSTRUCTIONS.update({"TUPLE1": tuple_of(1), "TUPLE2": tuple_of(2), "TUPLE3": tuple_of(3)})
+
+
+def paired(values: list[Any]) -> dict[Any, Any]:
+    if len(values) % 2:
+        raise LoadError("the pickle has a key without a value")
+    return dict(zip(map(hashed, values[::2]), values[1::2]))
+
+
+def hashed(key: Any) -> Any:
+    """`key`, if it is hashed soon: a tuple that has the same tuple twice takes twice the time."""
+    left, open_values = LARGEST_KEY, [key]
+    while open_values:
+        value = open_values.pop()
+        left -= 1
+        if not left:
+            raise LoadError(f"the pickle has a key of more than {LARGEST_KEY} parts")
+        if isinstance(value, (tuple, frozenset)):
+            open_values.extend(value)
+    return key
+
+
+@instruction("POP")
+def drop(machine: Interpreter, argument: Any) -> None:
+    if machine.stack and machine.stack[-1] is MARK:
+        machine.stack.pop()
+    else:
+        machine.pop()
+
+
+@instruction("POP_MARK")
+def drop_marked(machine: Interpreter, argument: Any) -> None:
+    machine.marked()
+
+
+@instruction("DUP")
+def again(machine: Interpreter, argument: Any) -> None:
+    machine.push(machine.top())
+
+
+@instruction("PUT", "BINPUT", "LONG_BINPUT")
+def note(machine: Interpreter, argument: Any) -> None:
+    machine.memo[argument] = machine.top()
+
+
+@instruction("MEMOIZE")
+def note_next(machine: Interpreter, argument: Any) -> None:
+    machine.memo[len(machine.memo)] = machine.top()
+
+
+@instruction("GET", "BINGET", "LONG_BINGET")
+def recall(machine: Interpreter, argument: Any) -> None:
+    if argument not in machine.memo:
+        raise LoadError(f"the pickle refers to object {argument}, which it does not have")
+    machine.push(machine.memo[argument])
+
+
+@instruction("APPENDS")
+def append(machine: Interpreter, argument: Any) -> None:
+    values = machine.marked()
+    of_type(machine.top(), list).extend(values)
+
+
+@instruction("ADDITEMS")
+def add_items(machine: Interpreter, argument: Any) -> None:
+    values = machine.marked()
+    of_type(machine.top(), set).update(map(hashed, values))
+
+
+@instruction("SETITEMS")
+def set_items(machine: Interpreter, argument: Any) -> None:
+    pairs = paired(machine.marked())
+    of_type(machine.top(), dict, OrderedDict, Counter, defaultdict).update(pairs)
+
+
+@instruction("APPEND")
+def append_one(machine: Interpreter, argument: Any) -> None:
+    value = plain(machine.pop())
+    of_type(machine.top(), list).append(value)
+
+
+@instruction("SETITEM")
+def set_item(machine: Interpreter, argument: Any) -> None:
+    value, key = plain(machine.pop()), plain(machine.pop())
+    of_type(machine.top(), dict, OrderedDict, Counter, defaultdict)[hashed(key)] = value
+
+
+def of_type(value: Any, *kinds: type) -> Any:
+    """`value`, if it is of just one of the types: methods of others might run anything."""
+    if type(value) not in kinds:
+        raise LoadError(f"the pickle fills a {type(value).__name__} as if it were a "
+                        f"{kinds[0].__name__}")
+    return value
+
+
+@instruction("GLOBAL")
+def named(machine: Interpreter, argument: Any) -> None:
+    module, _, name = argument.partition(" ")
+    machine.push(machine.find(module, name))
+
+
+@instruction("STACK_GLOBAL")
+def named_on_stack(machine: Interpreter, argument: Any) -> None:
+    name, module = machine.pop(), machine.pop()
+    machine.push(machine.find(of_type(module, str), of_type(name, str)))
+
+
+@instruction("BINPERSID")
+def outside(machine: Interpreter, argument: Any) -> None:
+    machine.push(machine.persistent(machine.pop()))
+
+
+@instruction("REDUCE", "NEWOBJ")
+def call(machine: Interpreter, argument: Any) -> None:
+    arguments, function = of_type(machine.pop(), tuple), machine.pop()
+    machine.push(called(function, arguments))
+
+
+def called(function: Any, arguments: tuple[Any, ...]) -> Any:
+    """The result of a call, if the function is a name that may be called."""
+    if not isinstance(function, Global) or function.call is None:
+        what = function.name if isinstance(function, Global) else type(function).__name__
+        raise LoadError(f"the pickle calls {what}, which load() does not call")
+    try:
+        return function.call(*arguments)
+    except LoadError:
+        raise
+    except Exception as error:
+        raise LoadError(f"the pickle calls {function.name} in a way that fails: {error}"[:500]
+                        ) from error
+
+
+@instruction("NEWOBJ_EX")
+def call_with_keywords(machine: Interpreter, argument: Any) -> None:
+    keywords, arguments = of_type(machine.pop(), dict), of_type(machine.pop(), tuple)
+    if keywords:
+        raise LoadError("the pickle makes an object with keywords")
+    machine.push(called(machine.pop(), arguments))
+
+
+@instruction("BUILD")
+def set_state(machine: Interpreter, argument: Any) -> None:
+    state = plain(machine.pop())
+    target = machine.top()
+    if isinstance(target, Stateful):
+        target.set_state(state)
+    elif type(target) is OrderedDict:         # of a module, with the versions of its layers
+        vars(target).update({key: state[key] for key in of_type(state, dict) if key == "_metadata"})
+    else:
+        raise LoadError(f"the pickle gives a state to a {type(target).__name__}")

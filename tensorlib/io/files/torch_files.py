@@ -1,0 +1,157 @@
+"""Files of `torch.save`: zip files with a pickle and the storages, and what came before them."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from tensorlib.io.files import options
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.pickles import Interpreter
+from tensorlib.io.files.source import Cursor, Source
+from tensorlib.io.files.torch_names import UNTYPED, Memory, Storage, StorageType, find
+
+__all__ = ["load_legacy", "load_zip"]
+
+LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+LEGACY_PROTOCOL = 1001
+LOCAL_HEADER = 30                    # bytes before the name in front of a member of a zip file
+
+
+class Records:
+    """The members of a zip file, none of them compressed: where in the file each lies."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.places: dict[str, tuple[int, int]] = {}
+        self.checks: dict[str, int] = {}
+        archive = zipfile.ZipFile(Cursor(source.data))
+        end = 0
+        for member in sorted(archive.infolist(), key=lambda member: member.header_offset):
+            start, stop = self.place(member)
+            if member.filename in self.places or member.header_offset < end:
+                raise LoadError(f"the zip file has {member.filename!r} twice, or two members in "
+                                "one place"[:300])
+            end = stop
+            self.places[member.filename] = start, stop
+            self.checks[member.filename] = member.CRC
+        pickles = [name for name in self.places if name.endswith("data.pkl")]
+        self.folder = pickles[0].removesuffix("data.pkl")
+
+    def place(self, member: zipfile.ZipInfo) -> tuple[int, int]:
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+            raise LoadError(f"{member.filename!r} is compressed or encrypted; torch.save does "
+                            "neither"[:300])
+        head = bytes(self.source.data[member.header_offset:member.header_offset + LOCAL_HEADER])
+        if len(head) < LOCAL_HEADER or not head.startswith(b"PK\x03\x04"):
+            raise LoadError(f"{member.filename!r} is not where the zip file says"[:300])
+        lengths = int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+        start = member.header_offset + LOCAL_HEADER + lengths
+        stop = start + member.file_size
+        if member.file_size != member.compress_size or stop > len(self.source.data):
+            raise LoadError(f"{member.filename!r} goes beyond the end of the file"[:300])
+        return start, stop
+
+    def checked(self, name: str) -> memoryview:
+        """The bytes of a member, whose checksum is right. Raises: LoadError."""
+        if self.folder + name not in self.places:
+            raise LoadError(f"the zip file has no {name!r}"[:300])
+        start, stop = self.places[self.folder + name]
+        data = self.source.data[start:stop]
+        if zlib.crc32(data) != self.checks[self.folder + name]:
+            raise LoadError(f"{name!r} is damaged: its checksum is another"[:300])
+        return data
+
+    def memory(self, name: str) -> Memory:
+        """The bytes of a storage; they are checked where they are read now, not where mapped."""
+        if not self.source.shared:
+            return Memory(bytearray(self.checked(name)))
+        if self.folder + name not in self.places:
+            raise LoadError(f"the zip file has no {name!r}"[:300])
+        return Memory(self.source.part(*self.places[self.folder + name]))
+
+
+def is_big_endian(records: Records) -> bool:
+    if records.folder + "byteorder" in records.places:
+        return bytes(records.checked("byteorder")) == b"big"
+    default = options.get_default_load_endianness()
+    return default == options.LoadEndianness.BIG or (
+        default == options.LoadEndianness.NATIVE and sys.byteorder == "big")
+
+
+def load_zip(source: Source) -> Any:
+    """A file of `torch.save` since version 1.6."""
+    records = Records(source)
+    swapped = is_big_endian(records)
+    made: dict[str, Memory] = {}
+
+    def storage(reference: Any) -> Storage:
+        kind, key, count = checked_reference(reference)
+        if key not in made:
+            memory = records.memory(f"data/{key}")
+            if memory.data.nbytes != count * kind.itemsize:
+                raise LoadError(f"storage {key} has {memory.data.nbytes} bytes, for {count} "
+                                f"elements of a {kind.name}")
+            made[key] = turned(memory, kind) if swapped else memory
+        return Storage(made[key], kind)
+
+    return Interpreter(find, storage).run(Cursor(records.checked("data.pkl")))
+
+
+def turned(memory: Memory, kind: StorageType) -> Memory:
+    """The elements with their bytes in the other order."""
+    if kind is UNTYPED:
+        raise LoadError("an untyped storage in a big-endian file")
+    elements = np.frombuffer(memory.data, f"u{min(kind.itemsize, 8)}")
+    return Memory(bytearray(elements.byteswap().tobytes()))
+
+
+def checked_reference(reference: Any) -> tuple[StorageType, str, int]:
+    """The dtype, the key and the count of elements in a pickle's reference to a storage."""
+    if not isinstance(reference, tuple) or len(reference) < 5 or reference[0] != "storage":
+        raise LoadError("the pickle refers to something else than a storage")
+    kind, key, count = reference[1], reference[2], reference[4]
+    if not isinstance(kind, StorageType) or not isinstance(key, str) or type(count) is not int:
+        raise LoadError("the pickle refers to a storage without a dtype, a key and a size")
+    if count < 0 or (len(reference) > 5 and reference[5] is not None):
+        raise LoadError(f"storage {key} has {count} elements, or is a part of another"[:300])
+    return kind, key, count
+
+
+def load_legacy(source: Source) -> Any:
+    """A file of `torch.save` before version 1.6, or without its zip format: pickles, then data."""
+    file = Cursor(source.data)
+    made: dict[str, tuple[Memory, StorageType]] = {}
+    claimed = 0
+
+    def storage(reference: Any) -> Storage:
+        """Memory that is filled later, of no more bytes than the file has."""
+        nonlocal claimed
+        kind, key, count = checked_reference(reference)
+        if key not in made:
+            claimed += count * kind.itemsize
+            if claimed > len(source.data):
+                raise LoadError(f"storages of {claimed} bytes in a file of {len(source.data)}")
+            made[key] = Memory(bytearray(count * kind.itemsize)), kind
+        return Storage(made[key][0], kind)
+
+    def nothing(reference: Any) -> Any:
+        raise LoadError("a storage where there is none")
+
+    magic, protocol, machine = (Interpreter(find, nothing).run(file) for _ in range(3))
+    if magic != LEGACY_MAGIC or protocol != LEGACY_PROTOCOL or not isinstance(machine, dict):
+        raise LoadError("a pickle that torch.save did not write")
+    if not machine.get("little_endian", True):
+        raise LoadError("a file of a big-endian machine, in the format before zip files")
+    content = Interpreter(find, storage).run(file)
+    for key in Interpreter(find, nothing).run(file):
+        memory, kind = made[key]
+        count, data = int.from_bytes(file.read(8), "little"), file.read(memory.data.nbytes)
+        if count * kind.itemsize != memory.data.nbytes or len(data) < memory.data.nbytes:
+            raise LoadError(f"storage {key} has {len(data)} of {memory.data.nbytes} bytes")
+        memory.data[:] = data
+    return content

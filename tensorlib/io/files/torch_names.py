@@ -1,0 +1,264 @@
+"""The names that pickles of `torch.save` may have, and what each stands for here."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict
+from typing import Any
+
+import numpy as np
+
+import tensorlib as tl
+from tensorlib import Tensor, nn
+from tensorlib.io.files import options
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.pickles import Global, Stateful, hashed
+from tensorlib.io.files.source import flat
+
+__all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "find"]
+
+
+class Memory:
+    """The memory of a storage, over which there may be tensors of several dtypes."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = memoryview(data)
+        self.vectors: dict[Any, Tensor] = {}
+
+    def vector(self, dtype: Any) -> Tensor:
+        if dtype not in self.vectors:
+            self.vectors[dtype] = flat(self.data, dtype, self.data.nbytes // dtype.itemsize)
+        return self.vectors[dtype]
+
+
+class StorageType:
+    """A dtype of storages; None where the bytes may be anything. `known` tells of a dtype here."""
+
+    def __init__(self, name: str, dtype: str | None, itemsize: int) -> None:
+        self.name, self.dtype, self.itemsize = name, dtype, itemsize
+
+
+class Storage:
+    """A storage in a pickle: memory, and the name of the dtype of its elements."""
+
+    def __init__(self, memory: Memory, kind: StorageType) -> None:
+        self.memory, self.kind = memory, kind
+
+
+# ---- tensors -----------------------------------------------------------------------------------
+
+def dtype_named(name: str | None) -> tl.dtype:
+    found = getattr(tl, name or "", None)
+    if not isinstance(found, tl.dtype):
+        raise LoadError(f"the file has a tensor of {name}, a dtype that tensorlib does not have")
+    return found
+
+
+def tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False,
+           hooks: Any = None, metadata: Any = None) -> Tensor:
+    return typed_tensor(storage, offset, size, stride, requires_grad, hooks,
+                        dtype_named(storage.kind.dtype))
+
+
+def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any,
+                 hooks: Any, dtype: Any, metadata: Any = None) -> Tensor:
+    """A tensor over a storage; `as_strided` checks that it lies inside."""
+    if not isinstance(storage, Storage) or not isinstance(dtype, tl.dtype):
+        raise LoadError("a tensor has no storage, or no dtype")
+    vector = storage.memory.vector(dtype)
+    if 0 in size:
+        return tl.empty(tuple(size), dtype=dtype).requires_grad_(bool(requires_grad))
+    x = vector.as_strided(tuple(size), tuple(stride), offset).detach()
+    return x.requires_grad_() if requires_grad else x
+
+
+def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
+    if not isinstance(data, Tensor):
+        raise LoadError("a parameter holds no tensor")
+    return nn.Parameter(data.detach(), requires_grad=bool(requires_grad))
+
+
+def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
+    """A tensor with attributes, which are left out."""
+    if not any(function is known for known in (tensor, typed_tensor, parameter)):
+        raise LoadError("a tensor is not made by a function")
+    return function(*arguments)
+
+
+# ---- NumPy's arrays and numbers ----------------------------------------------------------------
+
+class ArrayState(Stateful):
+    """An array, which gets its shape, its dtype and its bytes as a state."""
+
+    value: Any = None
+
+    def set_state(self, state: Any) -> None:
+        _, shape, dtype, in_columns, data = state
+        self.value = array(dtype, shape, data, "F" if in_columns else "C")
+
+
+class DtypeState(Stateful):
+    """A dtype of NumPy's, which gets as a state the order of its bytes, and its unit of time."""
+
+    def __init__(self, name: Any, align: Any = False, copy: Any = False) -> None:
+        if not isinstance(name, str) or not name or name[0] not in "biufcSUmM":
+            raise LoadError(f"a NumPy array of {name!r}"[:200])
+        self.value = np.dtype(name)
+
+    def set_state(self, state: Any) -> None:
+        if state[1] in ("<", ">"):
+            self.value = self.value.newbyteorder(state[1])
+        if self.value.kind in "mM" and len(state) > 8:
+            unit, count = bytes(state[8][1][0]).decode(), int(state[8][1][1])
+            if unit.isalpha() and unit != "generic":
+                self.value = np.dtype(f"{self.value.str}[{count}{unit}]")
+
+
+def array(dtype: Any, shape: Any, data: Any, order: Any = "C") -> Any:
+    if not isinstance(dtype, np.dtype) or dtype.hasobject or not dtype.itemsize:
+        raise LoadError("a NumPy array without a dtype")
+    if isinstance(data, str):                 # as protocol 2 has bytes
+        data = data.encode("latin-1")
+    return np.ndarray(shape, dtype, bytearray(data), order=order)
+
+
+def number(dtype: Any, data: Any) -> Any:
+    return array(dtype, (), data)[()]
+
+
+def from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    return array(dtype, shape, data, order)
+
+
+# ---- Python's own ------------------------------------------------------------------------------
+
+def encoded(text: Any, encoding: Any = "latin1") -> bytes:
+    """Bytes, as protocol 2 writes them."""
+    if not isinstance(text, str) or str(encoding).lower() not in ("latin1", "latin-1"):
+        raise LoadError(f"bytes in the encoding {encoding!r}"[:200])
+    return text.encode("latin-1")
+
+
+def byte_array(data: Any = b"", encoding: Any = "latin1") -> bytearray:
+    return bytearray(data if isinstance(data, (bytes, bytearray)) else encoded(data, encoding))
+
+
+def default_dict(factory: Any = None) -> Any:
+    if not any(factory is known for known in (None, *FACTORIES)):
+        raise LoadError("a defaultdict with a factory that load() does not call")
+    return defaultdict(factory)
+
+
+def collection(kind: Any) -> Any:
+    """Calls `kind` with at most a list, a tuple or a dict."""
+    def make(items: Any = ()) -> Any:
+        if type(items) not in (list, tuple, dict, set, frozenset):
+            raise LoadError(f"a {kind.__name__} made of a {type(items).__name__}")
+        for item in items:
+            hashed(item)
+        return kind(items)
+    return make
+
+
+def device(kind: Any, index: Any = None) -> Any:
+    """The CPU, wherever the tensors were."""
+    return tl.device("cpu")
+
+
+def storage_types() -> dict[str, StorageType]:
+    """The classes of typed storages, each with the dtype that its name says."""
+    names = {"Double": "float64", "Float": "float32", "Half": "float16", "BFloat16": "bfloat16",
+             "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
+             "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+    sizes = {"complex64": 8, "complex128": 16}
+    found = {f"{name}Storage": StorageType(
+        f"{name}Storage", dtype, sizes.get(dtype) or getattr(tl, dtype).itemsize)
+        for name, dtype in names.items()}
+    return found
+
+
+STORAGES = storage_types()
+UNTYPED = StorageType("UntypedStorage", None, 1)
+FACTORIES = (int, float, bool, str, list, dict, set, tuple)
+DTYPES = ("uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 bool "
+          "complex64 complex128 half float double short int long").split()
+CALLS: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor"): tensor,
+    ("torch._utils", "_rebuild_tensor_v2"): tensor,
+    ("torch._utils", "_rebuild_tensor_v3"): typed_tensor,
+    ("torch._utils", "_rebuild_parameter"): parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): of_type,
+    ("torch", "Size"): collection(tl.Size),
+    ("torch", "device"): device,
+    ("torch.serialization", "_get_layout"): lambda name: tl.strided,
+    ("collections", "OrderedDict"): collection(OrderedDict),
+    ("collections", "Counter"): collection(Counter),
+    ("collections", "defaultdict"): default_dict,
+    ("_codecs", "encode"): encoded,
+    **{(module, name): call for module in ("builtins", "__builtin__") for name, call in (
+        ("set", collection(set)), ("frozenset", collection(frozenset)), ("bytearray", byte_array),
+        ("bytes", lambda: b""), ("complex", lambda real, imaginary: complex(real, imaginary)))},
+    **{(f"numpy.{core}.multiarray", name): call for core in ("core", "_core") for name, call in (
+        ("_reconstruct", lambda *_: ArrayState()), ("scalar", number))},
+    **{(f"numpy.{core}.numeric", "_frombuffer"): from_buffer for core in ("core", "_core")},
+    ("numpy", "dtype"): DtypeState,
+}
+VALUES: dict[tuple[str, str], Any] = {
+    **{("torch", name): found for name, found in STORAGES.items()},
+    **{("torch.storage", name): UNTYPED for name in ("UntypedStorage", "TypedStorage")},
+    ("torch", "Tensor"): Tensor, ("torch.nn.parameter", "Parameter"): "Parameter",
+    ("numpy", "ndarray"): np.ndarray,
+    **{(module, kind.__name__): kind for module in ("builtins", "__builtin__")
+       for kind in FACTORIES},
+    # Python 2's names, which protocol 2 has for these
+    ("__builtin__", "long"): int, ("__builtin__", "unicode"): str,
+    # of a tensor with attributes, which names its function among its arguments
+    **{key: call for key, call in CALLS.items() if call in (tensor, typed_tensor, parameter)},
+}
+
+
+class UserObject(Stateful):
+    """An object of a class that the user has allowed."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def set_state(self, state: Any) -> None:
+        if hasattr(self.value, "__setstate__"):
+            self.value.__setstate__(state)
+            return
+        attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        for key, value in {**(attributes or {}), **(slots or {})}.items():
+            setattr(self.value, key, value)
+
+
+def find(module: str, name: str) -> Any:
+    """What a name in a pickle stands for. Raises: LoadError for all that is not known."""
+    key, full = (module, name), f"{module}.{name}"
+    if key in CALLS:
+        return Global(full, call=CALLS[key], value=VALUES.get(key))
+    if key in VALUES:
+        return Global(full, value=VALUES[key])
+    if module == "torch" and name in DTYPES:
+        return Global(full, value=dtype_named(name))
+    for one in options.allowed:
+        function, known = one if isinstance(one, tuple) else (
+            one, f"{one.__module__}.{one.__qualname__}")
+        if known == full:
+            return Global(full, value=function, call=made_by(function))
+    raise LoadError(
+        f"the file names {full}, which load() does not build, since a file could run code by it; "
+        "if you trust the file, allow it with tensorlib.serialization.add_safe_globals")
+
+
+def made_by(function: Any) -> Any:
+    def call(*arguments: Any) -> Any:
+        value = function(*arguments) if not isinstance(function, type) else new(function, arguments)
+        return UserObject(value)
+    return call
+
+
+def new(kind: type, arguments: tuple[Any, ...]) -> Any:
+    """An instance as a pickle makes one: without `__init__`, unless there are arguments."""
+    made: Any = kind
+    return made(*arguments) if arguments else made.__new__(kind)
