@@ -1,4 +1,4 @@
-"""Loops that bound, clamp and relu, and one that goes from one bound to another, lerp.
+"""Loops of clamp and relu, and of linear interpolation, lerp.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """

@@ -1,4 +1,4 @@
-/* Convolutions in which each channel is seen alone: products of shifted rows with numbers, and of
+/* Depthwise convolutions: products of shifted rows with numbers, and of
    rows with shifted others; and the copies of planes that these need. Memory is read to the end
    of the vector that the last element of a row is in.
 

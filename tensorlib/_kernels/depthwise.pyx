@@ -1,4 +1,4 @@
-"""Convolutions in which each channel is seen alone (`depthwise.h`): sums of shifted rows.
+"""Depthwise convolutions (`depthwise.h`): sums of shifted rows.
 
     void products(const T* x, Py_ssize_t x_row, const Py_ssize_t* taps, const T* w,
                   Py_ssize_t n_taps, T* y, Py_ssize_t y_row, Py_ssize_t rows, Py_ssize_t n,

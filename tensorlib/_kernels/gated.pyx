@@ -1,4 +1,4 @@
-"""One row of elements times the logistic function of another, as `glu` has it.
+"""`glu` on rows: one row of elements times the sigmoid of another.
 
     void gated(const T* a, const T* b, T* y, Py_ssize_t n)
     void gated_backward(const T* g, const T* a, const T* b, T* da, T* db, Py_ssize_t n)

@@ -1,4 +1,4 @@
-"""Images looked at in places: how, and of which sizes."""
+"""The sizes and options of `grid_sample`."""
 
 ctypedef struct Look:
     Py_ssize_t channels, high, wide

@@ -1,4 +1,4 @@
-"""Images looked at in places that lie between their elements, and back.
+"""`grid_sample`: images interpolated at points between their elements, and the gradients.
 
     void look(const T* x, const T* grid, T* y, const Look* look, Py_ssize_t begin, Py_ssize_t end)
     void look_back(const T* g, const T* x, const T* grid, T* dx, T* dgrid, const Look* look)

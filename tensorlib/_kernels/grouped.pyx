@@ -1,4 +1,4 @@
-"""Normalisation of groups of channels, and channels times a number plus another.
+"""Group normalisation, and the affine map of channels (scale and shift).
 
 Of the groups [begin, end) of all examples, whose channels lie one after the other, with a weight
 and a bias for each channel:

@@ -1,4 +1,4 @@
-"""The logistic function and its integral, where the last bit does not matter: in activations."""
+"""Sigmoid and softplus for activations, where the last bit does not matter."""
 
 from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_exp cimport exp

@@ -1,4 +1,4 @@
-"""Loops of losses, element by element: x is what was computed, t what was wanted.
+"""Loops of element-wise losses: x is the prediction, t the target.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """

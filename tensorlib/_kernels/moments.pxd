@@ -1,4 +1,4 @@
-"""Sums of contiguous rows for what normalises them: of elements, squared distances and slopes."""
+"""Sums over contiguous rows for normalisation: of elements, squared deviations, gradients."""
 
 from tensorlib._kernels.vecmath cimport floating, sqrt
 

@@ -1,4 +1,4 @@
-"""The negative log-likelihood of one class of each row, from unnormalised logits (rows, n).
+"""Cross entropy: the negative log-likelihood of a class for each row of logits (rows, n).
 
 A row of `table()` is (kind, input dtypes, output dtype, address), with the signatures
 

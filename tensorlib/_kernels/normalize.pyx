@@ -1,4 +1,4 @@
-"""Normalisation: elements less their mean, over their standard deviation; and its gradients.
+"""Layer and batch normalisation, (x - mean) / std, and their gradients.
 
 With `centered` false the mean is taken as 0, which makes it the division by the root mean square.
 

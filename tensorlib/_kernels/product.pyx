@@ -1,4 +1,4 @@
-"""Products of small matrices, which cost less here than a call of the BLAS.
+"""Products of small matrices, faster here than by a call of the BLAS.
 
 A loop computes y := a @ b for row-major b and y of 4, 8 or 16 columns; `a` has any strides, in
 elements. The BLAS takes a lock for its buffer and copies both operands first. Called by

@@ -1,4 +1,4 @@
-"""The product of derivatives."""
+"""`zmul`, the product of a gradient and a derivative: 0 where the gradient is 0."""
 
 from tensorlib._kernels.vecmath cimport floating
 

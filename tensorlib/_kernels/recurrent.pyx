@@ -1,4 +1,4 @@
-"""One step of recurrent layers, forward and back, after its matrix product.
+"""One step of recurrent layers after its matrix product: the pass of gates, and its gradient.
 
 A step has `rows` examples and n hidden units. `gates` is what the input gives and `moved` what the
 hidden state gives, by its product with the weight; each row has the parts of the gates one after

@@ -1,4 +1,4 @@
-"""Windows that are moved over planes: sizes of a plane and of the result, in up to three dims."""
+"""The sizes of sliding windows: of a plane and of the result, in up to three dims."""
 
 ctypedef struct Window:
     Py_ssize_t size[3]            # of a plane

@@ -1,4 +1,4 @@
-"""Windows over planes: as columns of a matrix, their maxima and their means.
+"""Sliding windows over planes: im2col, max pooling and average pooling.
 
 A plane is (depth, height, width), contiguous, and `Window` has its sizes and those of the windows.
 Every element that is read or written lies in the plane: windows are cut where they leave it.

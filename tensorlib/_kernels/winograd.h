@@ -1,4 +1,4 @@
-/* Convolutions with windows of 3 x 3 by fewer multiplications: the transforms.
+/* The transforms of Winograd's convolutions with windows of 3 x 3.
 
    Two outputs beside each other of a window of 3 need 6 products; 4 will do (S. Winograd,
    Arithmetic Complexity of Computations, 1980). In two dims 16 do instead of 36, F(2 x 2, 3 x 3) of

@@ -1,4 +1,4 @@
-"""The transforms of convolutions by fewer multiplications (`winograd.h`), of float32.
+"""The transforms of Winograd's convolutions (`winograd.h`), of float32.
 
     void input(const float* x, const float* zeros, float* v, const WinogradTiles* t)
     void output(const float* m, float* y, const WinogradTiles* t)

@@ -1,4 +1,4 @@
-"""Convolutions in which each channel of the input is seen alone."""
+"""Depthwise convolutions: each output channel sees one channel of the input."""
 
 from tensorlib._kernels.windows cimport Window
 

@@ -1,4 +1,4 @@
-"""Products of the windows of an image with weights, where the elements lie: without columns."""
+"""Direct convolutions: products of the windows of an image with weights, without im2col."""
 
 from tensorlib._kernels.windows cimport Window
 

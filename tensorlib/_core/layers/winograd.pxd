@@ -1,4 +1,4 @@
-"""Convolutions with windows of 3 x 3 by fewer multiplications, on raw memory."""
+"""Winograd's convolutions: windows of 3 x 3 with fewer multiplications."""
 
 cdef enum WinogradPass:
     PRODUCT          # y := the windows of x times the weight

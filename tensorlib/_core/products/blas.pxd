@@ -1,4 +1,4 @@
-"""Matrix products on raw memory, for other compiled modules."""
+"""Matrix products on memory given by pointers, for other compiled modules."""
 
 from tensorlib._core.products.panel_products cimport MatmulArgs
 

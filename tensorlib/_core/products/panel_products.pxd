@@ -1,4 +1,4 @@
-"""Matrix products by panels of ours, on raw memory."""
+"""The library's own matrix products, by packed panels, on memory given by pointers."""
 
 ctypedef struct MatmulArgs:
     # y[i] := a[i] @ b[i] for each i < batch. Strides are in bytes and are any that NumPy takes; a

@@ -1,6 +1,6 @@
-"""Reductions of raw memory: which loop runs, and how its work is cut for the pool.
+"""Reductions of contiguous memory: which loop runs, and how its work is cut for the pool.
 
-Memory is contiguous, seen as (outer, n, inner), and reduced over n to (outer, inner). Each function
+Memory is seen as (outer, n, inner), and reduced over n to (outer, inner). Each function
 returns 0, NO_LOOP if there is no loop for the dtype, or NO_MEMORY.
 """
 

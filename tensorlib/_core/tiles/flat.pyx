@@ -1,4 +1,4 @@
-"""One loop over runs of elements and single ones: the shortest way from operands to a result."""
+"""One loop over contiguous operands and scalars: the short path of the smallest calls."""
 
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tiles.loops cimport (

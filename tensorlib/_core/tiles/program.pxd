@@ -11,7 +11,7 @@ cdef enum:
 cdef struct Step:
     Loop loop
     int inputs[3]
-    int room                           # where its result lies beside those that are still needed
+    int buffer                         # where its result lies beside those that are still needed
 
 # The loops of one dtype, in the order in which they run on each tile.
 cdef struct Program:
@@ -19,7 +19,7 @@ cdef struct Program:
     int n_constants
     int n_steps
     int itemsize                       # of the widest slot
-    int first_aside                    # behind the rooms of inputs, constants and results
+    int first_aside                    # behind the buffers of inputs, constants and results
     int dtypes[MAX_SLOTS]              # of each slot
     double constants[MAX_CONSTANTS]
     Step steps[MAX_STEPS]
@@ -34,7 +34,7 @@ cdef class TileProgram:
     cdef Program compiled[N_DTYPES]
     cdef const Program* at(self, int dtype) except NULL
     cdef int compile(self, int dtype) except -1
-    cdef int give_rooms(self, Program* program) except -1
+    cdef int assign_buffers(self, Program* program) except -1
 
 
 cdef inline int result_dtype(const Program* program) noexcept nogil:

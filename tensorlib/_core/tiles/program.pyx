@@ -48,13 +48,13 @@ cdef class TileProgram:
         program.itemsize = 1
         for i in range(n_slots + program.n_steps):
             program.itemsize = max(program.itemsize, ITEMSIZE[program.dtypes[i]])
-        self.give_rooms(program)
+        self.assign_buffers(program)
         self.ready[dtype] = True
         return 0
 
-    cdef int give_rooms(self, Program* program) except -1:
-        """Finds room for each step's result: in place of one that is needed for the last time, if
-        there is one of its size, so that few rooms stay in the L1 cache."""
+    cdef int assign_buffers(self, Program* program) except -1:
+        """Finds a buffer for each step's result: that of a value that is needed for the last time,
+        if it has the size, so that few buffers stay in the L1 cache."""
         cdef bint[MAX_STEPS] taken
         cdef int[MAX_STEPS] last
         cdef int i, k, value, first = program.n_inputs + program.n_constants
@@ -69,15 +69,15 @@ cdef class TileProgram:
                 value = program.steps[i].inputs[k] - first
                 if value >= 0 and last[value] == i and (
                         program.dtypes[first + value] == program.dtypes[first + i]):
-                    taken[program.steps[value].room] = False
+                    taken[program.steps[value].buffer] = False
             k = 0
             while taken[k]:
                 k += 1
-            program.steps[i].room = k
+            program.steps[i].buffer = k
             program.first_aside = max(program.first_aside, first + k + 1)
             for k in range(program.steps[i].loop.arity):
                 value = program.steps[i].inputs[k] - first
                 if value >= 0 and last[value] == i:
-                    taken[program.steps[value].room] = False
-            taken[program.steps[i].room] = True
+                    taken[program.steps[value].buffer] = False
+            taken[program.steps[i].buffer] = True
         return 0

@@ -23,8 +23,8 @@ from tensorlib._core.tiles.loops cimport (
     call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
 )
 from tensorlib._core.tiles.plan cimport (
-    LEAST_ROOMS, Operand, Plan, ROOM, SHORT_ROW, advance, as_transpositions, cost, make_plan, place,
-    transpose_rows,
+    BUFFER_BYTES, LEAST_BUFFERS, Operand, Plan, SHORT_ROW, advance, as_transpositions, cost,
+    make_plan, place, transpose_rows,
 )
 from tensorlib._core.tiles.program cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype,
@@ -75,13 +75,13 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
 
 
 cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
-    """How many elements of each operand and result have room, and stay in the L1 cache."""
+    """How many elements of each operand and result fit, and stay in the L1 cache."""
     cdef const Program* program = plan.program
     cdef int i, size = program.itemsize
     cdef int count = 1 + program.first_aside - program.n_constants       # the last result is out
     for i in range(program.n_inputs + 1):
         size = max(size, ITEMSIZE[plan.operands[i].dtype])
-    return min(ROOM, CACHED // count) // size // LINE * LINE
+    return min(BUFFER_BYTES, CACHED // count) // size // LINE * LINE
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -89,16 +89,16 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef Plan* plan = <Plan*>context
     cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
     cdef bint several = not by_rows and goes_by_several_rows(plan)
-    # rooms: of inputs and constants, by their slots; of results; of what is cast on its way; of
+    # buffers: of inputs and constants, by their slots; of results; of what is cast on its way; of
     # operands whose rows are gathered
-    cdef char* scratch = <char*>alloca(LINE + ROOM * max(
-        plan.program.first_aside + 2 + plan.program.n_inputs, <int>LEAST_ROOMS))
+    cdef char* scratch = <char*>alloca(LINE + BUFFER_BYTES * max(
+        plan.program.first_aside + 2 + plan.program.n_inputs, <int>LEAST_BUFFERS))
     cdef Py_ssize_t filled[MAX_INPUTS + MAX_CONSTANTS]
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int ndim = plan.ndim, inner = plan.ndim - 1, n = plan.program.n_inputs, d, i
-    cdef Py_ssize_t row = plan.dims[inner], room, count, rest
+    cdef Py_ssize_t row = plan.dims[inner], left, count, rest
     scratch += LINE - <size_t>scratch % LINE
     for i in range(n + plan.program.n_constants):
         filled[i] = 0
@@ -116,8 +116,8 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             advance(plan, index, row)
             count *= row
         elif (row >= SHORT_ROW or ndim == 1) and not several:
-            room = row - index[inner]
-            count = min(room, end - begin)
+            left = row - index[inner]
+            count = min(left, end - begin)
             if not direct:
                 count = min(count, plan.tile)
             for i in range(n + 1):
@@ -174,7 +174,7 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
     cdef Py_ssize_t at[MAX_NDIM]
     cdef char* pieces
     cdef Py_ssize_t size
-    cdef char* gathered = scratch + (plan.program.first_aside + 1) * ROOM
+    cdef char* gathered = scratch + (plan.program.first_aside + 1) * BUFFER_BYTES
     cdef Operand* operand
     for i in range(n + 1):
         operand = &plan.operands[i]
@@ -183,7 +183,7 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
         steps[i] = 0 if operand.scalar else size
         if operand.linear or operand.scalar:
             continue
-        pieces = gathered + i * ROOM
+        pieces = gathered + i * BUFFER_BYTES
         pointers[i] = pieces
         if i < n and (plan.ndim != 2 or operand.steps[0] != 0):
             move_rows(plan, operand, index, at, pieces, count, False)
@@ -252,7 +252,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
     cdef bint direct = out.dtype == dtype and out_step == ITEMSIZE[dtype]
     if program.n_steps == 0 and direct:
         convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target,
-                scratch + program.first_aside * ROOM, n)
+                scratch + program.first_aside * BUFFER_BYTES, n)
         return
     for i in range(first):
         slots[i] = NULL                      # fetched when a loop takes it as a run
@@ -266,7 +266,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
                 value = step.inputs[k]
                 if k == number:
                     inputs[k] = (pointers[value] if value < program.n_inputs
-                                 else scratch + value * ROOM)
+                                 else scratch + value * BUFFER_BYTES)
                     continue
                 if slots[value] == NULL and value < program.n_inputs:
                     slots[value] = fetch(plan, value, pointers[value], steps[value], filled,
@@ -276,7 +276,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
                 inputs[k] = slots[value]
             slots[first + i] = (
                 target if direct and i == program.n_steps - 1
-                else scratch + (first + step.room) * ROOM)
+                else scratch + (first + step.buffer) * BUFFER_BYTES)
             if number >= 0:
                 call_with_number(&step.loop, number, inputs, slots[first + i], n)
             else:
@@ -288,8 +288,8 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
         if out_step == ITEMSIZE[out.dtype]:
             find_cast(dtype, out.dtype)(result, target, n)
             return
-        find_cast(dtype, out.dtype)(result, scratch + program.first_aside * ROOM, n)
-        result = scratch + program.first_aside * ROOM
+        find_cast(dtype, out.dtype)(result, scratch + program.first_aside * BUFFER_BYTES, n)
+        result = scratch + program.first_aside * BUFFER_BYTES
     find_scatter(out.dtype)(result, target, out_step, n)
 
 
@@ -315,22 +315,22 @@ cdef char* fetch(const Plan* plan, int i, char* pointer, Py_ssize_t step, Py_ssi
                  char* scratch, Py_ssize_t n) noexcept nogil:
     """The n elements of input i as a contiguous run of the slot's dtype."""
     cdef int have = plan.operands[i].dtype, want = plan.program.dtypes[i]
-    cdef char* room = scratch + i * ROOM
+    cdef char* buffer = scratch + i * BUFFER_BYTES
     if step == ITEMSIZE[have] and have == want:
         return pointer
     if plan.operands[i].scalar:
         if filled[i] >= n:
-            return room
+            return buffer
         filled[i] = n
-    convert(have, want, pointer, step, room, scratch + plan.program.first_aside * ROOM, n)
-    return room
+    convert(have, want, pointer, step, buffer, scratch + plan.program.first_aside * BUFFER_BYTES, n)
+    return buffer
 
 
 cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* aside,
                   Py_ssize_t n) noexcept nogil:
     """target := n elements of dtype `have` at `step` bytes, as a contiguous run of dtype `want`.
 
-    n is at most a tile, for which `aside` has room, unless the elements can be copied or cast from
+    n is at most a tile, which `aside` holds, unless the elements can be copied or cast from
     where they are.
     """
     if have == want:
@@ -344,20 +344,20 @@ cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* targ
 
 cdef char* repeat_constant(const Program* program, int slot, Py_ssize_t* filled, char* scratch,
                            Py_ssize_t n) noexcept nogil:
-    """A constant n times, in the room of its slot."""
+    """A constant n times, in the buffer of its slot."""
     cdef double value = program.constants[slot - program.n_inputs]
     cdef int dtype = program.dtypes[slot]
     cdef int64_t whole
-    cdef char* room = scratch + slot * ROOM
+    cdef char* buffer = scratch + slot * BUFFER_BYTES
     if filled[slot] >= n:
-        return room
+        return buffer
     filled[slot] = n
     if dtype == INT64:
         whole = <int64_t>value
-        find_gather(INT64)(<char*>&whole, 0, room, n)
+        find_gather(INT64)(<char*>&whole, 0, buffer, n)
     elif dtype == FLOAT64:
-        find_gather(FLOAT64)(<char*>&value, 0, room, n)
+        find_gather(FLOAT64)(<char*>&value, 0, buffer, n)
     else:
-        find_cast(FLOAT64, dtype)(<char*>&value, room, 1)
-        find_gather(dtype)(room, 0, room, n)
-    return room
+        find_cast(FLOAT64, dtype)(<char*>&value, buffer, 1)
+        find_gather(dtype)(buffer, 0, buffer, n)
+    return buffer

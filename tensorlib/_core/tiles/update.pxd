@@ -16,7 +16,7 @@ cdef struct UpdateStep:
     int inputs[3]
     int number               # the place of an input that the loop takes as a number, or -1
     int operand              # the operand whose memory takes the result, or -1
-    int room                 # otherwise the tile that does
+    int buffer               # otherwise the tile that does
 
 # The update for parameters that are computed in one dtype. Values are numbered: the operands (the
 # gradient, the states, the parameter), the numbers, the results of the steps.
@@ -28,7 +28,7 @@ cdef struct Compiled:
     fused_loop fused
     bint written[MAX_OPERANDS]
     int results[MAX_OPERANDS]          # the value to copy into an operand at the end, or -1
-    int number_rooms[MAX_NUMBERS]      # the tile in which a number is repeated, or -1
+    int number_buffers[MAX_NUMBERS]    # the tile in which a number is repeated, or -1
     UpdateStep steps[MAX_STEPS]
 
 cdef struct Job:

@@ -22,7 +22,7 @@ from tensorlib._core.tiles.program cimport Program
 from tensorlib import _kernels
 
 cdef enum:
-    MAX_ROOMS = 16           # tiles beside the operands: repeated numbers, results between steps
+    MAX_BUFFERS = 16         # tiles beside the operands: repeated numbers, results between steps
     TILE = 512               # elements
     GRAIN = 16384            # elements of one parallel chunk
     RELEASE_GIL = 16384      # elements from which on the GIL is released
@@ -86,13 +86,13 @@ cdef int check_values(Update self) except -1:
 # ---- compiling -----------------------------------------------------------------------------------
 
 cdef int compile(Update self, Compiled* c, int dtype) except -1:
-    """Finds the loops, and room for each result: in place as soon as the old value is not needed.
+    """Finds the loops, and a buffer for each result: in place once the old value is not needed.
     """
     cdef int first = self.frame.n_inputs + 1 + len(self.numbers), n_steps = len(self.steps)
     cdef int last_use[MAX_VALUES]
     cdef int dtypes[MAX_VALUES]
-    cdef int rooms[MAX_VALUES]
-    cdef bint taken[MAX_ROOMS]
+    cdef int buffers[MAX_VALUES]
+    cdef bint taken[MAX_BUFFERS]
     cdef int i, k, value
     cdef size_t address
     memset(c, 0, sizeof(Compiled))
@@ -100,9 +100,9 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
     c.dtype, c.n_operands, c.n_numbers = dtype, self.frame.n_inputs + 1, len(self.numbers)
     c.n_steps = n_steps
     for i in range(MAX_VALUES):
-        last_use[i], dtypes[i], rooms[i] = -1, dtype, -1
+        last_use[i], dtypes[i], buffers[i] = -1, dtype, -1
     for i in range(MAX_NUMBERS):
-        c.number_rooms[i] = -1
+        c.number_buffers[i] = -1
     for i in range(c.n_operands):
         c.results[i] = -1
         c.written[i] = self.results[i] != i
@@ -123,8 +123,8 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
     for i in range(n_steps):
         values = self.steps[i][1]
         for value in values:             # a result may take the place of an operand of its size
-            if last_use[value] == i and rooms[value] >= 0 and dtypes[value] == dtypes[first + i]:
-                taken[rooms[value]] = False
+            if last_use[value] == i and buffers[value] >= 0 and dtypes[value] == dtypes[first + i]:
+                taken[buffers[value]] = False
         c.steps[i].operand = -1
         for k in range(c.n_operands):
             if self.results[k] == first + i:
@@ -133,10 +133,10 @@ cdef int compile(Update self, Compiled* c, int dtype) except -1:
                 else:
                     c.results[k] = first + i
         if c.steps[i].operand < 0:
-            rooms[first + i] = c.steps[i].room = free_room(taken)
+            buffers[first + i] = c.steps[i].buffer = free_buffer(taken)
         for value in values:
-            if last_use[value] == i and rooms[value] >= 0:
-                taken[rooms[value]] = rooms[value] == rooms[first + i]
+            if last_use[value] == i and buffers[value] >= 0:
+                taken[buffers[value]] = buffers[value] == buffers[first + i]
     return 0
 
 
@@ -159,8 +159,8 @@ cdef int set_step(Compiled* c, int i, str name, tuple values, const int* dtypes,
             step.number = k
             continue
         which = values[k] - c.n_operands
-        if c.number_rooms[which] < 0:
-            c.number_rooms[which] = free_room(taken)
+        if c.number_buffers[which] < 0:
+            c.number_buffers[which] = free_buffer(taken)
     return 0
 
 
@@ -168,12 +168,12 @@ cdef bint is_number(const Compiled* c, int value) noexcept:
     return c.n_operands <= value < c.n_operands + c.n_numbers
 
 
-cdef int free_room(bint* taken) except -1:
-    cdef int room
-    for room in range(MAX_ROOMS):
-        if not taken[room]:
-            taken[room] = True
-            return room
+cdef int free_buffer(bint* taken) except -1:
+    cdef int buffer
+    for buffer in range(MAX_BUFFERS):
+        if not taken[buffer]:
+            taken[buffer] = True
+            return buffer
     raise ValueError("an update needs too many values at a time")
 
 
@@ -234,8 +234,8 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Job* job = <Job*>context
     cdef const Compiled* c = job.program
     cdef Plan* plan = &job.plan
-    cdef char room[(MAX_OPERANDS + MAX_ROOMS + 1) * TILE * 8 + LINE]
-    cdef char* scratch = room + (LINE - <size_t>room % LINE)
+    cdef char buffer[(MAX_OPERANDS + MAX_BUFFERS + 1) * TILE * 8 + LINE]
+    cdef char* scratch = buffer + (LINE - <size_t>buffer % LINE)
     cdef float singles[MAX_NUMBERS]
     cdef char* slots[MAX_VALUES]
     cdef char* pointers[MAX_OPERANDS]
@@ -243,16 +243,16 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Py_ssize_t index[MAX_NDIM]
     cdef int inner = plan.ndim - 1, d, i
     cdef Py_ssize_t rest = begin, count, longest = end - begin
-    cdef char* aside = scratch + (MAX_OPERANDS + MAX_ROOMS) * TILE * 8
+    cdef char* aside = scratch + (MAX_OPERANDS + MAX_BUFFERS) * TILE * 8
     cdef bint whole = c.fused != NULL
     cdef Operand* operand
     for i in range(c.n_numbers):
         singles[i] = <float>job.numbers[i]
         slots[c.n_operands + i] = (<char*>&job.numbers[i] if c.dtype == FLOAT64
                                    else <char*>&singles[i])
-        if c.number_rooms[i] >= 0:
+        if c.number_buffers[i] >= 0:
             find_gather(c.dtype)(slots[c.n_operands + i], 0,
-                                 scratch + (MAX_OPERANDS + c.number_rooms[i]) * TILE * 8, TILE)
+                                 scratch + (MAX_OPERANDS + c.number_buffers[i]) * TILE * 8, TILE)
     for i in range(c.n_operands):
         operand = &plan.operands[i]
         in_place[i] = operand.dtype == c.dtype and operand.steps[inner] == ITEMSIZE[c.dtype]
@@ -283,7 +283,7 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
         begin += count
 
 
-cdef void run_steps(const Compiled* c, char** slots, char* rooms, Py_ssize_t n) noexcept nogil:
+cdef void run_steps(const Compiled* c, char** slots, char* buffers, Py_ssize_t n) noexcept nogil:
     """Runs the loops on one tile; `slots` point at its operands and at the numbers."""
     cdef const UpdateStep* step
     cdef char* inputs[3]
@@ -291,13 +291,13 @@ cdef void run_steps(const Compiled* c, char** slots, char* rooms, Py_ssize_t n) 
     for i in range(c.n_steps):
         step = &c.steps[i]
         slots[first + i] = (slots[step.operand] if step.operand >= 0
-                            else rooms + step.room * TILE * 8)
+                            else buffers + step.buffer * TILE * 8)
         for k in range(step.loop.arity):
             value = step.inputs[k]
             number = value - c.n_operands
             inputs[k] = slots[value]
             if 0 <= number < c.n_numbers and k != step.number:
-                inputs[k] = rooms + c.number_rooms[number] * TILE * 8
+                inputs[k] = buffers + c.number_buffers[number] * TILE * 8
         if step.number >= 0:
             call_with_number(&step.loop, step.number, inputs, slots[first + i], n)
         else:
@@ -307,25 +307,25 @@ cdef void run_steps(const Compiled* c, char** slots, char* rooms, Py_ssize_t n) 
             memcpy(slots[i], slots[c.results[i]], n * ITEMSIZE[c.dtype])
 
 
-cdef void fetch(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* room,
+cdef void fetch(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* buffer,
                 char* aside, Py_ssize_t n) noexcept nogil:
-    """room := n elements of an operand, as a contiguous run of `dtype`"""
+    """buffer := n elements of an operand, as a contiguous run of `dtype`"""
     if operand.dtype == dtype:
-        find_gather(dtype)(pointer, step, room, n)
+        find_gather(dtype)(pointer, step, buffer, n)
     elif step == ITEMSIZE[operand.dtype]:
-        find_cast(operand.dtype, dtype)(pointer, room, n)
+        find_cast(operand.dtype, dtype)(pointer, buffer, n)
     else:
         find_gather(operand.dtype)(pointer, step, aside, n)
-        find_cast(operand.dtype, dtype)(aside, room, n)
+        find_cast(operand.dtype, dtype)(aside, buffer, n)
 
 
-cdef void put_back(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* room,
+cdef void put_back(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* buffer,
                    char* aside, Py_ssize_t n) noexcept nogil:
-    """An operand's n elements := room"""
+    """An operand's n elements := buffer"""
     if operand.dtype == dtype:
-        find_scatter(dtype)(room, pointer, step, n)
+        find_scatter(dtype)(buffer, pointer, step, n)
     elif step == ITEMSIZE[operand.dtype]:
-        find_cast(dtype, operand.dtype)(room, pointer, n)
+        find_cast(dtype, operand.dtype)(buffer, pointer, n)
     else:
-        find_cast(dtype, operand.dtype)(room, aside, n)
+        find_cast(dtype, operand.dtype)(buffer, aside, n)
         find_scatter(operand.dtype)(aside, pointer, step, n)

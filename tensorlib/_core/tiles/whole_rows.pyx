@@ -1,4 +1,4 @@
-"""One loop over whole rows, where no tiles are needed.
+"""One loop over whole rows: the short path of tile programs that need no tiles.
 
 The rows of an operand lie in runs of its dtype, or are one element each; where they begin is of no
 importance. So nothing is gathered but single elements, for loops that do not take numbers.
@@ -9,7 +9,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_gather, takes_number,
 )
-from tensorlib._core.tiles.plan cimport Operand, Plan, ROOM, SHORT_ROW, WIDE_TILE, place
+from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, WIDE_TILE, place
 from tensorlib._core.tiles.program cimport Program, Step, result_dtype
 
 
@@ -128,7 +128,7 @@ cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
             operand = &plan.operands[step.inputs[k]]
             inputs[k] = sources[k]
             if moves[k] == 0 and number < 0:
-                inputs[k] = scratch + step.inputs[k] * ROOM      # as `fetch` has it
+                inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES      # as `fetch` has it
                 if r == 0 or operand.steps[inner - 1]:
                     find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
             sources[k] += operand.steps[inner - 1]
