@@ -16,14 +16,14 @@ PACKAGE = ROOT / "tensorlib"
 # A floor may import itself and the floors before it. "public" is the package's own __init__: what
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
-    "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
-    "autograd", "func", "utils", "io", "graph", "program", "onnx", "backends", "accelerator", "mps",
-    "xpu", "amp", "cuda", "profiler", "version", "distributed",
-    "multiprocessing", "public", "compiler", "random", "types", "special", "distributions", "nn",
-    "jit", "optim", "data", "serialization", "testing",
+    "_kernels", "_core", "ops", "batch", "linalg", "autograd", "func", "utils", "io", "graph",
+    "program", "onnx", "profiler", "public", "special", "distributions", "nn", "optim",
+    "utils.data", "serialization", "shell", "testing",
 ]
-# Modules that give another floor's names under the place that PyTorch gives them.
-ELSEWHERE = {"tensorlib.utils.data": "data"}
+# Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
+ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.special": "special"}
+# What the modules of the shell are called: `tensorlib.cuda` is `tensorlib/shell/cuda`.
+SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] != "__"}
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
          "layers", "apply", "create", "sweep"]
@@ -56,8 +56,11 @@ def floor_of(module):
     parts = module.split(".")
     if parts[0] != "tensorlib":
         return None
-    if module in ELSEWHERE:
-        return ELSEWHERE[module]
+    for package, floor in ELSEWHERE.items():
+        if f"{module}.".startswith(f"{package}."):
+            return floor
+    if parts[1:] and parts[1] in SHELL:
+        return "shell"
     return parts[1] if len(parts) > 1 and parts[1] in FLOORS else "public"
 
 
@@ -102,7 +105,7 @@ def from_import(source, names, inside):
         yield source, inside
         return
     for name in names:
-        yield (f"tensorlib.{name}" if name in FLOORS else "tensorlib"), inside
+        yield (f"tensorlib.{name}" if name in {*FLOORS, *SHELL} else "tensorlib"), inside
 
 
 def named(text):
@@ -190,6 +193,13 @@ def folders(place):
 
 def test_every_floor_and_room_is_known():
     assert folders(PACKAGE) <= set(FLOORS)
+
+
+def test_the_root_shows_the_parts_of_the_library_and_nothing_else():
+    built = ("__pycache__", "*.so", "*.pyd")
+    shown = {path.name for path in PACKAGE.iterdir()
+             if not any(path.match(pattern) for pattern in built)}
+    assert len(shown) <= 22, sorted(shown)
     assert folders(PACKAGE / "_core") == set(ROOMS)
 
 
@@ -231,6 +241,23 @@ def test_files_and_lines_stay_short():
     long += [f"{path}:{number}: {len(line)} columns" for path, lines in texts.items()
              for number, line in enumerate(lines, 1) if len(line) > 100]
     assert not long, "\n".join(long)
+
+
+# Who may use `sys.modules`, how often, and what for: no floor looks in it for one above.
+READS_MODULES = {
+    "_core/base/importing.py": (1, "the namespace of the package that asks for it"),
+    "io/operands.py": (1, "the module of a function of another library"),
+    "ops/late.py": (4, "modules half imported are taken out; the package that asks for it"),
+    "program/guards.py": (1, "the module of a class of the user's"),
+    "shell/data.py": (2, "other names for modules of a lower floor"),
+    "utils/data/pool.py": (1, "the module of an error in a worker"),
+}
+
+
+def test_nobody_reaches_upwards_by_the_table_of_modules():
+    found = {str(path.relative_to(PACKAGE)): text.count("sys.modules")
+             for path in sources() if "sys.modules" in (text := path.read_text())}
+    assert found == {path: count for path, (count, _) in READS_MODULES.items()}
 
 
 def modules_after(statement):
@@ -297,7 +324,7 @@ PUBLIC = [
     module_name(path).removesuffix(".__init__")
     for path in sorted([PACKAGE / "__init__.py", *PACKAGE.glob("*/__init__.py")])
     if path.parent.name not in ("_kernels", "_core", "ops")
-]
+] + [f"tensorlib.{name}" for name in sorted(SHELL)]
 
 
 def test_the_package_shows_only_public_names():
@@ -306,7 +333,7 @@ def test_the_package_shows_only_public_names():
     kinds = (tensorlib.dtype, tensorlib.layout, tensorlib.memory_format, tensorlib.Generator, float)
     stray = [name for name, value in names.items() if not isinstance(value, kinds) and not (
         callable(value) and str(value.__module__).startswith("tensorlib"))]
-    assert set(stray) <= set(FLOORS) | {"graph", "memory"}
+    assert set(stray) <= set(FLOORS) | SHELL
     assert not [name for name in stray if not (names[name].__doc__ or "").strip()]
 
 

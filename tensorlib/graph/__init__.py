@@ -1,4 +1,4 @@
-"""Looking at a graph: its picture, its text for Graphviz, its figures.
+"""The autograd graph as a picture, as text for Graphviz, and as a summary in numbers.
 
 >>> w = tensorlib.ones(3, requires_grad=True)
 >>> loss = (w * w).sum()
@@ -12,7 +12,7 @@ sum                  1            0
 
 from typing import TYPE_CHECKING
 
-from tensorlib._importing import on_first_use
+from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
     from tensorlib.graph.figures import Summary, summary

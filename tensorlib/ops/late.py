@@ -56,7 +56,9 @@ FAMILIES = {
         methods="addr_ addbmm_"),
     "tensorlib.ops.names.legacy": Names(
         functions="fill",
-        methods="apply_ map_ type new ndimension is_pinned pin_memory cuda xpu"),
+        methods="apply_ map_"),
+    "tensorlib._methods": Names(
+        methods="type new ndimension is_pinned pin_memory cuda xpu"),
     "tensorlib.ops.products.einsum": Names(functions="einsum"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
@@ -198,10 +200,19 @@ def declared(family):
     """Ends the declaration of a family: its operations are complete, its functions in place."""
     check_registry()
     check_tensors()
-    package = vars(sys.modules["tensorlib"])
     for name, function in FUNCTIONS.items():
-        if type(package.get(name)) is StandIn:
-            package[name] = function
+        if type(public.get(name)) is StandIn:
+            public[name] = function
+
+
+def publish_in(namespace):
+    """Puts all functions into the namespace of the package, and later those that come late."""
+    global public
+    namespace.update(FUNCTIONS)
+    public = namespace
+
+
+public = {}
 
 
 for _family in FAMILIES:

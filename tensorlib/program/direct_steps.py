@@ -1,4 +1,4 @@
-"""Functions of the library that a machine has steps for, and needs not call.
+"""Operations that the executor runs by a step of its own, without a call of their function.
 
 The steps run the same loops, so that the bits are the same.
 """

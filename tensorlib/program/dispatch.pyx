@@ -1,4 +1,4 @@
-"""Calls of compiled functions: each finds the way in which calls of its kind are replayed."""
+"""Dispatch of calls of compiled functions: a lookup in the trace cache by signature and guards."""
 
 cimport cython
 from tensorlib._core.base.capture cimport attached

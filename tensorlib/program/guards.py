@@ -1,8 +1,8 @@
-"""What a captured function finds by name around it, so that a change there has it captured anew.
+"""Guards of a captured function: what it reads by name, a change of which has it captured anew.
 
 The names are read from the code of the function, of the functions that it names, of methods, and of
 the `forward` of modules (reads.py). What they stand for in closures, in globals, in attributes of
-objects, in dicts and in lists is watched: numbers, objects, and tensors that the program reads.
+objects, in dicts and in lists is guarded: numbers, objects, and tensors that the program reads.
 """
 
 import sys
@@ -11,17 +11,18 @@ from operator import is_
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.dispatch import Dispatcher
 from tensorlib.program.call_forms import HOME
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.reads import Chain, functions_of, reads_of
-from tensorlib.program.guarded import Surroundings, Watched
+from tensorlib.program.guarded import DictGuard, Guards
 
 MEMBERS = ("_parameters", "_buffers", "_modules")
 ALWAYS = {"training", "_hooks", "_compiled_call", *MEMBERS}      # what each call of a module reads
-LARGEST = 256                # elements of a list that is watched
-MOST = 10_000                # things that are looked at, beside modules
+LARGEST = 256                # elements of a list that is guarded
+MOST = 10_000                # things that are visited, beside modules
 
 
 class Search:
@@ -30,14 +31,14 @@ class Search:
 
     others: the arguments that are no tensors and no containers; a signature compares those itself.
     earlier: what was in cells, lists and objects then, by their id. What the function changes as it
-    runs, such as a count of its calls, is not watched: a replay does not change it.
+    runs, such as a count of its calls, has no guard: a replay does not change it.
     """
 
     def __init__(self, f: Any, args: tuple[Any, ...], others: list[Any]):
         self.ran: set[int] = set()
         self.tensors: set[int] = set()
         self.seen: set[tuple[Any, ...]] = set()
-        self.room = MOST
+        self.left = MOST
         self.cells: list[Any] = []
         self.objects: dict[int, tuple[Any, set[str]]] = {}      # with the names that are read
         self.lists: list[list[Any]] = []
@@ -52,13 +53,12 @@ class Search:
             **{id(x): tuple(x) for x in self.lists},
             **{id(x): dict(parts_of(x)) for x, _ in self.objects.values()}}
 
-    def surroundings(self, ran: list[tuple[Any, bool]],
-                     tensors: list[Tensor]) -> Surroundings | None:
-        """What is to be watched, after the function ran; None for nothing.
+    def guards(self, ran: list[tuple[Any, bool]], tensors: list[Tensor]) -> Guards | None:
+        """The guards, after the function ran; None for nothing.
 
         ran: the modules that ran, with `training` by then. tensors: those that the program reads.
-        No other tensor is watched. Raises: Unplanned for a module that is set to another mode, and
-        for more than can be watched.
+        No other tensor has a guard. Raises: Unplanned for a module that is set to another mode, and
+        for more than can be guarded.
         """
         modules = [x for x, _ in ran]
         self.ran = {id(x) for x in modules}
@@ -69,17 +69,17 @@ class Search:
             if x.training is not earlier["training"]:
                 raise Unplanned(f"it sets {type(x).__name__} to another mode")
         self.follow()
-        if self.room < 0:
+        if self.left < 0:
             raise Unplanned(f"its code reads more than {MOST} things by name")
         hooks = [vars(vars(x)["_hooks"]) for x in modules if vars(x).get("_hooks") is not None]
         if modules:
-            hooks.append(vars(sys.modules["tensorlib.nn.modules.hooks"].everywhere))
+            hooks.append(vars(owners.modules.hooks_of_all))
         cells = [cell for cell in self.cells if self.matters(content_of(cell))
                  and content_of(cell) is self.earlier.get(id(cell), content_of(cell))]
         lists = [x for x in self.lists if all(
             map(is_, x, self.earlier.get(id(x), x))) and len(x) == len(self.earlier.get(id(x), x))]
-        found = cells, self.watched(), lists, hooks
-        return Surroundings(*found) if any(found) else None
+        found = cells, self.dict_guards(), lists, hooks
+        return Guards(*found) if any(found) else None
 
     def run(self, f: Any, owner: Any = None) -> None:
         """Looks at what a function reads. owner: its first argument, if that is known."""
@@ -139,20 +139,21 @@ class Search:
                     self.run(own[chain[0]], x)
 
     def is_new(self, *what: Any, whose: Any = None) -> bool:
-        """Whether this was not looked at, and there is room for it. The first is an object.
+        """Whether this was not visited before, and fewer than `MOST` were. The first is an object.
 
-        whose: what it belongs to. There is room for all that belongs to modules.
+        whose: what it belongs to. What belongs to modules does not count.
         """
         key = id(what[0]), *what[1:]
         if key in self.seen:
             return False
         if not is_module(whose):
-            self.room -= 1
+            self.left -= 1
         self.seen.add(key)
-        return self.room >= 0
+        return self.left >= 0
 
     def follow(self) -> None:
-        """Looks in all objects for what is read of nobody knows which, until there is no more."""
+        """Adds the names in `anywhere`, which are read of unknown objects, of all objects found,
+        until nothing is added any more."""
         size = None
         while size != (size := (len(self.objects), len(self.anywhere))):
             for x, _ in list(self.objects.values()):
@@ -160,8 +161,8 @@ class Search:
                     for name in (parts_of(x).keys() | functions_of(type(x)).keys()) & self.anywhere:
                         self.see(x, (name,))
 
-    def watched(self) -> list[Watched]:
-        """What is to be watched of the objects."""
+    def dict_guards(self) -> list[DictGuard]:
+        """The guards of the objects found: a dict each, with the names that are read of it."""
         found = []
         for x, names in self.objects.values():
             inside = parts_of(x)
@@ -172,14 +173,14 @@ class Search:
             read = {name for name in read if self.matters(inside.get(name))
                     and inside.get(name) is earlier.get(name)}
             if read:
-                found.append(Watched(inside, read))
+                found.append(DictGuard(inside, read))
             if id(x) in self.ran and inside["_modules"]:
                 # a container runs those too that come later
-                found.append(Watched(inside["_modules"], inside["_modules"], whole=True))
+                found.append(DictGuard(inside["_modules"], inside["_modules"], whole=True))
         return found
 
     def read_of_module(self, x: Any, names: set[str]) -> set[str]:
-        """The names that a call of a module reads, or of one that does not run `names` alone."""
+        """The names that a call of a module reads; `names` and `training` if it did not run."""
         if id(x) not in self.ran:
             return names | {"training"}
         inside = vars(x)
@@ -187,7 +188,7 @@ class Search:
         return {*names, *members, *names_of_library(type(x)) & inside.keys(), *ALWAYS}
 
     def matters(self, x: Any) -> bool:
-        """Whether something is to be watched: all but tensors that the program does not read."""
+        """Whether a value needs a guard: all but tensors that the program does not read."""
         return not issubclass(type(x), Tensor) or id(x) in self.tensors
 
 
@@ -211,9 +212,7 @@ def is_globals(x: Any) -> bool:
 
 def is_module(x: Any) -> bool:
     """Whether an object is a module of `nn`."""
-    loaded = sys.modules.get("tensorlib.nn.modules.module")
-    return loaded is not None and issubclass(type(x), loaded.Module) and (
-        vars(x).keys() >= set(MEMBERS))
+    return issubclass(type(x), owners.modules.base) and vars(x).keys() >= set(MEMBERS)
 
 
 def is_looked_into(x: Any) -> bool:
@@ -228,8 +227,7 @@ def is_looked_into(x: Any) -> bool:
 
 def is_optimizer(x: Any) -> bool:
     """Whether an object is an optimiser."""
-    loaded = sys.modules.get("tensorlib.optim.optimizer")
-    return loaded is not None and isinstance(x, loaded.Optimizer)
+    return isinstance(x, owners.optimizers.base)
 
 
 def is_of_user(x: Any) -> bool:

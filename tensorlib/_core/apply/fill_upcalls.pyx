@@ -1,4 +1,4 @@
-"""Where the table of what low floors call above themselves is filled, all of it."""
+"""Fills the table of upcalls: what lower layers of the library call in higher ones."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF

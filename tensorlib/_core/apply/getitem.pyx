@@ -1,4 +1,4 @@
-"""`x[key]` and `x[key] = value` in the graph."""
+"""Indexing with autograd: `x[key]` and `x[key] = value`."""
 
 from cpython.object cimport PyObject
 

@@ -1,4 +1,4 @@
-"""Results that go where the caller says: `out=`."""
+"""The `out=` argument: results that are written into a tensor of the caller's."""
 
 from cpython.object cimport PyObject
 

@@ -1,6 +1,6 @@
 """Memory shared with others: NumPy arrays, the buffer protocol, and changes of dtype through NumPy.
 
-All of it is raw: nothing here is recorded for gradients.
+All of it is outside autograd: nothing here is recorded for gradients.
 """
 
 cimport numpy as cnp

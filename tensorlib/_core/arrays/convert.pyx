@@ -3,7 +3,7 @@
 A nested sequence is walked twice in C: once for its dtype, once to write its elements. Code that an
 element runs could shrink a list that is being read, so both walk tuples, but for rows of Python's
 own numbers: these run no code and are read where they lie.
-It is raw, but where tensors among the data are in a graph: see as_numbers.pyx.
+It is outside autograd, unless tensors among the data are in a graph: see as_numbers.pyx.
 """
 
 cimport numpy as cnp

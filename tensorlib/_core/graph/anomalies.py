@@ -1,10 +1,10 @@
-"""What nodes note for the detection of anomalies, and what is said where a gradient goes wrong."""
+"""Anomaly mode: the stack that a new node keeps, and the message where a gradient goes wrong."""
 
 import os
 import sys
 import warnings
 
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 
 HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 

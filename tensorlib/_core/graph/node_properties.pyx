@@ -1,4 +1,4 @@
-"""What users see of a node: attached to the type, whose body has what sweeps need."""
+"""The public attributes of a node, attached to its type, whose body has what sweeps need."""
 
 from libc.stdint cimport int64_t
 

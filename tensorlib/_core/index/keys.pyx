@@ -10,7 +10,7 @@ Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in Py
 always one array of positions or a mask, as in NumPy and as PyTorch announces; slices may step
 backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and positions in the other.
 
-All of it is raw: nothing here is recorded for gradients, and `values` have the tensor's dtype.
+All of it is outside autograd, and `values` have the tensor's dtype.
 """
 
 cimport cython

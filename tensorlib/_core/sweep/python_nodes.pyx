@@ -1,4 +1,4 @@
-"""What `Function` and `ops.compose` need: nodes whose gradient one Python function computes.
+"""Nodes whose gradient one Python function computes, for `Function` and `ops.compose`.
 
 Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
 the edges the node keeps any number of tensors and a payload of Python's.

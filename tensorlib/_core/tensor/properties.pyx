@@ -1,4 +1,4 @@
-"""What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
+"""Attributes and methods of Tensor that are not hot; those that are stand in the type's body."""
 
 cimport cython
 

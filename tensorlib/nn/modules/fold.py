@@ -1,9 +1,9 @@
-"""Windows of images as columns, and columns put together as images."""
+"""`Unfold` and `Fold`: sliding windows as columns (im2col), and their sums as images (col2im)."""
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.nn.modules.dims import Sizes
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.nn.modules.sizes import Sizes
 
 __all__ = ["Fold", "Unfold"]
 

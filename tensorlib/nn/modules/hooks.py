@@ -1,4 +1,4 @@
-"""Hooks around the call of a module: before it, after it, and where its gradients pass."""
+"""Module hooks: before and after the call of a module, and on its gradients."""
 
 import warnings
 from collections import OrderedDict
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tensorlib._core.graph.handles import RemovableHandle
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 
 # few models have hooks on gradients
 Passage = deferred("tensorlib.nn.modules.backward_hooks", "Passage")

@@ -1,0 +1,89 @@
+"""Lazy imports: modules that many programs do without are imported when first used."""
+
+import gc
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+
+
+def on_first_use(package, homes):
+    """The functions `__getattr__` and `__dir__` of a package, some of whose names are lazy.
+
+    homes: the lazy names, each with the module of the package that has it, or that it is. All that
+    the package shows stands in its `__all__`.
+    """
+    namespace = vars(sys.modules[package])
+
+    def __getattr__(name):
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = import_module(f"{package}.{homes[name]}")
+        if name != homes[name]:
+            value = namespace[name] = getattr(value, name)
+        return value
+
+    def __dir__():
+        return sorted(namespace["__all__"])
+
+    return __getattr__, __dir__
+
+
+def deferred(module, name):
+    """A function that stands for one of a module, which is imported by its first call."""
+    def call(*args, **kwargs):
+        nonlocal function
+        if function is None:
+            function = getattr(import_module(module), name)
+        return function(*args, **kwargs)
+
+    function = None
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = module
+    call.__doc__ = f"`{module}.{name}`, which has the description."
+    return call
+
+
+@contextmanager
+def without_collections():
+    """Under it the garbage collector rests: it would look at what an import makes for 4 ms.
+
+    Nearly all of that stays. It is switched on again only where it was on, also after an error.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class LateModule(ModuleType):
+    """Stands for a module until it is imported, which replaces it in the package.
+
+    A reference that was kept goes on to give the module's own attributes. The package has no
+    `__getattr__` for this, since that slows down every `tl.zeros` of CPython 3.11.
+    """
+
+    def __getattribute__(self, name):
+        home = ModuleType.__getattribute__(self, "__name__")
+        return getattr(import_module(home), name)
+
+    def __setattr__(self, name, value):
+        home = ModuleType.__getattribute__(self, "__name__")
+        setattr(import_module(home), name, value)
+
+    def __delattr__(self, name):
+        delattr(import_module(ModuleType.__getattribute__(self, "__name__")), name)
+
+    def __dir__(self):
+        return dir(import_module(ModuleType.__getattribute__(self, "__name__")))
+
+    def __repr__(self):
+        return repr(import_module(ModuleType.__getattribute__(self, "__name__")))
+
+
+def later(name):
+    """The module of that name, imported when it is first used."""
+    return LateModule(name)
