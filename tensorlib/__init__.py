@@ -84,9 +84,9 @@ from tensorlib._typed import (
 from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from tensorlib.func import vmap
 from tensorlib.func.compiling import compile
+from tensorlib.io.files import load, save
 from tensorlib.ops.late import publish_in as _publish_in
 from tensorlib.profiler.summary import summary
-from tensorlib.serialization import load, save
 from tensorlib.utils.collect_env import show_config
 
 # the element types, under their names and PyTorch's short ones
@@ -114,6 +114,7 @@ optim = _later("tensorlib.optim")
 distributed = _later("tensorlib.distributed")
 distributions = _later("tensorlib.distributions")
 program = _later("tensorlib.program")
+serialization = _later("tensorlib.serialization")
 random = _later("tensorlib.random")
 special = _later("tensorlib.special")
 profiler = _later("tensorlib.profiler")

@@ -28,7 +28,6 @@ from tensorlib import ops as ops
 from tensorlib import optim as optim
 from tensorlib import profiler as profiler
 from tensorlib import program as program
-from tensorlib import serialization as serialization
 from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
@@ -59,14 +58,14 @@ from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.func.compiling import compile as compile
 from tensorlib.func.mapping import vmap as vmap
+from tensorlib.io.files.front import load as load
+from tensorlib.io.files.front import save as save
 from tensorlib.profiler.summary import summary as summary
 from tensorlib.program.control import case as case
 from tensorlib.program.control import cond as cond
 from tensorlib.program.control import scan as scan
 from tensorlib.program.control import switch_case as switch_case
 from tensorlib.program.control import while_loop as while_loop
-from tensorlib.serialization.front import load as load
-from tensorlib.serialization.front import save as save
 from tensorlib.shell import accelerator as accelerator
 from tensorlib.shell import amp as amp
 from tensorlib.shell import backends as backends
@@ -78,6 +77,7 @@ from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps
 from tensorlib.shell import multiprocessing as multiprocessing
 from tensorlib.shell import random as random
+from tensorlib.shell import serialization as serialization
 from tensorlib.shell import special as special
 from tensorlib.shell import types as types
 from tensorlib.shell import version as version

@@ -18,15 +18,16 @@ PACKAGE = ROOT / "tensorlib"
 FLOORS = [
     "_kernels", "_core", "ops", "batch", "linalg", "autograd", "func", "utils", "io", "graph",
     "program", "onnx", "profiler", "public", "special", "distributions", "nn", "optim",
-    "utils.data", "serialization", "shell", "testing",
+    "utils.data", "io.files", "shell", "testing",
 ]
 # Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
-ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.special": "special"}
+ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
+             "tensorlib.special": "special"}
 # What the modules of the shell are called: `tensorlib.cuda` is `tensorlib/shell/cuda`.
 SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] != "__"}
 # The rooms of _core, in the same way.
-ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
-         "layers", "apply", "create", "sweep"]
+ROOMS = ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout", "index",
+         "products", "layers", "apply", "create", "sweep"]
 HEAVY = ["hypothesis", "matplotlib", "onnx", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.

@@ -17,7 +17,7 @@ from tensorlib.program.call_forms import passed_check, user_line
 
 def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operation given Variables becomes: a call in the block that is built."""
-    return builder_for(args, kwargs).operation(op, op.name, args, dict(kwargs))
+    return builder_for(args, kwargs).call(op, args, dict(kwargs))
 
 
 def builder_for(*values: Any) -> Builder:
@@ -32,7 +32,7 @@ def builder_for(*values: Any) -> Builder:
 def in_place(function: Any) -> Any:
     """The method `NAME_` of Variables: a call that writes over the value."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return builder_for(self, args).write(f"{function.__name__}_", (self, *args), kwargs)
+        return builder_for(self, args).write(None, f"{function.__name__}_", (self, *args), kwargs)
     return method
 
 
@@ -44,23 +44,23 @@ def out_of_place(function: Any) -> Any:
 def writing(name: str) -> Any:
     """A method that writes, or draws, over the value."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return builder_for(self, args).write(name, (self, *args), kwargs)
+        return builder_for(self, args).write(None, name, (self, *args), kwargs)
     return method
 
 
 def get_item(self: Variable, key: Any) -> Any:
     """What the index expression picks."""
-    return builder_for(self, key).operation(registry["getitem"], "getitem", (self, key), {})
+    return builder_for(self, key).call(registry["getitem"], (self, key), {})
 
 
 def detach(self: Variable) -> Any:
     """The same value, which no gradient passes."""
-    return builder_for(self).operation(None, "detach", (self,), {})
+    return builder_for(self).call(registry["detach"], (self,), {})
 
 
 def set_item(self: Variable, key: Any, value: Any) -> None:
     """Writes where the index expression picks."""
-    builder_for(self, key, value).write("setitem", (self, value, key), {})
+    builder_for(self, key, value).write(None, "setitem", (self, value, key), {})
 
 
 def number(name: str) -> Any:
@@ -131,14 +131,14 @@ def scattered(x: Any, dim: int, index: Any, src: Any, adds: bool) -> Any:
     for d, size in enumerate(index.shape):
         if src.shape[d] != size:
             src = src.narrow(d, 0, size)
-    return build.operation(registry["scattered"], "scattered", (x, src, dim, index, adds), {})
+    return build.call(registry["scattered"], (x, src, dim, index, adds), {})
 
 
 def put_slices(x: Any, dim: int, index: Any, values: Any) -> Any:
     """`index_copy` and `index_fill`."""
     key = (*(slice(None),) * dim, index)
-    return builder_for((x, index, values)).operation(
-        registry["put_index"], "put_index", (x, values, key), {})
+    return builder_for((x, index, values)).call(
+        registry["put_index"], (x, values, key), {})
 
 
 def added_slices(x: Any, dim: int, index: Any, source: Any) -> Any:

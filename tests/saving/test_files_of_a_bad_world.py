@@ -15,7 +15,7 @@ from tensorlib import nn, program
 from tensorlib.io import atomic
 from tensorlib.program.errors import ProgramError
 from tensorlib.serialization import LoadError
-from tensorlib.serialization.source import Source
+from tensorlib.io.files.source import Source
 
 FORMATS = ["x.safetensors", "x.pt", "x.npz", "x.npy"]
 
@@ -29,7 +29,7 @@ def content(name):
 SHRINKS = """
 import os, sys
 import tensorlib as tl
-from tensorlib.serialization.source import Source
+from tensorlib.io.files.source import Source
 
 path, mmap = sys.argv[1], {"None": None, "False": False}[sys.argv[2]]
 fill, count = Source.fill, 0

@@ -9,7 +9,7 @@ from process import run_python
 
 import tensorlib as tl
 from tensorlib.io import atomic
-from tensorlib.serialization import saving
+from tensorlib.io.files import saving
 
 KILLS = """
 import os, random, signal, sys, time

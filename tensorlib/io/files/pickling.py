@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorlib as tl
 from tensorlib import Tensor, nn
-from tensorlib.serialization.sharing import dense, joined_memory
+from tensorlib.io.files.sharing import dense, joined_memory
 
 __all__ = ["pickled"]
 

@@ -6,9 +6,9 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.pickles import Interpreter
-from tensorlib.serialization.torch_names import find, known
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.pickles import Interpreter
+from tensorlib.io.files.torch_names import find, known
 
 __all__ = ["as_data", "as_objects"]
 

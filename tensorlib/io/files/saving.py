@@ -16,12 +16,12 @@ import numpy as np
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.io.atomic import replacing
-from tensorlib.serialization.container import NAMES, Entry, write
-from tensorlib.serialization.sharing import joined_memory
-from tensorlib.serialization.source import bytes_of
-from tensorlib.serialization.stream import Stream
-from tensorlib.serialization.structure import Encoder
-from tensorlib.serialization.torch_writing import torch_file
+from tensorlib.io.files.container import NAMES, Entry, write
+from tensorlib.io.files.sharing import joined_memory
+from tensorlib.io.files.source import bytes_of
+from tensorlib.io.files.stream import Stream
+from tensorlib.io.files.structure import Encoder
+from tensorlib.io.files.torch_writing import torch_file
 
 __all__ = ["save"]
 

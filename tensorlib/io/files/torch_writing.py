@@ -6,9 +6,9 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib.serialization.pickling import pickled
-from tensorlib.serialization.source import bytes_of
-from tensorlib.serialization.stream import Stream
+from tensorlib.io.files.pickling import pickled
+from tensorlib.io.files.source import bytes_of
+from tensorlib.io.files.stream import Stream
 
 __all__ = ["torch_file"]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.mapping import Mapping
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.mapping import Mapping
 
 __all__ = ["Cursor", "Source", "bytes_of", "checked_array", "checked_bools", "flat", "readable",
            "shaped"]
