@@ -96,6 +96,8 @@ globals().update(
     double=_dtypes.BY_NAME["float64"], short=_dtypes.BY_NAME["int16"],
     int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"])
 
+newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
+
 # the functions, each declared in its block under tensorlib/ops
 _publish_in(globals())
 
@@ -118,6 +120,8 @@ serialization = _later("tensorlib.serialization")
 random = _later("tensorlib.random")
 special = _later("tensorlib.special")
 profiler = _later("tensorlib.profiler")
+autograd.profiler = profiler         # its older home in PyTorch
+return_types = _later("tensorlib.return_types")
 data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
 types = _later("tensorlib.types")
