@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.io.atomic import replacing
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.text import program_text
@@ -23,6 +24,7 @@ CODES = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "
          "bfloat16": "BF16", "float32": "F32", "float64": "F64"}
 NAMES = {code: name for name, code in CODES.items()}
 LARGEST_HEADER = 100_000_000
+MOST_DIMS = 64                              # of a tensor; sizes are multiplied
 
 
 def save(program: Any, path: str | os.PathLike[str]) -> None:
@@ -47,7 +49,7 @@ def save(program: Any, path: str | os.PathLike[str]) -> None:
         place += len(data)
     head = json.dumps(header).encode()
     head += b" " * (-len(head) % 8)
-    with open(path, "wb") as file:
+    with replacing(path) as file:
         file.write(len(head).to_bytes(8, "little") + head)
         file.writelines(parts)
 
@@ -84,8 +86,9 @@ def tensor_of(entry: dict[str, Any], data: memoryview) -> Tensor:
     """The tensor of an entry of the header. Raises: ValueError, KeyError, TypeError."""
     name, shape = NAMES[entry["dtype"]], entry["shape"]
     begin, end = entry["data_offsets"]
-    if not isinstance(shape, list) or not all(type(x) is int and 0 <= x < 2**48 for x in (
-            *shape, begin, end)) or end > len(data) or begin > end:
+    if not isinstance(shape, list) or len(shape) > MOST_DIMS or not all(
+            type(x) is int and 0 <= x < 2**48 for x in (*shape, begin, end)) or not (
+            begin <= end <= len(data)):
         raise ValueError("a tensor lies outside of the file")
     code = {"bfloat16": "<u2", "bool": "|b1"}.get(name) or np.dtype(name).newbyteorder("<")
     count = 1
@@ -94,6 +97,8 @@ def tensor_of(entry: dict[str, Any], data: memoryview) -> Tensor:
     if count * np.dtype(code).itemsize != end - begin:
         raise ValueError("a tensor does not have the size that its shape says")
     array = np.frombuffer(data[begin:end], code).reshape(shape).copy()
+    if name == "bool" and array.size and array.view(np.uint8).max() > 1:
+        raise ValueError("a tensor has bools that are neither 0 nor 1")
     if name == "bfloat16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return FUNCTIONS["tensor"](array, dtype=BY_NAME[name])

@@ -24,6 +24,12 @@ NUMBERS = ["-1", "2", "9223372036854775808", "18446744073709551615", "1e400", "9
            "true", "[]", '"a"', "{}"]
 
 
+class Safetensors(io.BytesIO):
+    """A file in memory whose name says its format."""
+
+    name = "x.safetensors"
+
+
 def seeds():
     """Good files of each format, by name."""
     found = {path.name: path.read_bytes() for path in FILES.iterdir()}
@@ -32,9 +38,9 @@ def seeds():
     nested = {"model": plain, "more": [x[1], (1, 2.5, "s", b"b", {3: None})], "size": x.shape,
               "array": np.arange(3), "number": np.float32(2), "type": tl.float32}
     for name, obj in (("plain", plain), ("nested", nested)):
-        file = io.BytesIO()
-        tl.save(obj, file)
-        found[f"{name}.safetensors"] = file.getvalue()
+        for file in (Safetensors(), io.BytesIO()):
+            tl.save(obj, file)
+            found[f"{name}-{getattr(file, 'name', 'x.pt')}"] = file.getvalue()
     for name, write in (("x.npz", np.savez), ("small.npz", np.savez_compressed)):
         file = io.BytesIO()
         write(file, a=np.arange(6.0), b=np.array([True]))

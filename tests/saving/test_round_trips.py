@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from damage import zipped
+from damage import Safetensors, zipped
 
 import tensorlib as tl
 from tensorlib import nn
@@ -23,11 +23,14 @@ DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32"
 SHAPES = [(), (0,), (3,), (2, 0, 3), (2, 3, 1, 2)]
 
 
-def round_trip(obj):
-    file = io.BytesIO()
+def round_trip(obj, kind=Safetensors, **options):
+    file = kind()
     tl.save(obj, file)
     file.seek(0)
-    return tl.load(file)
+    return tl.load(file, **options)
+
+
+both_formats = pytest.mark.parametrize("kind", [Safetensors, io.BytesIO], ids=["safetensors", "pt"])
 
 
 def assert_same(found, wanted):
@@ -53,13 +56,14 @@ def assert_same(found, wanted):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mmap", [None, False])
-def test_tensors_of_every_dtype_and_layout(dtype, mmap, tmp_path):
+@pytest.mark.parametrize("name", ["x.safetensors", "x.pt"])
+def test_tensors_of_every_dtype_and_layout(dtype, mmap, tmp_path, name):
     whole = tl.arange(24).reshape(4, 6).to(getattr(tl, dtype))
     state = {"x": whole, "turned": whole.clone().t(), "some": whole.clone()[::2, 1::3],
              "backwards": whole.clone().flip(0), "spread": whole[0, 1].clone().expand(2, 3)}
     state.update({str(shape): tl.ones(shape, dtype=getattr(tl, dtype)) for shape in SHAPES})
-    tl.save(state, tmp_path / "x")
-    assert_same(tl.load(tmp_path / "x", mmap=mmap), state)
+    tl.save(state, tmp_path / name)
+    assert_same(tl.load(tmp_path / name, mmap=mmap), state)
 
 
 OTHERS = [
@@ -78,9 +82,10 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("value", OTHERS, ids=range(len(OTHERS)))
-def test_other_values(value):
-    assert_same(round_trip(value), value)
-    assert_same(round_trip({"state": [value, tl.ones(2)]})["state"][0], value)
+@both_formats
+def test_other_values(value, kind):
+    assert_same(round_trip(value, kind), value)
+    assert_same(round_trip({"state": [value, tl.ones(2)]}, kind)["state"][0], value)
 
 
 LEAVES = st.one_of(
@@ -97,6 +102,7 @@ KEYS = st.one_of(st.text(max_size=4), st.integers(), st.tuples(st.integers(), st
     st.dictionaries(KEYS, inner, max_size=4).map(OrderedDict)), max_leaves=8))
 def test_any_nesting(value):
     assert_same(round_trip(value), value)
+    assert_same(round_trip(value, io.BytesIO), value)
 
 
 def header(path):
@@ -108,27 +114,29 @@ def header(path):
 def test_a_plain_state_dict_is_a_plain_safetensors_file(tmp_path):
     state = {"b.weight": tl.arange(6.0).reshape(2, 3), "a": tl.tensor([True, False, True]),
              "c": tl.arange(2)}
-    tl.save(state, tmp_path / "x")
-    found, data = header(tmp_path / "x")
+    tl.save(state, tmp_path / "x.safetensors")
+    found, data = header(tmp_path / "x.safetensors")
     assert found.pop("__metadata__") == {"format": "pt"}
     assert list(found) == list(state)
     assert found["b.weight"] == {"dtype": "F32", "shape": [2, 3], "data_offsets": [16, 40]}
     assert np.array_equal(np.frombuffer(data[16:40], "<f4"), np.arange(6))
     assert found["c"]["data_offsets"] == [0, 16] and len(data) == 43
-    assert (len((tmp_path / "x").read_bytes()) - len(data)) % 64 == 0
+    assert (len((tmp_path / "x.safetensors").read_bytes()) - len(data)) % 64 == 0
 
 
 def test_tensors_in_containers_have_the_names_of_their_places(tmp_path):
-    tl.save({"model": OrderedDict(w=tl.ones(2)), "steps": [tl.ones(1), 2]}, tmp_path / "x")
-    found, _ = header(tmp_path / "x")
+    tl.save({"model": OrderedDict(w=tl.ones(2)), "steps": [tl.ones(1), 2]},
+            tmp_path / "x.safetensors")
+    found, _ = header(tmp_path / "x.safetensors")
     assert set(found) == {"__metadata__", "model.w", "steps.0"}
 
 
-def test_parameters_and_buffers():
+@both_formats
+def test_parameters_and_buffers(kind):
     model = nn.Linear(2, 3)
     made = round_trip({"p": model.weight, "frozen": nn.Parameter(tl.ones(2), requires_grad=False),
                        "b": nn.Buffer(tl.ones(2), persistent=False),
-                       "leaf": tl.ones(2, requires_grad=True), "of": (model.weight * 2)})
+                       "leaf": tl.ones(2, requires_grad=True), "of": (model.weight * 2)}, kind)
     assert type(made["p"]) is type(made["frozen"]) is nn.Parameter
     assert made["p"].requires_grad and not made["frozen"].requires_grad
     assert type(made["b"]) is nn.Buffer and not made["b"].persistent
@@ -138,53 +146,59 @@ def test_parameters_and_buffers():
 
 # ---- shared memory -------------------------------------------------------------------------------
 
-def test_shared_memory_is_shared_again(tmp_path):
+@pytest.mark.parametrize("name", ["x.safetensors", "x.pt"])
+def test_shared_memory_is_shared_again(name, tmp_path):
     x = tl.arange(12.0).reshape(3, 4)
     tl.save({"x": x, "same": x, "other": x.detach(), "row": x[1], "turned": x.t(),
-             "last": x[2:, 1::2]}, tmp_path / "x")
+             "last": x[2:, 1::2]}, tmp_path / name)
     for mmap in (True, False):
-        found = tl.load(tmp_path / "x", mmap=mmap)
+        found = tl.load(tmp_path / name, mmap=mmap)
         assert found["same"] is found["x"] and found["other"] is not found["x"]
         assert found["turned"].stride() == x.t().stride()
         found["x"].zero_()
         assert all(not part.any() for part in found.values())
-    assert len(header(tmp_path / "x")[1]) == 48
+    if name == "x.safetensors":
+        assert len(header(tmp_path / name)[1]) == 48
 
 
-def test_tied_weights_stay_tied():
+@both_formats
+def test_tied_weights_stay_tied(kind):
     class Tied(nn.Module):
         def __init__(self):
             super().__init__()
             self.table, self.head = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
             self.head.weight = self.table.weight
 
-    state = round_trip(Tied().state_dict())
+    state = round_trip(Tied().state_dict(), kind)
     state["table.weight"].fill_(7)
     assert (state["head.weight"] == 7).all()
 
 
-def test_overlapping_parts_without_their_whole():
+@both_formats
+def test_overlapping_parts_without_their_whole(kind):
     x = tl.arange(100.0)
-    found = round_trip([x[10:20], x[15:30:3], x[90:], tl.ones(2)])
+    found = round_trip([x[10:20], x[15:30:3], x[90:], tl.ones(2)], kind)
     assert [part.tolist() for part in found[:3]] == [
         list(range(10, 20)), list(range(15, 30, 3)), list(range(90, 100))]
     found[0][5] = -1
     assert found[1][0] == -1
 
 
-def test_a_small_part_of_much_memory_is_small(tmp_path):
+@pytest.mark.parametrize("name", ["x.safetensors", "x.pt"])
+def test_a_small_part_of_much_memory_is_small(tmp_path, name):
     x = tl.zeros(1000, 1000)
-    tl.save({"column": x[:, 0], "more": tl.ones(2)}, tmp_path / "x")
-    assert os.path.getsize(tmp_path / "x") < 10_000
+    tl.save({"column": x[:, 0], "more": tl.ones(2)}, tmp_path / name)
+    assert os.path.getsize(tmp_path / name) < 10_000
 
 
-def test_writing_to_a_loaded_tensor_leaves_the_file(tmp_path):
-    tl.save({"x": tl.ones(5000)}, tmp_path / "x")
-    found = tl.load(tmp_path / "x")
+@pytest.mark.parametrize("name", ["x.safetensors", "x.pt"])
+def test_writing_to_a_loaded_tensor_leaves_the_file(tmp_path, name):
+    tl.save({"x": tl.ones(5000)}, tmp_path / name)
+    found = tl.load(tmp_path / name)
     found["x"].zero_()
-    assert tl.load(tmp_path / "x")["x"].sum() == 5000
-    tl.save(found, tmp_path / "x")               # over the file that its tensors lie in
-    assert tl.load(tmp_path / "x")["x"].sum() == 0 == found["x"].sum()
+    assert tl.load(tmp_path / name)["x"].sum() == 5000
+    tl.save(found, tmp_path / name)               # over the file that its tensors lie in
+    assert tl.load(tmp_path / name)["x"].sum() == 0 == found["x"].sum()
 
 
 # ---- what can't be saved -------------------------------------------------------------------------
@@ -205,7 +219,7 @@ class Special(tl.Tensor):
     ({tl.ones(1): 1}, "a key of obj", "Tensor"),
 ])
 def test_what_can_not_be_saved_is_named_with_its_place(obj, place, kind, tmp_path):
-    path = tmp_path / "x"
+    path = tmp_path / "x.safetensors"
     path.write_text("old")
     with pytest.raises(TypeError, match=f"(?s){kind}") as raised:
         tl.save(obj, path)
@@ -216,12 +230,12 @@ def test_containers_in_themselves_and_too_deep():
     inside = {"a": []}
     inside["a"].append(inside)
     with pytest.raises(ValueError, match=r"obj\['a'\]\[0\] contains itself"):
-        tl.save(inside, io.BytesIO())
+        tl.save(inside, Safetensors())
     deep = []
     for _ in range(10_000):
         deep = [deep]
     with pytest.raises(ValueError, match="nested more than 200 deep"):
-        tl.save(deep, io.BytesIO())
+        tl.save(deep, Safetensors())
 
 
 @pytest.mark.parametrize("call, error", [
@@ -301,12 +315,12 @@ def test_elements_of_no_bytes():
 # ---- limits --------------------------------------------------------------------------------------
 
 def test_the_header_may_not_be_longer_than_the_format_takes(monkeypatch):
-    file = io.BytesIO()
+    file = Safetensors()
     tl.save({"w": tl.ones(2)}, file)
     length = int.from_bytes(file.getvalue()[:8], "little")
     for limit in (length, length - 1):
         monkeypatch.setattr(container, "LONGEST_HEADER", limit)
-        again = io.BytesIO()
+        again = Safetensors()
         if limit == length:
             tl.save({"w": tl.ones(2)}, again)
             assert again.getvalue() == file.getvalue()
@@ -316,11 +330,12 @@ def test_the_header_may_not_be_longer_than_the_format_takes(monkeypatch):
                 tl.save({"w": tl.ones(2)}, again)
 
 
-def test_overlapping_arrays_that_know_their_own_part_alone():
+@both_formats
+def test_overlapping_arrays_that_know_their_own_part_alone(kind):
     """No tensor's memory has them all: each is written for itself."""
     array = np.arange(6.0)
     parts = {"a": tl.from_numpy(array[:4]), "b": tl.from_numpy(array[2:])}
-    found = round_trip(parts)
+    found = round_trip(parts, kind)
     assert found["a"].tolist() == [0, 1, 2, 3] and found["b"].tolist() == [2, 3, 4, 5]
     found["a"][2] = 9
     assert found["b"].tolist() == [2, 3, 4, 5]

@@ -1,8 +1,8 @@
-"""Saving and loading: tensors, state dicts and containers of them, in files that hold no code.
+"""Saving and loading: tensors, state dicts and containers of them, and whole objects.
 
-`save` writes the safetensors format, or NumPy's for a path that ends with `.npz` or `.npy`. `load`
-reads those and the files that `torch.save` writes. What a file holds is taken for data only, so
-nothing in it can run.
+`save` writes files that `torch.load` opens, the safetensors format for a path that ends with
+`.safetensors`, or NumPy's for `.npz` and `.npy`. `load` reads all of these. What a file holds is
+taken for data only, so nothing in it can run, unless it is loaded with `weights_only=False`.
 """
 
 from typing import TYPE_CHECKING

@@ -26,6 +26,7 @@ from tensorlib.io.files.source import Source
 __all__ = ["DTYPES", "ITEMSIZES", "NAMES", "Entry", "read_header", "write"]
 
 LONGEST_HEADER = 100_000_000        # bytes, as in the safetensors package
+MOST_DIMS = 64                      # more than any library has; sizes are multiplied
 ALIGNMENT = 64                      # of the first tensor, in the file and so in mapped memory
 METADATA = "__metadata__"
 
@@ -80,11 +81,11 @@ def read_header(source: Source) -> tuple[dict[str, Entry], dict[str, str]]:
 
     The header begins with a brace, so that it is a JSON object if it is JSON.
     """
-    size = len(source.data)
-    length = int.from_bytes(source.data[:8], "little")
+    size = source.size
+    length = int.from_bytes(source.read(0, 8), "little")
     if size < 8 or length > min(size - 8, LONGEST_HEADER):
         raise LoadError(f"the header should have {length} bytes, in a file of {size}")
-    header = parsed(bytes(source.data[8:8 + length]))
+    header = parsed(source.read(8, 8 + length))
     metadata = header.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise LoadError("the metadata does not map strings to strings")
@@ -94,7 +95,7 @@ def read_header(source: Source) -> tuple[dict[str, Entry], dict[str, str]]:
     return entries, metadata
 
 
-def parsed(text: bytes | str) -> Any:
+def parsed(text: bytearray | str) -> Any:
     """A value from JSON that has no name twice in an object. Raises: LoadError."""
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
@@ -103,7 +104,7 @@ def parsed(text: bytes | str) -> Any:
         return out
 
     try:
-        return json.loads(text.decode() if isinstance(text, bytes) else text,
+        return json.loads(text if isinstance(text, str) else text.decode(),
                           object_pairs_hook=unique)
     except RecursionError as error:
         raise LoadError("the header is nested too deeply") from error
@@ -124,6 +125,9 @@ def entry(name: str, value: Any, start: int) -> Entry:
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(shape, list) or not all(map(is_count, shape)):
         raise LoadError(f"the shape of {name!r} is no list of sizes: {shape!r}"[:200])
+    if len(shape) > MOST_DIMS:
+        raise LoadError(f"the shape has {len(shape)} dims, where {MOST_DIMS} is the most: {name!r}"[
+            :200])
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(is_count, offsets)):
         raise LoadError(f"the data_offsets of {name!r} are no two positions: {offsets!r}"[:200])
     if not isinstance(dtype, str) or dtype not in ITEMSIZES:

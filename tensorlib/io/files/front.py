@@ -13,19 +13,19 @@ def save(
     obj: Any, f: "str | PathLike[str] | IO[bytes]", pickle_module: Any = None,
     pickle_protocol: Any = None, _use_new_zipfile_serialization: Any = None,
 ) -> None:
-    """Writes tensors, and containers and numbers around them, to a file.
+    """Writes an object to a file: tensors, containers of them, or anything that has a pickle.
 
-    Containers are dicts, lists, tuples and sets, nested as you like; beside tensors they may hold
-    numbers, strings, bytes, None, dtypes, sizes, and NumPy's arrays and numbers. Tensors that share
-    memory share it after loading. The file is a safetensors file, whose tensors have the names of
-    their places: other programs read it. A path that ends with `.npz` makes a NumPy archive of a
-    dict of tensors, `.npy` one array.
+    The file is one that `torch.load` opens, unless the path, or the name of the open file, ends
+    with `.safetensors`, which other programs read: there containers are dicts, lists, tuples and
+    sets, nested as you like, and beside tensors they may hold numbers, strings, bytes, None,
+    dtypes, sizes, and NumPy's arrays and numbers. `.npz` makes a NumPy archive of a dict of
+    tensors, `.npy` one array. Tensors that share memory share it after loading.
 
     A path is replaced all at once: whatever happens while it is written, there is the old file or
     the new one. The last three parameters are PyTorch's and make no difference.
 
-    Raises: TypeError for other objects, with the place of the first; ValueError for containers that
-    hold themselves.
+    Raises: TypeError for objects that the file can't hold, with the place of the first where there
+    is no pickle; ValueError for what is nested too deeply.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -43,13 +43,14 @@ def load(
 ) -> Any:
     """What a file holds that `save`, `torch.save`, `numpy.save` or a safetensors program wrote.
 
-    Nothing in the file is executed, whatever `weights_only` says. A file of `torch.save` that names
-    another class than tensors and containers are made of is refused, unless
-    `serialization.add_safe_globals` allows the class.
+    Nothing in the file is executed, unless `weights_only=False` says that it can be trusted: whole
+    models, and other objects of any class, are made by their pickles, which may run anything. By
+    default a file of `save` or `torch.save` that names another class than tensors and containers
+    are made of is refused, unless `serialization.add_safe_globals` allows the class.
 
     Tensors of a safetensors file that is given by its path lie in the file's mapped memory: what is
     not used is not read, and writing to a tensor changes the tensor alone. `mmap=False` reads all
-    into memory of its own, which is right for a file that others may write to in place;
+    into memory of its own, which is right for a file that others may write to in place or cut off;
     `mmap=True` maps files of `torch.save` too. All tensors are on the CPU, wherever they were;
     `map_location` may say so.
 
@@ -63,4 +64,4 @@ def load(
     >>> tensorlib.load(file, weights_only=True)
     [tensor([0, 1, 2])]
     """
-    return load_it(f, map_location=map_location, mmap=mmap)
+    return load_it(f, map_location=map_location, weights_only=weights_only, mmap=mmap)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import IO, Any
 
@@ -13,9 +14,10 @@ import numpy as np
 import tensorlib as tl
 from tensorlib.io.files.container import parsed, read_header
 from tensorlib.io.files.errors import LoadError
-from tensorlib.io.files.source import Cursor, Source
+from tensorlib.io.files.source import Cursor, Source, checked_array, readable
 from tensorlib.io.files.structure import Decoder
 from tensorlib.io.files.torch_files import load_legacy, load_zip
+from tensorlib.io.files.unpickling import as_data, as_objects
 
 __all__ = ["load"]
 
@@ -23,9 +25,11 @@ NUMPY, ZIP, PICKLE = b"\x93NUMPY", b"PK\x03\x04", b"\x80"
 EMPTY_ZIP = b"PK\x05\x06"
 LARGE = 1 << 30                # bytes from which on an archive may not be a hundred times its file
 EXPANSION = 100
+PIECE = 1 << 22                # bytes read at a time from an archive
 
 
-def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, mmap: bool | None) -> Any:
+def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, weights_only: bool | None,
+         mmap: bool | None) -> Any:
     """See `tensorlib.load`."""
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not hasattr(f, "read"):
@@ -34,16 +38,18 @@ def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, mmap: bool
     if mmap and not is_path:
         raise RuntimeError("load: mmap=True needs a path, got an open file")
     name = f"{os.fspath(f)!r}: " if isinstance(f, (str, os.PathLike)) else ""
-    source = Source.of(f, False)
-    try:
-        reader, mapped = reader_of(source)
-        source.shared = is_path and (mapped if mmap is None else mmap)
-        return reader(source)
-    except LoadError as error:
-        raise LoadError(f"load: {name}{error}") from error.__cause__
-    except Exception as error:
-        raise LoadError(f"load: {name}the file is damaged: {type(error).__name__}: {error}"[:1000]
-                        ) from error
+    trusted = weights_only is not None and not weights_only
+    with readable(f) as source:
+        try:
+            reader, mapped = reader_of(source, as_objects if trusted else as_data)
+            source.shared = is_path and source.file is not None and (
+                mapped if mmap is None else bool(mmap))
+            return reader(source)
+        except LoadError as error:
+            raise LoadError(f"load: {name}{str(error)[:1000]}") from error.__cause__
+        except Exception as error:
+            raise LoadError(f"load: {name}the file is damaged: {type(error).__name__}: {error}"[
+                :1000]) from error
 
 
 def check_location(map_location: Any) -> None:
@@ -55,20 +61,20 @@ def check_location(map_location: Any) -> None:
                         f"{type(map_location).__name__}")
 
 
-def reader_of(source: Source) -> tuple[Callable[[Source], Any], bool]:
+def reader_of(source: Source, pickles: Any) -> tuple[Callable[[Source], Any], bool]:
     """The function that reads such a file, and whether it is mapped unless asked not to."""
-    begin = bytes(source.data[:9])
+    begin = bytes(source.read(0, 9))
     if begin.startswith(NUMPY):
         return load_array, False
     if begin.startswith((ZIP, EMPTY_ZIP)):
-        names = zipfile.ZipFile(Cursor(source.data)).namelist()
+        names = zipfile.ZipFile(Cursor(source)).namelist()
         if any(name.endswith("data.pkl") for name in names):
-            return load_zip, False
+            return partial(load_zip, reader=pickles), False
         if all(name.endswith(".npy") for name in names):
             return load_archive, False
         raise LoadError("a zip file that neither torch.save nor NumPy wrote")
     if begin.startswith(PICKLE):
-        return load_legacy, False
+        return partial(load_legacy, reader=pickles), False
     if len(begin) < 9 or begin[8:] != b"{":
         raise LoadError("no file of safetensors, torch.save or NumPy" if begin else "an empty file")
     return load_container, True
@@ -89,17 +95,21 @@ def load_container(source: Source) -> Any:
 # ---- NumPy's formats ---------------------------------------------------------------------------
 
 def load_array(source: Source) -> Any:
-    return tensor_of(read_array(Cursor(source.data), len(source.data)))
+    return tensor_of(read_array(Cursor(source), source.size))
 
 
 def load_archive(source: Source) -> dict[str, Any]:
-    archive = zipfile.ZipFile(Cursor(source.data))
+    archive = zipfile.ZipFile(Cursor(source))
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise LoadError("the archive has a name twice")
+    for member in members:
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise LoadError(f"{member.filename!r} is compressed in a way that NumPy does not have, "
+                            "by which a few bytes may expand to any number"[:300])
     total = sum(member.file_size for member in members)
-    if total > max(LARGE, EXPANSION * len(source.data)):
-        raise LoadError(f"an archive of {len(source.data)} bytes that expands to {total}; if it "
+    if total > max(LARGE, EXPANSION * source.size):
+        raise LoadError(f"an archive of {source.size} bytes that expands to {total}; if it "
                         "can be trusted, read it with numpy.load")
     found = {}
     for member in members:
@@ -120,12 +130,23 @@ def read_array(file: Any, size: int) -> Any:
     count = prod(shape)
     if dtype.hasobject or count < 0 or count * dtype.itemsize > size:
         raise LoadError(f"an array of shape {shape} and {dtype} in {size} bytes"[:200])
-    data = bytearray(file.read(count * dtype.itemsize))
-    if len(data) < count * dtype.itemsize:
-        raise LoadError(f"an array of shape {shape} and {dtype}, cut off after {len(data)} bytes")
+    if not dtype.itemsize and count > size:     # NumPy gives strings of no characters some memory
+        raise LoadError(f"an array of shape {shape} and {dtype} in {size} bytes"[:200])
     if not dtype.itemsize:
         return np.zeros(shape, dtype)
-    return np.ndarray(shape, dtype, data, order="F" if in_columns else "C")
+    data = bytearray(count * dtype.itemsize)
+    done = filled(file, data)
+    if done < len(data):
+        raise LoadError(f"an array of shape {shape} and {dtype}, cut off after {done} bytes"[:300])
+    return checked_array(np.ndarray(shape, dtype, data, order="F" if in_columns else "C"))
+
+
+def filled(file: Any, memory: bytearray) -> int:
+    """Reads a file into memory, a piece at a time; how many bytes there were."""
+    view, done = memoryview(memory), 0
+    while done < len(view) and (count := file.readinto(view[done:done + PIECE])):
+        done += count
+    return done
 
 
 def tensor_of(array: Any) -> Any:

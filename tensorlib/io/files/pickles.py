@@ -2,7 +2,8 @@
 
 Python's own `pickle` imports what a pickle names and calls it. Here a name is looked up in a table,
 and what the table does not have is an error. Lengths and positions are held against the bytes that
-are there, so that a short file can't ask for much memory.
+are there, and what calls and keys make of values against the bytes read so far, so that a short
+file can't ask for much memory or time, also where it refers to one value again and again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from tensorlib.io.files.errors import LoadError
 
-__all__ = ["Global", "Interpreter", "Stateful", "hashed"]
+__all__ = ["Global", "Interpreter", "Stateful"]
 
 
 class Global:
@@ -36,6 +37,8 @@ Instruction = Callable[["Interpreter", Any], None]
 INSTRUCTIONS: dict[str, Instruction] = {}
 MARK = object()
 LARGEST_KEY = 10_000           # parts of a key, all that it holds counted
+DEEPEST_KEY = 100              # Python hashes what is in it by recursion
+FREE, PER_BYTE = 1 << 20, 16   # what a pickle may have made and looked at, in parts or bytes
 
 
 def instruction(*names: str) -> Callable[[Instruction], Instruction]:
@@ -52,13 +55,16 @@ class Interpreter:
         self.find, self.persistent = find, persistent
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.spent = self.place = 0
 
     def run(self, file: Any) -> Any:
         """The object of the pickle at the file's place, which ends up behind it.
 
         `genops` raises a ValueError for one without an end.
         """
+        start = file.tell()
         for opcode, argument, place in pickletools.genops(file):
+            self.place = place - start
             if opcode.name == "STOP":
                 return plain(self.pop())
             step = INSTRUCTIONS.get(opcode.name)
@@ -66,6 +72,24 @@ class Interpreter:
                 raise LoadError(f"the pickle has the instruction {opcode.name} at byte {place}, "
                                 "which load() does not follow")
             step(self, argument)
+
+    def spend(self, parts: int) -> None:
+        """Counts bytes that are copied and parts that are looked at. Raises: LoadError."""
+        self.spent += parts
+        if self.spent > FREE + PER_BYTE * self.place:
+            raise LoadError("the pickle makes much more of its values than it has bytes")
+
+    def spend_on(self, values: Any) -> None:
+        """Counts what is in the arguments or the state of an object."""
+        for value in values:
+            if type(value) in SIZED:
+                self.spend(len(value))
+
+    def hashed(self, key: Any) -> Any:
+        """`key`, which is hashed soon; that takes as long as there are parts in it."""
+        if isinstance(key, (tuple, frozenset)):
+            self.spend(parts_of(key))
+        return key
 
     def push(self, value: Any) -> None:
         self.stack.append(value)
@@ -87,6 +111,9 @@ class Interpreter:
                 del self.stack[place:]
                 return values
         raise LoadError("the pickle has no mark where it needs one")
+
+
+SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, OrderedDict, Counter)
 
 
 def plain(value: Any) -> Any:
@@ -135,12 +162,12 @@ def make_list(machine: Interpreter, argument: Any) -> None:
 
 @instruction("FROZENSET")
 def make_frozenset(machine: Interpreter, argument: Any) -> None:
-    machine.push(frozenset(map(hashed, machine.marked())))
+    machine.push(frozenset(map(machine.hashed, machine.marked())))
 
 
 @instruction("DICT")
 def make_dict(machine: Interpreter, argument: Any) -> None:
-    machine.push(paired(machine.marked()))
+    machine.push(paired(machine, machine.marked()))
 
 
 def tuple_of(count: int) -> Instruction:
@@ -153,23 +180,24 @@ def tuple_of(count: int) -> Instruction:
 INSTRUCTIONS.update({"TUPLE1": tuple_of(1), "TUPLE2": tuple_of(2), "TUPLE3": tuple_of(3)})
 
 
-def paired(values: list[Any]) -> dict[Any, Any]:
+def paired(machine: Interpreter, values: list[Any]) -> dict[Any, Any]:
     if len(values) % 2:
         raise LoadError("the pickle has a key without a value")
-    return dict(zip(map(hashed, values[::2]), values[1::2]))
+    return dict(zip(map(machine.hashed, values[::2]), values[1::2]))
 
 
-def hashed(key: Any) -> Any:
-    """`key`, if it is hashed soon: a tuple that has the same tuple twice takes twice the time."""
-    left, open_values = LARGEST_KEY, [key]
-    while open_values:
-        value = open_values.pop()
-        left -= 1
-        if not left:
-            raise LoadError(f"the pickle has a key of more than {LARGEST_KEY} parts")
+def parts_of(key: Any) -> int:
+    """How many parts a key has: a tuple that has the same tuple twice has its parts twice."""
+    count, waiting = 0, [(key, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        count += 1
+        if count > LARGEST_KEY or depth > DEEPEST_KEY:
+            raise LoadError(f"the pickle has a key of more than {LARGEST_KEY} parts, or more than "
+                            f"{DEEPEST_KEY} deep")
         if isinstance(value, (tuple, frozenset)):
-            open_values.extend(value)
-    return key
+            waiting.extend((part, depth + 1) for part in value)
+    return count
 
 
 @instruction("POP")
@@ -216,12 +244,12 @@ def append(machine: Interpreter, argument: Any) -> None:
 @instruction("ADDITEMS")
 def add_items(machine: Interpreter, argument: Any) -> None:
     values = machine.marked()
-    of_type(machine.top(), set).update(map(hashed, values))
+    of_type(machine.top(), set).update(map(machine.hashed, values))
 
 
 @instruction("SETITEMS")
 def set_items(machine: Interpreter, argument: Any) -> None:
-    pairs = paired(machine.marked())
+    pairs = paired(machine, machine.marked())
     of_type(machine.top(), dict, OrderedDict, Counter, defaultdict).update(pairs)
 
 
@@ -234,7 +262,7 @@ def append_one(machine: Interpreter, argument: Any) -> None:
 @instruction("SETITEM")
 def set_item(machine: Interpreter, argument: Any) -> None:
     value, key = plain(machine.pop()), plain(machine.pop())
-    of_type(machine.top(), dict, OrderedDict, Counter, defaultdict)[hashed(key)] = value
+    of_type(machine.top(), dict, OrderedDict, Counter, defaultdict)[machine.hashed(key)] = value
 
 
 def of_type(value: Any, *kinds: type) -> Any:
@@ -265,14 +293,19 @@ def outside(machine: Interpreter, argument: Any) -> None:
 @instruction("REDUCE", "NEWOBJ")
 def call(machine: Interpreter, argument: Any) -> None:
     arguments, function = of_type(machine.pop(), tuple), machine.pop()
-    machine.push(called(function, arguments))
+    machine.push(called(machine, function, arguments))
 
 
-def called(function: Any, arguments: tuple[Any, ...]) -> Any:
+def called(machine: Interpreter, function: Any, arguments: tuple[Any, ...]) -> Any:
     """The result of a call, if the function is a name that may be called."""
     if not isinstance(function, Global) or function.call is None:
         what = function.name if isinstance(function, Global) else type(function).__name__
         raise LoadError(f"the pickle calls {what}, which load() does not call")
+    machine.spend_on(arguments)
+    if getattr(function.call, "hashes", False):
+        for argument in arguments:
+            for key in argument if type(argument) in SIZED else ():
+                machine.hashed(key)
     try:
         return function.call(*arguments)
     except LoadError:
@@ -287,13 +320,14 @@ def call_with_keywords(machine: Interpreter, argument: Any) -> None:
     keywords, arguments = of_type(machine.pop(), dict), of_type(machine.pop(), tuple)
     if keywords:
         raise LoadError("the pickle makes an object with keywords")
-    machine.push(called(machine.pop(), arguments))
+    machine.push(called(machine, machine.pop(), arguments))
 
 
 @instruction("BUILD")
 def set_state(machine: Interpreter, argument: Any) -> None:
     state = plain(machine.pop())
     target = machine.top()
+    machine.spend_on(state if type(state) is tuple else [state])
     if isinstance(target, Stateful):
         target.set_state(state)
     elif type(target) is OrderedDict:         # of a module, with the versions of its layers

@@ -1,4 +1,8 @@
-"""`save`: which format a file gets, and what is written into it."""
+"""`save`: which format a file gets, and what is written into it.
+
+What is wrong with an object is noticed before a file is opened, so a writer has two steps: made
+with the object, it is called with the file.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +15,32 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor
-from tensorlib.io.files.atomic import replacing
+from tensorlib.io.atomic import replacing
 from tensorlib.io.files.container import NAMES, Entry, write
 from tensorlib.io.files.sharing import joined_memory
 from tensorlib.io.files.source import bytes_of
+from tensorlib.io.files.stream import Stream
 from tensorlib.io.files.structure import Encoder
+from tensorlib.io.files.torch_writing import torch_file
 
 __all__ = ["save"]
 
 
 def save(obj: Any, f: str | os.PathLike[str] | IO[bytes]) -> None:
     """See `tensorlib.save`."""
-    if not isinstance(f, (str, os.PathLike)):
-        if not hasattr(f, "write"):
-            raise TypeError(
-                f"save: expected a path or a file open for writing, got {type(f).__name__}")
-        contained(obj)(f)
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path and not hasattr(f, "write"):
+        raise TypeError(
+            f"save: expected a path or a file open for writing, got {type(f).__name__}")
+    path: Any = f if is_path else getattr(f, "name", None)
+    has_name = isinstance(path, (str, os.PathLike))           # a number is that of a descriptor
+    suffix = os.path.splitext(os.fspath(path))[1] if has_name else ""
+    write_to = FORMATS.get(suffix, torch_file)(obj)
+    if not is_path:
+        write_to(Stream(f))
         return
-    suffix = os.path.splitext(os.fspath(f))[1]
-    writer = {".npz": archived, ".npy": arrayed}.get(suffix, contained)(obj)
-    with replacing(f) as file:
-        writer(file)
+    with replacing(path) as file:
+        write_to(Stream(file))
 
 
 def contained(obj: Any) -> Any:
@@ -93,3 +102,6 @@ def arrayed(obj: Any) -> Any:
     """Writes one NumPy array."""
     array = as_array(obj, "")
     return lambda file: np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+FORMATS: dict[str, Any] = {".safetensors": contained, ".npz": archived, ".npy": arrayed}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorlib import Tensor
 
-__all__ = ["joined_memory"]
+__all__ = ["dense", "joined_memory"]
 
 
 def extent(x: Tensor) -> tuple[int, int]:
@@ -19,7 +19,8 @@ def extent(x: Tensor) -> tuple[int, int]:
 
 def groups(tensors: dict[str, Tensor]) -> Iterator[tuple[int, int, list[str]]]:
     """Names of tensors whose memory overlaps, two or more, and the memory that they span."""
-    spans = sorted((extent(x), str(x.dtype), name) for name, x in tensors.items() if x.numel())
+    spans = sorted((extent(x), str(x.dtype), name) for name, x in tensors.items()
+                   if x.numel() and min(x.stride(), default=0) >= 0)   # files have no others
     open_spans: dict[str, tuple[int, int, list[str]]] = {}
     for (low, high), dtype, name in spans:
         start, end, names = open_spans.get(dtype, (0, 0, []))
@@ -70,3 +71,14 @@ def spanning(x: Tensor, low: int, high: int) -> Tensor | None:
         return x.detach().as_strided(((high - low) // x.itemsize,), (1,), offset)
     except (RuntimeError, ValueError):
         return None
+
+
+def dense(x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+    """Memory that has the elements of a tensor and no more, and the strides that it has there."""
+    if x.numel() and not x.is_contiguous() and min(x.stride()) > 0:
+        low, high = extent(x)
+        whole = spanning(x, low, high) if high - low == x.numel() * x.itemsize else None
+        if whole is not None:
+            return whole, x.stride()
+    x = x.detach().contiguous()
+    return x, x.stride()

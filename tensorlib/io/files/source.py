@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -12,51 +12,90 @@ import numpy as np
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.mapping import Mapping
 
-__all__ = ["Cursor", "Source", "bytes_of", "flat"]
+__all__ = ["Cursor", "Source", "bytes_of", "checked_array", "checked_bools", "flat", "readable",
+           "shaped"]
 
 
 class Source:
-    """All bytes of a file. If they are `shared`, tensors lie in them, else each has its own copy.
+    """The bytes of a file. If they are `shared`, tensors lie in mapped memory, else in their own.
 
-    A mapping is private: who writes to a tensor has a page of his own, and the file stays.
+    A mapping is private: who writes to a tensor has a page of his own, and the file stays. All
+    else is read: touching mapped memory whose file has become shorter ends the process.
     """
 
-    def __init__(self, data: memoryview, shared: bool) -> None:
-        self.data, self.shared = data, shared
+    def __init__(self, content: bytes | bytearray | memoryview | None, file: Any = None) -> None:
+        self.content = None if content is None else memoryview(content).cast("B")
+        self.file = file
+        self.size = len(self.content) if self.content is not None else os.fstat(
+            file.fileno()).st_size
+        self.shared = False
+        self.mapped: memoryview | None = None
 
-    @staticmethod
-    def of(file: str | os.PathLike[str] | IO[bytes], shared: bool) -> Source:
-        """The bytes of a path, mapped, or the rest of an open file, read."""
-        if hasattr(file, "read"):
-            content = file.read()
-            if not isinstance(content, (bytes, bytearray, memoryview)):
-                raise TypeError("load: the file must be open in binary mode, it gave "
-                                f"{type(content).__name__}")
-            return Source(memoryview(content), False)
+    def fill(self, start: int, memory: Any) -> int:
+        """Copies bytes from a place of the file into writable memory; how many there were."""
+        view = memoryview(memory)
+        if self.content is not None:
+            found = self.content[start:start + len(view)]
+            view[:len(found)] = found
+            return len(found)
+        self.file.seek(start)
+        done = 0
+        while done < len(view) and (count := self.file.readinto(view[done:])):
+            done += count
+        return done
+
+    def read(self, start: int, stop: int) -> bytearray:
+        """The bytes from one place of the file to another, as far as the file has them."""
+        memory = bytearray(max(0, min(stop, self.size) - start))
+        if self.fill(start, memory) < len(memory):
+            raise LoadError(f"the file was cut off while it was read: it had {self.size} bytes")
+        return memory
+
+    def part(self, start: int, stop: int, itemsize: int = 16, in_map: bool = True) -> memoryview:
+        """Writable bytes for a tensor: of the mapping, or its own.
+
+        What is looked at now, and what is not aligned there, gets its own.
+        """
+        if not self.shared or start % itemsize or not in_map:
+            return memoryview(self.read(start, stop))
+        if self.mapped is None:
+            self.mapped = memoryview(Mapping(self.file.fileno(), self.size))
+        return self.mapped[start:stop]
+
+
+@contextmanager
+def readable(file: str | os.PathLike[str] | IO[bytes]) -> Iterator[Source]:
+    """The source of a path, which is open during the block, or of the rest of an open file."""
+    if not hasattr(file, "read"):
         with open(file, "rb") as opened:
-            if not os.fstat(opened.fileno()).st_size:
-                return Source(memoryview(opened.read()), False)
-            return Source(memoryview(mmap.mmap(
-                opened.fileno(), 0, access=mmap.ACCESS_COPY)), shared)
-
-    def part(self, start: int, stop: int) -> memoryview:
-        """Bytes that a tensor may have: writable, and its own if they are not shared."""
-        view = self.data[start:stop]
-        return view if self.shared else memoryview(bytearray(view))
+            yield Source(None, opened) if opened.seekable() else Source(opened.read())
+        return
+    content = file.read()
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise TypeError("load: the file must be open in binary mode, it gave "
+                        f"{type(content).__name__}")
+    yield Source(memoryview(content))
 
 
 class Cursor:
-    """A file to read over bytes in memory, without a copy of them all."""
+    """A file to read over a source, which gives no more than the source has."""
 
-    def __init__(self, data: memoryview) -> None:
-        self.data, self.place = data, 0
+    def __init__(self, source: Source) -> None:
+        self.source, self.place = source, 0
 
     def read(self, size: int = -1) -> bytes:
-        start = self.place
-        end = len(self.data) if size is None or size < 0 else min(start + size, len(self.data))
+        start, end = self.place, self.source.size
+        if size is not None and 0 <= size < end - start:
+            end = start + size
         self.place = max(start, end)
-        return bytes(self.data[start:end])
+        return bytes(self.source.read(start, end))
+
+    def readinto(self, memory: Any) -> int:
+        count = self.source.fill(self.place, memory)
+        self.place += count
+        return count
 
     def readline(self) -> bytes:
         line = bytearray()
@@ -69,7 +108,7 @@ class Cursor:
         return bytes(line)
 
     def seek(self, place: int, whence: int = 0) -> int:
-        self.place = (0, self.place, len(self.data))[whence] + place
+        self.place = (0, self.place, self.source.size)[whence] + place
         if self.place < 0:
             raise OSError("seek: before the beginning")
         return self.place
@@ -84,13 +123,26 @@ class Cursor:
         """Nothing: the bytes are its maker's."""
 
 
+def checked_bools(memory: Any) -> None:
+    """Raises LoadError unless each byte is 0 or 1, which kernels rely on."""
+    if len(memory) and np.frombuffer(memory, np.uint8).max() > 1:
+        raise LoadError("bools that are neither 0 nor 1")
+
+
+def checked_array(array: Any) -> Any:
+    """A NumPy array, if it has no bools but 0 and 1. Raises: LoadError."""
+    if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+        raise LoadError("bools that are neither 0 nor 1")
+    return array
+
+
 def flat(memory: Any, dtype: Any, count: int) -> Tensor:
     """A vector over writable memory, or over a copy of it where the elements are not aligned."""
     if not count:
         return tl.empty(0, dtype=dtype)
     view = memoryview(memory)[:count * dtype.itemsize]
-    if dtype is tl.bool and np.frombuffer(view, np.uint8).max() > 1:
-        raise LoadError("bools that are neither 0 nor 1")     # kernels rely on it
+    if dtype is tl.bool:
+        checked_bools(view)
     try:
         return tl.frombuffer(view, dtype=dtype)
     except ValueError:                    # the elements are not aligned

@@ -23,7 +23,7 @@ import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.io.files.container import DTYPES, Entry
 from tensorlib.io.files.errors import LoadError
-from tensorlib.io.files.source import Source, flat, shaped
+from tensorlib.io.files.source import Source, checked_array, flat, shaped
 
 __all__ = ["Decoder", "Encoder"]
 
@@ -44,6 +44,7 @@ class Encoder:
         self.known: dict[int, str] = {}         # names of tensors, by id
         self.nodes: list[dict[str, Any]] = []   # of tensors, in the JSON
         self.open: list[int] = []               # the containers around what is being encoded
+        self.counts: dict[str, int] = {}        # of names that were wanted more than once
 
     def encode(self, value: Any, path: str = "", name: str = "") -> Any:
         """JSON for `value`. `path` is its place for error messages, `name` for its tensors."""
@@ -133,10 +134,10 @@ class Encoder:
 
     def new_name(self, name: str) -> str:
         """`name`, or one made of it that no other entry has."""
-        wanted, number = name or "value", 1
+        name = wanted = name or "value"
         while wanted in self.tensors or wanted in self.data or wanted == "__metadata__":
-            number += 1
-            wanted = f"{name or 'value'}#{number}"
+            number = self.counts[name] = self.counts.get(name, 1) + 1
+            wanted = f"{name}#{number}"
         return wanted
 
 
@@ -160,6 +161,7 @@ class Decoder:
         self.source, self.entries = source, entries
         self.vectors: dict[str, Tensor] = {}
         self.made: dict[str, Tensor] = {}
+        self.taken: set[str] = set()            # entries of arrays and bytes
 
     def decode(self, node: Any) -> Any:
         if node is None or isinstance(node, (bool, int, float, str)):
@@ -183,9 +185,13 @@ class Decoder:
             raise LoadError(f"the structure names {name!r}, which the file does not have"[:200])
         return self.entries[name]
 
-    def raw(self, name: Any) -> bytes:
+    def raw(self, name: Any) -> bytearray:
+        """The bytes of an entry, which one thing has, so that a short file takes no more memory."""
         start, stop = self.entry(name).data
-        return bytes(self.source.data[start:stop])
+        if name in self.taken:
+            raise LoadError(f"the structure has {name!r} twice"[:200])
+        self.taken.add(name)
+        return self.source.read(start, stop)
 
     def vector(self, name: str) -> Tensor:
         """All elements of an entry, the same memory each time."""
@@ -193,8 +199,10 @@ class Decoder:
             entry = self.entry(name)
             if entry.dtype not in DTYPES:
                 raise LoadError(f"{name!r} has dtype {entry.dtype}, which tensorlib does not have")
-            memory = self.source.part(*entry.data)
-            self.vectors[name] = flat(memory, DTYPES[entry.dtype], math.prod(entry.shape))
+            dtype = DTYPES[entry.dtype]
+            start, stop = entry.data
+            memory = self.source.part(start, stop, dtype.itemsize, dtype is not tl.bool)
+            self.vectors[name] = flat(memory, dtype, math.prod(entry.shape))
         return self.vectors[name]
 
     def tensor(self, name: str, node: Any) -> Tensor:
@@ -224,8 +232,8 @@ class Decoder:
         dtype = np.dtype(node["dtype"])
         if dtype.kind not in ARRAY_KINDS or dtype.str != node["dtype"] or not dtype.itemsize:
             raise LoadError(f"{name!r} is an array of {node['dtype']!r}, which is not known"[:200])
-        array = np.ndarray(tuple(node["shape"]), dtype, bytearray(self.raw(name)))
-        return array[()] if node.get("scalar") else array
+        array = np.ndarray(tuple(node["shape"]), dtype, self.raw(name))
+        return checked_array(array)[()] if node.get("scalar") else checked_array(array)
 
     KINDS: dict[Any, Callable[[Decoder, Any, Any], Any]] = {
         "tensor": tensor, "view": view, "array": array,
@@ -238,8 +246,8 @@ class Decoder:
         "tuple": lambda self, items, node: tuple([self.decode(one) for one in items]),
         "set": lambda self, items, node: {self.decode(one) for one in items},
         "frozenset": lambda self, items, node: frozenset([self.decode(one) for one in items]),
-        "bytes": lambda self, name, node: self.raw(name),
-        "bytearray": lambda self, name, node: bytearray(self.raw(name)),
+        "bytes": lambda self, name, node: bytes(self.raw(name)),
+        "bytearray": lambda self, name, node: self.raw(name),
         "float": lambda self, text, node: float(text),
         "int": lambda self, text, node: int(text, 16),
         "complex": lambda self, parts, node: complex(float(parts[0]), float(parts[1])),

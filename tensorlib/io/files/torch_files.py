@@ -1,22 +1,29 @@
-"""Files of `torch.save`: zip files with a pickle and the storages, and what came before them."""
+"""Files of `torch.save`: zip files with a pickle and the storages, and what came before them.
+
+Who reads the pickle is said by the caller: a `Reader` takes a function that finds storages, and
+gives one that reads a pickle from a file.
+"""
 
 from __future__ import annotations
 
 import sys
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+import tensorlib as tl
 from tensorlib.io.files import options
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.pickles import Interpreter
-from tensorlib.io.files.source import Cursor, Source
+from tensorlib.io.files.source import Cursor, Source, checked_bools
 from tensorlib.io.files.torch_names import UNTYPED, Memory, Storage, StorageType, find
 
 __all__ = ["load_legacy", "load_zip"]
 
+Reader = Callable[[Callable[[Any], Storage]], Callable[[Any], Any]]
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
 LOCAL_HEADER = 30                    # bytes before the name in front of a member of a zip file
@@ -29,7 +36,7 @@ class Records:
         self.source = source
         self.places: dict[str, tuple[int, int]] = {}
         self.checks: dict[str, int] = {}
-        archive = zipfile.ZipFile(Cursor(source.data))
+        archive = zipfile.ZipFile(Cursor(source))
         end = 0
         for member in sorted(archive.infolist(), key=lambda member: member.header_offset):
             start, stop = self.place(member)
@@ -46,30 +53,30 @@ class Records:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
             raise LoadError(f"{member.filename!r} is compressed or encrypted; torch.save does "
                             "neither"[:300])
-        head = bytes(self.source.data[member.header_offset:member.header_offset + LOCAL_HEADER])
+        head = self.source.read(member.header_offset, member.header_offset + LOCAL_HEADER)
         if len(head) < LOCAL_HEADER or not head.startswith(b"PK\x03\x04"):
             raise LoadError(f"{member.filename!r} is not where the zip file says"[:300])
         lengths = int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
         start = member.header_offset + LOCAL_HEADER + lengths
         stop = start + member.file_size
-        if member.file_size != member.compress_size or stop > len(self.source.data):
+        if member.file_size != member.compress_size or stop > self.source.size:
             raise LoadError(f"{member.filename!r} goes beyond the end of the file"[:300])
         return start, stop
 
-    def checked(self, name: str) -> memoryview:
+    def checked(self, name: str) -> bytearray:
         """The bytes of a member, whose checksum is right. Raises: LoadError."""
         if self.folder + name not in self.places:
             raise LoadError(f"the zip file has no {name!r}"[:300])
         start, stop = self.places[self.folder + name]
-        data = self.source.data[start:stop]
+        data = self.source.read(start, stop)
         if zlib.crc32(data) != self.checks[self.folder + name]:
             raise LoadError(f"{name!r} is damaged: its checksum is another"[:300])
         return data
 
-    def memory(self, name: str) -> Memory:
+    def memory(self, name: str, in_map: bool) -> Memory:
         """The bytes of a storage; they are checked where they are read now, not where mapped."""
-        if not self.source.shared:
-            return Memory(bytearray(self.checked(name)))
+        if not (self.source.shared and in_map):
+            return Memory(self.checked(name))
         if self.folder + name not in self.places:
             raise LoadError(f"the zip file has no {name!r}"[:300])
         return Memory(self.source.part(*self.places[self.folder + name]))
@@ -83,7 +90,7 @@ def is_big_endian(records: Records) -> bool:
         default == options.LoadEndianness.NATIVE and sys.byteorder == "big")
 
 
-def load_zip(source: Source) -> Any:
+def load_zip(source: Source, reader: Reader) -> Any:
     """A file of `torch.save` since version 1.6."""
     records = Records(source)
     swapped = is_big_endian(records)
@@ -92,14 +99,14 @@ def load_zip(source: Source) -> Any:
     def storage(reference: Any) -> Storage:
         kind, key, count = checked_reference(reference)
         if key not in made:
-            memory = records.memory(f"data/{key}")
+            memory = records.memory(f"data/{key}", kind.dtype != "bool")
             if memory.data.nbytes != count * kind.itemsize:
                 raise LoadError(f"storage {key} has {memory.data.nbytes} bytes, for {count} "
                                 f"elements of a {kind.name}")
             made[key] = turned(memory, kind) if swapped else memory
         return Storage(made[key], kind)
 
-    return Interpreter(find, storage).run(Cursor(records.checked("data.pkl")))
+    return reader(storage)(Cursor(Source(records.checked("data.pkl"))))
 
 
 def turned(memory: Memory, kind: StorageType) -> Memory:
@@ -122,9 +129,9 @@ def checked_reference(reference: Any) -> tuple[StorageType, str, int]:
     return kind, key, count
 
 
-def load_legacy(source: Source) -> Any:
+def load_legacy(source: Source, reader: Reader) -> Any:
     """A file of `torch.save` before version 1.6, or without its zip format: pickles, then data."""
-    file = Cursor(source.data)
+    file = Cursor(source)
     made: dict[str, tuple[Memory, StorageType]] = {}
     claimed = 0
 
@@ -134,8 +141,8 @@ def load_legacy(source: Source) -> Any:
         kind, key, count = checked_reference(reference)
         if key not in made:
             claimed += count * kind.itemsize
-            if claimed > len(source.data):
-                raise LoadError(f"storages of {claimed} bytes in a file of {len(source.data)}")
+            if claimed > source.size:
+                raise LoadError(f"storages of {claimed} bytes in a file of {source.size}")
             made[key] = Memory(bytearray(count * kind.itemsize)), kind
         return Storage(made[key][0], kind)
 
@@ -147,11 +154,15 @@ def load_legacy(source: Source) -> Any:
         raise LoadError("a pickle that torch.save did not write")
     if not machine.get("little_endian", True):
         raise LoadError("a file of a big-endian machine, in the format before zip files")
-    content = Interpreter(find, storage).run(file)
+    content = reader(storage)(file)
     for key in Interpreter(find, nothing).run(file):
         memory, kind = made[key]
-        count, data = int.from_bytes(file.read(8), "little"), file.read(memory.data.nbytes)
-        if count * kind.itemsize != memory.data.nbytes or len(data) < memory.data.nbytes:
-            raise LoadError(f"storage {key} has {len(data)} of {memory.data.nbytes} bytes")
-        memory.data[:] = data
+        count, nbytes = int.from_bytes(file.read(8), "little"), memory.data.nbytes
+        there = min(nbytes, max(0, source.size - file.tell()))
+        if count * kind.itemsize != nbytes or there < nbytes:
+            raise LoadError(f"storage {key} has {there} of {nbytes} bytes")
+        if file.readinto(memory.data) < nbytes:
+            raise LoadError(f"storage {key} was cut off while it was read")
+        if kind.dtype == "bool" or tl.bool in memory.vectors:
+            checked_bools(memory.data)
     return content

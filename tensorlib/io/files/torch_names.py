@@ -11,8 +11,8 @@ import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.io.files import options
 from tensorlib.io.files.errors import LoadError
-from tensorlib.io.files.pickles import Global, Stateful, hashed
-from tensorlib.io.files.source import flat
+from tensorlib.io.files.pickles import Global, Stateful
+from tensorlib.io.files.source import checked_array, flat
 
 __all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "find"]
 
@@ -74,14 +74,30 @@ def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_gra
 def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
     if not isinstance(data, Tensor):
         raise LoadError("a parameter holds no tensor")
-    return nn.Parameter(data.detach(), requires_grad=bool(requires_grad))
+    made = nn.Parameter(data.detach(), requires_grad=bool(requires_grad))
+    if type(state) is dict:               # another is of slots, which there are none of
+        vars(made).update(state)
+    return made
 
 
 def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
-    """A tensor with attributes, which are left out."""
+    """A tensor of a class of its own, with attributes. A plain Tensor has none: they are left out.
+
+    A buffer of a module is such a plain tensor in PyTorch, and a class here.
+    """
     if not any(function is known for known in (tensor, typed_tensor, parameter)):
         raise LoadError("a tensor is not made by a function")
-    return function(*arguments)
+    made = function(*arguments)
+    attributes = state if type(state) is dict else {}
+    if attributes.get("_is_buffer") is True:
+        return nn.Buffer(made, persistent=bool(attributes.get("persistent", True)))
+    if kind in (Tensor, nn.Parameter) or not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        return made
+    placed = kind.__new__(kind)
+    placed.data = made.detach()
+    placed.requires_grad_(made.requires_grad)
+    vars(placed).update(attributes)
+    return placed
 
 
 # ---- NumPy's arrays and numbers ----------------------------------------------------------------
@@ -96,11 +112,14 @@ class ArrayState(Stateful):
         self.value = array(dtype, shape, data, "F" if in_columns else "C")
 
 
+KINDS = tuple("biufcSUmM")                # of NumPy's dtypes, whose bytes are all there is to them
+
+
 class DtypeState(Stateful):
     """A dtype of NumPy's, which gets as a state the order of its bytes, and its unit of time."""
 
     def __init__(self, name: Any, align: Any = False, copy: Any = False) -> None:
-        if not isinstance(name, str) or not name or name[0] not in "biufcSUmM":
+        if not isinstance(name, str) or len(name) > 99 or name[:1] not in KINDS:
             raise LoadError(f"a NumPy array of {name!r}"[:200])
         self.value = np.dtype(name)
 
@@ -118,7 +137,7 @@ def array(dtype: Any, shape: Any, data: Any, order: Any = "C") -> Any:
         raise LoadError("a NumPy array without a dtype")
     if isinstance(data, str):                 # as protocol 2 has bytes
         data = data.encode("latin-1")
-    return np.ndarray(shape, dtype, bytearray(data), order=order)
+    return checked_array(np.ndarray(shape, dtype, bytearray(data), order=order))
 
 
 def number(dtype: Any, data: Any) -> Any:
@@ -149,13 +168,12 @@ def default_dict(factory: Any = None) -> Any:
 
 
 def collection(kind: Any) -> Any:
-    """Calls `kind` with at most a list, a tuple or a dict."""
+    """Calls `kind` with at most a list, a tuple or a dict, whose items it may hash."""
     def make(items: Any = ()) -> Any:
         if type(items) not in (list, tuple, dict, set, frozenset):
             raise LoadError(f"a {kind.__name__} made of a {type(items).__name__}")
-        for item in items:
-            hashed(item)
         return kind(items)
+    make.hashes = True  # type: ignore[attr-defined]
     return make
 
 
@@ -206,7 +224,7 @@ CALLS: dict[tuple[str, str], Any] = {
 VALUES: dict[tuple[str, str], Any] = {
     **{("torch", name): found for name, found in STORAGES.items()},
     **{("torch.storage", name): UNTYPED for name in ("UntypedStorage", "TypedStorage")},
-    ("torch", "Tensor"): Tensor, ("torch.nn.parameter", "Parameter"): "Parameter",
+    ("torch", "Tensor"): Tensor, ("torch.nn.parameter", "Parameter"): nn.Parameter,
     ("numpy", "ndarray"): np.ndarray,
     **{(module, kind.__name__): kind for module in ("builtins", "__builtin__")
        for kind in FACTORIES},
@@ -232,8 +250,8 @@ class UserObject(Stateful):
             setattr(self.value, key, value)
 
 
-def find(module: str, name: str) -> Any:
-    """What a name in a pickle stands for. Raises: LoadError for all that is not known."""
+def known(module: str, name: str) -> Global | None:
+    """What a name of the table stands for, or None."""
     key, full = (module, name), f"{module}.{name}"
     if key in CALLS:
         return Global(full, call=CALLS[key], value=VALUES.get(key))
@@ -241,14 +259,23 @@ def find(module: str, name: str) -> Any:
         return Global(full, value=VALUES[key])
     if module == "torch" and name in DTYPES:
         return Global(full, value=dtype_named(name))
+    return None
+
+
+def find(module: str, name: str) -> Any:
+    """What a name in a pickle stands for. Raises: LoadError for all that is not known."""
+    found, full = known(module, name), f"{module}.{name}"
+    if found is not None:
+        return found
     for one in options.allowed:
-        function, known = one if isinstance(one, tuple) else (
+        function, named = one if isinstance(one, tuple) else (
             one, f"{one.__module__}.{one.__qualname__}")
-        if known == full:
+        if named == full:
             return Global(full, value=function, call=made_by(function))
     raise LoadError(
         f"the file names {full}, which load() does not build, since a file could run code by it; "
-        "if you trust the file, allow it with tensorlib.serialization.add_safe_globals")
+        "if you trust the file, load it with weights_only=False, or allow this name with "
+        "tensorlib.serialization.add_safe_globals")
 
 
 def made_by(function: Any) -> Any:

@@ -110,19 +110,24 @@ class Members:
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "",
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """This module and all inside it, each with its dotted name, the outer before the inner."""
+        """This module and all inside it, each with its dotted name, the outer before the inner.
+
+        Raises: RecursionError for a module inside itself, if each place of a module counts.
+        """
         seen = set() if memo is None else memo
-        waiting = [(prefix, self)]
+        waiting: list[tuple[str, Any, Any]] = [(prefix, self, None)]
         while waiting:
-            name, module = waiting.pop()
+            name, module, around = waiting.pop()
             if module in seen:
                 continue
             if remove_duplicate:
                 seen.add(module)
+            elif is_among(module, around):
+                raise RecursionError(f"{type(self).__name__}: the module {name!r} is inside itself")
             yield name, module
-            start = name + "." if name else ""
-            waiting += [(start + own, child) for own, child in reversed(module._modules.items())
-                        if child is not None]
+            start, around = name + "." if name else "", (module, around)
+            waiting += [(start + own, child, around)
+                        for own, child in reversed(module._modules.items()) if child is not None]
 
     def modules(self) -> Iterator[Any]:
         """This module and all inside it."""
@@ -249,6 +254,15 @@ class Members:
             name: value.copy() if name in registration_hooks else value
             for name, value in vars(self).items()})
         return other
+
+
+def is_among(module: Any, around: Any) -> bool:
+    """Whether a module is one of those around it: pairs of one and what is around that."""
+    while around is not None:
+        if around[0] is module:
+            return True
+        around = around[1]
+    return False
 
 
 def kind_of(value):

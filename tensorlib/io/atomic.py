@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,37 +30,49 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.tmp")
-    descriptor, named = nameless(folder), False
-    if descriptor is None:
-        descriptor, named = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), True
+    temporary = os.path.join(folder, f".{shortened(name)}.{os.urandom(8).hex()}.tmp")
     try:
-        with open(descriptor, "wb") as file:
+        with opened(folder, temporary) as (file, named):
             yield file
             file.flush()
             if mode is not None:
-                os.fchmod(descriptor, stat.S_IMODE(mode))
-            os.fsync(descriptor)
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            os.fsync(file.fileno())
             if not named:
-                name_file(descriptor, folder, temporary)
-                named = True
+                name_file(file.fileno(), folder, temporary)
         os.replace(temporary, target)
-    except BaseException:
-        if named:
-            with suppress(OSError):
-                os.unlink(temporary)
+    except BaseException:     # an interrupt may come at any time: nobody notes how far this got
+        with suppress(OSError):
+            os.unlink(temporary)
         raise
     sync_folder(folder)
 
 
-def nameless(folder: str) -> int | None:
-    """A new file without a name, or None where the system has none that can be given one."""
-    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
-        return None
+def shortened(name: str) -> str:
+    """The beginning of a name: a whole one may be as long as the file system takes."""
+    return os.fsencode(name)[:100].decode(errors="ignore")
+
+
+@contextmanager
+def opened(folder: str, path: str) -> Iterator[tuple[IO[bytes], bool]]:
+    """A new file without a name, where there can be one, else with that path; whether it has it."""
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
-    except OSError:                       # not on this file system; another error comes up again
-        return None
+        file, named = open(folder, "wb", opener=nameless), False
+    except OSError:                       # not on this system; another error comes up again
+        file, named = open(path, "xb", opener=created), True
+    with file:
+        yield file, named
+
+
+def created(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o666)
+
+
+def nameless(folder: str, flags: int) -> int:
+    """The descriptor of a new file that has no name and can be given one. Raises: OSError."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        raise OSError(errno.EOPNOTSUPP, "no files without a name")
+    return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
 
 
 def name_file(descriptor: int, folder: str, path: str) -> None:
