@@ -12,7 +12,7 @@ from tensorlib import igammac as gammaincc
 from tensorlib import lgamma as gammaln
 from tensorlib import mvlgamma as multigammaln
 from tensorlib import sigmoid as expit
-from tensorlib.ops.special import (
+from tensorlib.ops.pointwise.special import (
     entr, erfcx, i0e, i1, i1e, log_ndtr, ndtr, ndtri, xlog1py, zeta)
 from tensorlib.ops.late import gathered
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.ops import padding
+from tensorlib.ops.shape import padding
 
 torch = pytest.importorskip("torch")
 

@@ -212,10 +212,12 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not known
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", [
+    *(f"_core/{room}" for room in ROOMS),
+    *(f"ops/{path.parent.name}" for path in sorted(PACKAGE.glob("ops/*/__init__.py")))])
 def test_every_room_has_its_sentence(room):
     """In its own docstring, and the same in the page on how the library is built."""
-    docstring = ast.get_docstring(ast.parse((PACKAGE / "_core" / room / "__init__.py").read_text()))
+    docstring = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text()))
     sentence = " ".join(docstring.split("\n\n")[0].split())
     assert sentence.endswith(".")
     if (ROOT / "docs").is_dir():

@@ -101,8 +101,9 @@ class TestThePageOfOperations:
             assert not missing
 
     @pytest.mark.parametrize("name, home", [
-        ("tanh", "pointwise"), ("zeros", "creation"), ("asarray", "creation"), ("max", "extremes"),
-        ("rand", "random"), ("manual_seed", "random"), ("where", "comparison"),
-        ("from_numpy", "creation"), ("stack", "joining"), ("tile", "repeating")])
+        ("tanh", "pointwise/unary"), ("zeros", "create/creation"), ("asarray", "create/creation"),
+        ("max", "reduce/extremes"), ("rand", "create/random"), ("manual_seed", "create/random"),
+        ("where", "pointwise/comparison"), ("from_numpy", "create/creation"),
+        ("stack", "shape/joining"), ("tile", "shape/repeating")])
     def test_a_function_stands_in_its_family(self, name, home):
         assert f"| [`{name}`](../tensorlib/ops/{home}.py)" in self.page

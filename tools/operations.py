@@ -86,8 +86,10 @@ def families():
     Most are decorated definitions or published by name. The others are functions of compiled
     modules; as FUNCTIONS is in the order of declaration, their neighbours say where they are.
     """
-    names = re.findall(r"^    (\w+),$", inspect.getsource(ops).partition(")")[0], re.MULTILINE)
-    modules = [importlib.import_module(f"tensorlib.ops.{name}") for name in names]
+    modules = [importlib.import_module(f"tensorlib.ops.{room}.{name}")
+               for room, names in re.findall(r"^from tensorlib\.ops\.(\w+) import (.*)$",
+                                             inspect.getsource(ops), re.MULTILINE)
+               if hasattr(getattr(ops, room), "__path__") for name in names.split(", ")]
     late = {name for both, functions, _ in FAMILIES.values()
             for name in (both + " " + functions).split()}
     ordered = [name for name in FUNCTIONS if name not in late]

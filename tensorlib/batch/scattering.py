@@ -10,7 +10,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import is_at, rule, batch_of
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.indexing import fill_value, vector
+from tensorlib.ops.index.indexing import fill_value, vector
 
 ELEMENTS = {"index_copy": "scatter", "index_add": "scatter_add"}
 

@@ -3,8 +3,8 @@
 import tensorlib as tl
 from tensorlib.autograd import Function
 from tensorlib.autograd.function import once_differentiable
-from tensorlib.ops.special import gamma_gradient
-from tensorlib.ops.variates import numbers
+from tensorlib.ops.pointwise.special import gamma_gradient
+from tensorlib.ops.create.variates import numbers
 
 
 class StandardGamma(Function):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.joining import stack
+from tensorlib.ops.shape.joining import stack
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Any)

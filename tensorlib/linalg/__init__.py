@@ -61,7 +61,7 @@ from tensorlib.linalg.spectra import (
     linalg_svdvals as svdvals,
 )
 from tensorlib.ops.late import declared, gathered
-from tensorlib.ops.linalg import matmul
+from tensorlib.ops.products.matmul import matmul
 
 declared(__name__)
 __all__ = gathered(__name__)

@@ -15,7 +15,7 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
 from tensorlib.linalg.spectra import NO_MATRIX
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.joining import cat
+from tensorlib.ops.shape.joining import cat
 
 LUFactor = namedtuple("linalg_lu_factor", "LU pivots")
 LUFactorEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")

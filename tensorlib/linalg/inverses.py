@@ -18,7 +18,7 @@ from tensorlib.linalg.checks import (
     taken,
 )
 from tensorlib.ops.declare import alias, composite, op
-from tensorlib.ops.comparison import where
+from tensorlib.ops.pointwise.comparison import where
 
 Factor = namedtuple("cholesky_ex", "L info")
 Inverse = namedtuple("inv_ex", "inverse info")

@@ -12,9 +12,9 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import linalg_inv_ex, tensors
 from tensorlib.linalg.spectra import cutoff, linalg_svdvals, tolerances
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.extremes import amax, amin
+from tensorlib.ops.reduce.extremes import amax, amin
 from tensorlib.ops.samples import given
-from tensorlib.ops.variance import norm
+from tensorlib.ops.reduce.variance import norm
 
 inf = float("inf")
 FLOATS = {"takes": "floating", "tolerance": "reduction"}

@@ -14,11 +14,11 @@ from tensorlib.linalg.checks import (
 )
 from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.declare import Tensors, composite
-from tensorlib.ops.joining import cat, stack
-from tensorlib.ops.linalg import matmul
+from tensorlib.ops.shape.joining import cat, stack
+from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.foreign import members
 from tensorlib.ops.samples import given_pairs
-from tensorlib.ops.shaping import diagonal
+from tensorlib.ops.shape.views import diagonal
 
 
 # ---- powers --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tensorlib.linalg.factors import unit_lower
 from tensorlib.linalg.inverses import tensors
 from tensorlib.linalg.spectra import NO_MATRIX
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.joining import cat
+from tensorlib.ops.shape.joining import cat
 
 Reflections = namedtuple("geqrf", "a tau")
 

@@ -13,7 +13,7 @@ from tensorlib.linalg.checks import (
 )
 from tensorlib.linalg.inverses import identity, linalg_solve_triangular, tensors
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.joining import cat
+from tensorlib.ops.shape.joining import cat
 
 Eigen = namedtuple("linalg_eigh", "eigenvalues eigenvectors")
 Singular = namedtuple("linalg_svd", "U S Vh")

@@ -12,7 +12,7 @@ from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.sizes import Dim
 from tensorlib.onnx.writing import BOOL, INT64, Writer, exports
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.ops.padding import margins as shown
+from tensorlib.ops.shape.padding import margins as shown
 from tensorlib.program.interpreter import results_of
 from tensorlib.program.model import OpCall, Variable, variables_in
 

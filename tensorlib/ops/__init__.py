@@ -1,24 +1,12 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
 from tensorlib._core.graph.op import Op, registry
-from tensorlib.ops import (
-    pointwise,
-    arithmetic,
-    comparison,
-    casting,
-    shaping,
-    joining,
-    rebasing,
-    creation,
-    random,
-    linalg,
-    reductions,
-    extremes,
-    variance,
-    softmax,
-    indexing,
-    scattering,
-)
+from tensorlib.ops.pointwise import unary, arithmetic, comparison, casting
+from tensorlib.ops.shape import views, joining, rebasing
+from tensorlib.ops.create import creation, random
+from tensorlib.ops.products import matmul
+from tensorlib.ops.reduce import reductions, extremes, variance, softmax
+from tensorlib.ops.index import indexing, scattering
 from tensorlib.ops.calls import Call, GradOp, build_grad_op, call
 from tensorlib.ops.complete import check_registry
 from tensorlib.ops.compose import compose

@@ -1,6 +1,6 @@
 """Families of operations that are declared when one of them is first used.
 
-    >>> tensorlib.tensor([180.0]).deg2rad()        # imports tensorlib.ops.numpy_names
+    >>> tensorlib.tensor([180.0]).deg2rad()        # imports tensorlib.ops.pointwise.rare
     tensor([3.1416])
 
 Most programs use few of the functions that there are, and each declaration takes some 50 us. So a
@@ -30,48 +30,51 @@ class Names(NamedTuple):
 
 
 FAMILIES = {
-    "tensorlib.ops.repeating": Names(
-        both="flip roll tile repeat_interleave select diag trace",
+    "tensorlib.ops.shape.repeating": Names(
+        both="flip fliplr flipud rot90 roll tile repeat_interleave",
         methods="repeat"),
-    "tensorlib.ops.stacking": Names(
-        both="tensor_split hsplit vsplit dsplit",
-        functions="atleast_1d atleast_2d atleast_3d broadcast_tensors meshgrid hstack vstack "
-                  "dstack column_stack row_stack"),
-    "tensorlib.ops.numpy_names": Names(
-        both="deg2rad rad2deg positive nan_to_num diff kron take argwhere fliplr flipud",
-        functions="tensordot",
-        methods="deg2rad_ rad2deg_ nan_to_num_"),
-    "tensorlib.ops.queries": Names(
-        both="is_nonzero is_same_size is_signed is_conj is_neg get_device conj conj_physical "
-             "resolve_conj resolve_neg angle adjoint",
-        functions="result_type real",
+    "tensorlib.ops.shape.stacking": Names(
+        both="tensor_split hsplit vsplit dsplit split_with_sizes narrow_copy",
+        functions="atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes meshgrid "
+                  "hstack vstack dstack column_stack row_stack cartesian_prod combinations"),
+    "tensorlib.ops.shape.diagonals": Names(
+        both="diag trace diag_embed diagflat",
+        functions="block_diag",
+        methods="fill_diagonal_"),
+    "tensorlib.ops.names.queries": Names(
+        both="is_nonzero is_same_size is_signed is_conj is_neg get_device",
+        functions="result_type"),
+    "tensorlib.ops.pointwise.complex": Names(
+        both="conj conj_physical resolve_conj resolve_neg angle adjoint",
+        functions="real",
         methods="conj_physical_"),
-    "tensorlib.ops.windows": Names(
+    "tensorlib.ops.create.windows": Names(
         functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
-    "tensorlib.ops.added": Names(both="addr addbmm", methods="addr_ addbmm_"),
-    "tensorlib.ops.legacy": Names(
+    "tensorlib.ops.products.tensor_products": Names(
+        both="addr addbmm kron",
+        functions="tensordot vander",
+        methods="addr_ addbmm_"),
+    "tensorlib.ops.names.legacy": Names(
         functions="fill",
-        methods="fill_diagonal_ apply_ map_ type new ndimension is_pinned pin_memory cuda "
-                "xpu"),
-    "tensorlib.ops.einsum": Names(functions="einsum"),
+        methods="apply_ map_ type new ndimension is_pinned pin_memory cuda xpu"),
+    "tensorlib.ops.products.einsum": Names(functions="einsum"),
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
              "cholesky_inverse triangular_solve geqrf orgqr ormqr matrix_power matrix_exp cross",
         functions="lu_unpack chain_matmul"),
-    "tensorlib.ops.sorting": Names(both="argsort sort msort topk kthvalue"),
-    "tensorlib.ops.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
-    "tensorlib.ops.scans": Names(
+    "tensorlib.ops.order.sorting": Names(both="argsort sort msort topk kthvalue"),
+    "tensorlib.ops.order.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
+    "tensorlib.ops.reduce.scans": Names(
         both="cumprod cummax cummin logcumsumexp nanmean",
         methods="cumprod_"),
-    "tensorlib.ops.filling": Names(
-        both="index_put put masked_scatter scatter_reduce index_reduce",
+    "tensorlib.ops.index.replacing": Names(
+        both="index_put put masked_scatter scatter_reduce index_reduce diagonal_scatter "
+             "select_scatter slice_scatter",
         methods="index_put_ put_ masked_scatter_ scatter_reduce_ index_reduce_"),
-    "tensorlib.ops.arranging": Names(
-        both="diag_embed diagflat diagonal_scatter select_scatter slice_scatter narrow_copy "
-             "rot90 split_with_sizes",
-        functions="broadcast_shapes cartesian_prod combinations block_diag vander unravel_index",
-        methods="unfold"),
-    "tensorlib.ops.searching": Names(
+    "tensorlib.ops.index.selecting": Names(
+        both="select take argwhere",
+        functions="unravel_index"),
+    "tensorlib.ops.order.searching": Names(
         both="unique unique_consecutive",
         functions="searchsorted bucketize isin"),
     "tensorlib.nn.functional": Names(
@@ -85,29 +88,35 @@ FAMILIES = {
                   "channel_shuffle"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
-    "tensorlib.ops.pointwise_rare": Names(
+    "tensorlib.ops.pointwise.rare": Names(
         both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
              "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
-             "logaddexp2",
-        methods="asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ "
+             "logaddexp2 deg2rad rad2deg positive nan_to_num",
+        methods="deg2rad_ rad2deg_ nan_to_num_ "
+                "asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ "
                 "nextafter_ ldexp_ float_power_ xlogy_ logit_ gcd_ lcm_ heaviside_ sgn_ "
                 "logaddexp2_"),
-    "tensorlib.ops.special": Names(
+    "tensorlib.ops.pointwise.special": Names(
         both="lgamma digamma polygamma mvlgamma igamma igammac erfinv i0",
         methods="lgamma_ digamma_ polygamma_ mvlgamma_ igamma_ igammac_ erfinv_ i0_"),
-    "tensorlib.ops.distances": Names(
-        both="dist renorm cov corrcoef",
+    "tensorlib.ops.reduce.distances": Names(
+        both="dist renorm",
         functions="cdist pdist",
         methods="renorm_"),
-    "tensorlib.ops.variates": Names(
+    "tensorlib.ops.create.variates": Names(
         both="poisson",
         functions="binomial",
         methods="exponential_ cauchy_ log_normal_ geometric_"),
-    "tensorlib.ops.counting": Names(both="bincount histc histogram"),
-    "tensorlib.ops.integrals": Names(functions="trapezoid trapz cumulative_trapezoid gradient"),
-    "tensorlib.ops.padding": Names(),
-    "tensorlib.ops.strides": Names(both="as_strided as_strided_scatter"),
-    "tensorlib.ops.inplace": Names(
+    "tensorlib.ops.reduce.statistics": Names(
+        both="bincount histc histogram cov corrcoef"),
+    "tensorlib.ops.reduce.integrals": Names(
+        both="diff",
+        functions="trapezoid trapz cumulative_trapezoid gradient"),
+    "tensorlib.ops.shape.padding": Names(),
+    "tensorlib.ops.shape.strides": Names(
+        both="as_strided as_strided_scatter",
+        methods="unfold"),
+    "tensorlib.ops.names.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
                   "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
                   "conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ "

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.ops import einsum as module
+from tensorlib.ops.products import einsum as module
 from tensorlib.testing import assert_close
 
 SIZES = dict(zip("ijklabcdehqk", [2, 3, 4, 5, 2, 3, 2, 4, 3, 2, 3, 5]))

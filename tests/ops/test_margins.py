@@ -5,7 +5,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
-from tensorlib.ops.padding import bordered, framed
+from tensorlib.ops.shape.padding import bordered, framed
 
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap", "constant": "constant"}
 SHAPES = {  # of a tensor, with its margins, the last dim first

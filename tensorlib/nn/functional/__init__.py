@@ -108,7 +108,7 @@ from tensorlib.nn.functional.resampling import (
     upsample_nearest,
 )
 from tensorlib.nn.functional.sequences import ctc_loss
-from tensorlib.nn.functional.tables import embedding_bag
+from tensorlib.nn.functional.tables import embedding_bag, one_hot
 from tensorlib.nn.functional.parametric_activations import (
     celu,
     celu_,
@@ -126,10 +126,10 @@ from tensorlib.nn.functional.parametric_activations import (
     threshold,
     threshold_,
 )
-from tensorlib.ops.distances import pdist
+from tensorlib.ops.reduce.distances import pdist
 from tensorlib.ops.late import declared, gathered
-from tensorlib.ops.padding import one_hot, pad
-from tensorlib.ops.pointwise import sigmoid, tanh
+from tensorlib.ops.shape.padding import pad
+from tensorlib.ops.pointwise.unary import sigmoid, tanh
 
 declared(__name__)
 __all__ = gathered(__name__)

@@ -12,11 +12,11 @@ from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.samples import signed
 from tensorlib.ops.declare import FUNCTIONS, composite, elementwise, op
-from tensorlib.ops.pointwise import erf as _erf
-from tensorlib.ops.pointwise import relu as _relu
+from tensorlib.ops.pointwise.unary import erf as _erf
+from tensorlib.ops.pointwise.unary import relu as _relu
 from tensorlib.ops.samples import given, reals, refusals
-from tensorlib.ops.softmax import log_softmax as _log_softmax
-from tensorlib.ops.softmax import softmax as _softmax
+from tensorlib.ops.reduce.softmax import log_softmax as _log_softmax
+from tensorlib.ops.reduce.softmax import softmax as _softmax
 
 add_loops("activations")
 

@@ -10,7 +10,7 @@ from tensorlib.nn.functional.parametric_activations import leaky_relu
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
-from tensorlib.ops.softmax import softmax
+from tensorlib.ops.reduce.softmax import softmax
 
 
 def dropped(x, p=0.5, training=True):

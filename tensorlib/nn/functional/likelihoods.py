@@ -12,7 +12,7 @@ from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
-from tensorlib.ops.softmax import log_softmax, softmax, softmax_backward
+from tensorlib.ops.reduce.softmax import log_softmax, softmax, softmax_backward
 
 IGNORED = -100
 

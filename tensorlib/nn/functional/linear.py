@@ -15,7 +15,7 @@ from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.linalg import matmul
+from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.samples import products, refusals
 
 

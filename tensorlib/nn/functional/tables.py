@@ -1,13 +1,16 @@
-"""Sums, means and maxima of rows of a table."""
+"""Rows of a table by classes: sums, means and maxima of bags of rows, and classes as vectors."""
 
 from operator import index as as_int
 
 import numpy as np
 
 from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
+from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 
 
@@ -116,3 +119,51 @@ def greatest(rows, begins, sizes, counted):
             part = part[counted[begin:begin + size]]
         found.append(part.max(0).values if part.shape[0] else rows.new_zeros(rows.shape[1:]))
     return stack(found) if found else cat([rows[:0]])
+
+
+# ---- classes as vectors --------------------------------------------------------------------------
+
+@composite(tensors=("tensor",), public=False, method=False, differentiable=False,
+           reference=lambda x, num_classes=-1: np.eye(
+               num_classes if num_classes >= 0 else x.max() + 1, dtype=np.int64)[x],
+           samples=lambda rng: (((rng.integers(0, 4, shape), 5), {})
+                                for shape in ((3,), (2, 2), (), (0,))),
+           errors=lambda: iter([((np.array([1]), 1), {}, RuntimeError),
+                                ((np.array([-1]), 3), {}, RuntimeError),
+                                ((np.ones(2), 3), {}, RuntimeError),
+                                ((np.zeros(0, np.int64),), {}, RuntimeError),
+                                ((np.array([1]), 1.5), {}, TypeError)]))
+def one_hot(tensor: Tensor, num_classes=-1):
+    """int64 vectors of zeros with a one at the class that each element names.
+
+    num_classes: by default the largest class and one more. Shapes: (*) -> (*, num_classes).
+    Raises: RuntimeError for classes that are not int64, negative or not below `num_classes`;
+    TypeError.
+
+    >>> from tensorlib.nn.functional import one_hot
+    >>> one_hot(tensorlib.tensor([1, 0]), 3)
+    tensor([[0, 1, 0],
+            [1, 0, 0]])
+    """
+    count = integer("one_hot", "num_classes", num_classes)
+    if tensor.dtype is not BY_NAME["int64"]:
+        raise RuntimeError(f"one_hot: takes classes of int64, got {tensor.dtype}")
+    if stands_in(tensor):
+        if count < 0:
+            refuse_batch("one_hot", tensor)
+        return (tensor.unsqueeze(-1) == arange(count)).long()
+    if tensor.is_meta and count > 0:
+        return tensor.new_empty((*tensor.shape, count)).long()
+    if tensor.numel() == 0 and count <= 0:
+        raise RuntimeError("one_hot: can't infer the number of classes from an empty tensor")
+    low, high = (int(y) for y in (tensor.min(), tensor.max())) if tensor.numel() else (0, -1)
+    if low < 0:
+        raise RuntimeError(f"one_hot: class values must be non-negative, got {low}")
+    if count != -1 and high >= count:
+        raise RuntimeError("one_hot: class values must be smaller than num_classes, got "
+                           f"{high} and {count}")
+    count = high + 1 if count == -1 else count
+    found = tensor.new_zeros((*tensor.shape, count))
+    if found.numel():
+        found.view(-1)[arange(tensor.numel()) * count + tensor.reshape(-1)] = 1
+    return found

@@ -1,0 +1,24 @@
+"""Checks of arguments that operations of several families share."""
+
+from operator import index as as_int
+
+from tensorlib._core.apply.elementwise import UnsupportedDtype
+
+
+def integer(name, word, value):
+    """An argument as an int. Raises: TypeError."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name}: {word} must be an int, got {value!r}")
+    return as_int(value)
+
+
+def refuse_bools(name, x, error=UnsupportedDtype):
+    """Raises an error for a tensor of bools."""
+    if x.dtype.name == "bool":
+        raise error(f"{name}: not implemented for bools")
+
+
+def require_dims(name, x, least):
+    """Raises RuntimeError for a tensor of too few dims."""
+    if x.ndim < least:
+        raise RuntimeError(f"{name}: expects a tensor with at least {least} dims, got {x.ndim}")

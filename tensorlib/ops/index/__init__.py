@@ -1,0 +1,1 @@
+"""Reading and writing at positions: index expressions, gather and scatter, masks."""

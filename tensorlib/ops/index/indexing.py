@@ -1,0 +1,468 @@
+"""Reading and writing parts of a tensor by index expressions."""
+
+import numpy as np
+
+from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.capture import current
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.shape import broadcast_shapes, wrap
+from tensorlib._core.create.creation import filling
+from tensorlib._core.create.ranges import arange
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.gather import add_along, check_positions, positions, take_along
+from tensorlib._core.index.keys import parse, put, take
+from tensorlib._core.index.slices import take_slices
+from tensorlib._core.layout import views
+from tensorlib._core.reduce.masks import nonzero as true_places
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.pointwise.comparison import where
+from tensorlib.ops.samples import given, given_pairs, refusals
+
+BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
+
+
+# Keys to try, on a tensor of sizes (3, 4), each with the sizes that it picks.
+KEYS = ((0, (4,)), ((slice(None), slice(None, None, -2)), (3, 2)), ((..., None), (3, 4, 1)),
+        ([0, 2, 0], (3, 4)), (([0, 1], [1, 1]), (2,)))
+
+
+def added_at(values, shape, key):
+    """The reference of `spread_index`."""
+    base = np.zeros(shape, values.dtype)
+    np.add.at(base, key, values)
+    return base
+
+
+def put_at(x, values, key):
+    """The reference of `put_index`."""
+    x = x.copy()
+    x[key] = values
+    return x
+
+
+@op(linear=True, public=False, method=False, reference=lambda x, key: x[key],
+    prepare=lambda x, key: (x, parse(x, key)),
+    samples=given(*(((3, 4), key) for key, _ in KEYS)))
+def getitem(input: Tensor, index):
+    """The elements that a parsed index expression picks: `x[key]`."""
+    return take(input, index)
+
+
+@getitem.vjp("input")
+def getitem_vjp(g, input_shape, index):
+    return spread_index(g, input_shape, index)
+
+
+@op(linear=True, public=False, method=False, reference=added_at,
+    prepare=lambda x, shape, key: (x, shape, parse(views.zeros(shape, x.dtype), key)),
+    samples=given(*((picked, (3, 4), key) for key, picked in KEYS)))
+def spread_index(input: Tensor, shape, index):
+    """Zeros of sizes `shape` with `input` added where the index expression picks."""
+    base = views.zeros(shape, input.dtype)
+    put(base, index, input, True)
+    return base
+
+
+@spread_index.vjp("input")
+def spread_index_vjp(g, index):
+    return getitem(g, index)
+
+
+@op(linear=True, public=False, method=False, reference=put_at,
+    prepare=lambda x, values, key: (x, values, parse(x, key)),
+    samples=given_pairs(*(((3, 4), picked, key) for key, picked in KEYS),
+                        ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)))
+def put_index(input: Tensor, values: Tensor, index):
+    """A copy of `input` with `values` where the index expression picks, as `x[key] = values`."""
+    base = views.clone(input)
+    put(base, index, views.to_dtype(values, input.dtype), False)
+    return base
+
+
+@put_index.vjp("input")
+def put_index_vjp_input(g, values_shape, index):
+    """What was written over has no part in the result."""
+    return put_index(g, g.new_zeros(()), index)
+
+
+@put_index.vjp("values")
+def put_index_vjp_values(g, index):
+    """Each value's gradient is that of its place; of several at one place the last has it."""
+    picked = getitem(g, index)
+    if not picks_twice(index):
+        return picked
+    # of values put at one place the last remains
+    order = arange(picked.numel()).reshape(picked.shape)
+    last = views.zeros(g.shape, order.dtype)
+    put(last, index, order, False)
+    return picked.where(take(last, index) == order, 0.0)
+
+
+def picks_twice(index):
+    """Whether an index expression picks an element more than once."""
+    place = 0
+    for one in index.places:
+        if one.is_meta:
+            return False
+        array = one.numpy().reshape(-1)
+        place = place * (array.max(initial=0) + 1) + array
+    return bool(index.places) and np.bincount(place).max(initial=0) > 1
+
+
+# ---- by a mask -----------------------------------------------------------------------------------
+
+def masks(*cases):
+    """A real tensor, a mask, each of the shapes that a case begins with, then its attributes."""
+    def generate(rng):
+        for shape, mask, *attributes in cases:
+            yield (rng.uniform(-2, 2, shape), rng.random(mask) < 0.5, *attributes), {}
+    return generate
+
+
+def check_mask(name, mask):
+    """Raises RuntimeError unless the mask is bool."""
+    if mask.dtype is not BOOL:
+        raise RuntimeError(f"{name}: mask must be bool, got {mask.dtype}")
+
+
+@composite(differentiable=False, out=True, reference=np.argwhere,
+           samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)))
+def nonzero(input: Tensor, *, as_tuple=False):
+    """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
+    each dim.
+
+    Shapes: (N, M) -> (n, 2), or (n,) and (n,). A 0-d tensor has one row of none, or (n,).
+    Raises: RuntimeError for examples of a batch, whose results would differ in shape.
+
+    >>> tensorlib.tensor([[0, 3], [4, 0]]).nonzero()
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    refuse_batch("nonzero", input)
+    input = input.detach()
+    if as_tuple:
+        return true_places(input if input.ndim else input.reshape(1)).unbind(1)
+    return true_places(input)
+
+
+def selected(x, mask):
+    """The reference of `masked_select`."""
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    return np.broadcast_to(x, shape)[np.broadcast_to(mask, shape)]
+
+
+@composite(reference=selected, out=True,
+           samples=masks(((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 1)), ((), ()),
+                         ((0, 2), (2,))),
+           errors=refusals((RuntimeError, (2, 3), np.ones((2, 3), np.int64)),
+                           (RuntimeError, (2, 3), np.ones((2, 3), np.uint8)),
+                           (RuntimeError, (2, 3), np.ones(2, bool))))
+def masked_select(input: Tensor, mask: Tensor):
+    """The elements where the mask holds, as a vector; both broadcast.
+
+    Shapes: (*), (*) -> (n,). Raises: RuntimeError for a mask that is not bool, or shapes that do
+    not broadcast.
+
+    >>> x = tensorlib.tensor([3, -1, 2])
+    >>> x.masked_select(x > 0)
+    tensor([3, 2])
+    """
+    check_mask("masked_select", mask)
+    shape = broadcast_shapes("masked_select", input.shape, mask.shape)
+    return input.expand(shape)[mask.expand(shape)]
+
+
+def filled_where(x, mask, value):
+    """The reference of `masked_fill`."""
+    x = np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape)).copy()
+    x[np.broadcast_to(mask, x.shape)] = value
+    return x
+
+
+@composite(tensors=("input", "mask"), inplace=True, reference=filled_where,
+           samples=masks(((2, 3), (2, 3), 1.5), ((2, 3), (3,), 2), ((3,), (2, 1), True),
+                         ((), (), 0.0), ((0, 2), (2,), 1)),
+           errors=refusals((RuntimeError, (3,), np.ones(3, np.int64), 1),
+                           (RuntimeError, (2, 3), np.ones(2, bool), 1),
+                           (RuntimeError, (3,), np.ones(3, bool), np.ones(1)),
+                           (OverflowError, (3,), np.ones(3, bool), 2**2000),
+                           (TypeError, (3,), np.ones(3, bool), "1")))
+def masked_fill(input: Tensor, mask: Tensor, value):
+    """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds.
+
+    The dtype stays that of `input`. Shapes: (*), (*) -> (*), with broadcasting.
+    Gradient: to a tensor `value` the sum.
+    Raises: RuntimeError for a mask that is not bool, a value with dims, or shapes that do not
+    broadcast; OutOfRangeError for a value that the dtype can't hold; TypeError.
+
+    >>> x = tensorlib.tensor([1., -2., 3.])
+    >>> x.masked_fill(x < 0, 0)
+    tensor([1., 0., 3.])
+    """
+    check_mask("masked_fill", mask)
+    value = fill_value("masked_fill", value, input)
+    try:
+        return where(mask, value, input)
+    except RuntimeError as error:
+        error.args = (str(error).replace("where:", "masked_fill:", 1),)
+        raise
+
+
+def fill_value(name, value, input):
+    """A number or a 0-d tensor as a 0-d tensor of the dtype of `input`."""
+    if not isinstance(value, Tensor):
+        return filling(name, value, input.dtype)
+    if value.ndim:
+        raise RuntimeError(f"{name}: value must be a number or a 0-d tensor, got {value.ndim} dims")
+    if value.dtype is input.dtype:
+        return value
+    if not stands_in(value):
+        filling(name, value.item(), input.dtype)        # refuses what the dtype can't hold
+    return value.to(input.dtype)
+
+
+# ---- by position ---------------------------------------------------------------------------------
+
+@composite(tensors=("input", "index"), out=True,
+           reference=lambda x, dim, index: np.take(x, np.atleast_1d(index), dim) if x.ndim else x,
+           samples=given(((2, 3), 1, np.array([2, 0, 2])), ((2, 3), -2, np.array(1)),
+                         ((4,), 0, np.zeros(0, np.int64)), ((), 0, np.array([0])),
+                         ((2, 3), 0, np.array([-1, 0]))),
+           errors=refusals((RuntimeError, (2, 3), 0, np.array([True, False])),
+                           (RuntimeError, (2, 3), 0, np.array([0.0])),
+                           (RuntimeError, (), 0, np.array([0, 0])),
+                           (IndexError, (2, 3), 0, np.array([[0]])),
+                           (IndexError, (2, 3), 0, np.array([2])),
+                           (IndexError, (2, 3), 2, np.array([0]))))
+def index_select(input: Tensor, dim, index: Tensor):
+    """The slices of `input` along `dim` at the positions of `index`, a vector.
+
+    Shapes: (*, N, *), (K,) -> (*, K, *). A 0-d index counts as one position, and a 0-d `input`,
+    which has one, stays 0-d. Raises: RuntimeError for an index that is not of integers, IndexError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).index_select(1, tensorlib.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
+    ndim = input.ndim
+    dim, index = wrap("index_select", dim, ndim), vector("index_select", index)
+    if ndim == 0 and index.numel() != 1:
+        raise RuntimeError(f"index_select: a 0-d tensor takes one position, got {index.numel()}")
+    if not (stands_in(input) or stands_in(index)):
+        if input.requires_grad and is_grad_enabled():
+            index = index.clone()                # which nobody else can write to
+        taken = slices_taken(input, dim, index)
+        return taken if ndim else taken.reshape(())
+    try:
+        return (input[(WHOLE,) * dim + (index,)] if ndim else
+                input.reshape(1)[index].reshape(()))
+    except IndexError as error:
+        raise IndexError(f"index_select: {str(error).removeprefix('getitem: ')}") from None
+
+
+@op(linear=True, public=False, method=False, kernel=take_slices,
+    reference=lambda x, dim, index: np.take(x, index, dim),
+    samples=given(((2, 3), 1, np.array([2, 0, 2])), ((4, 2), 0, np.array([-1, 0]))))
+def slices_taken(input: Tensor, dim, index):
+    """The slices of `input` at the positions of a vector along `dim`: see `index_select`."""
+
+
+@slices_taken.vjp("input")
+def slices_taken_vjp(g, input_shape, dim, index):
+    shape = input_shape or (1,)
+    if stands_in(g) or stands_in(index):
+        back = g.new_zeros(shape).index_add(dim, index, g)
+    else:
+        like = views.zeros((), g.dtype).expand(shape)
+        back = spread_index(g, shape, parse(like, (WHOLE,) * dim + (index,)))
+    return back if input_shape else back.reshape(())
+
+
+def vector(name, index):
+    """An index for slices, as a vector. Raises: RuntimeError for its dtype, IndexError for dims."""
+    check_positions(name, index)
+    if index.ndim > 1:
+        raise IndexError(f"{name}: index is supposed to be a vector, got {index.ndim} dims")
+    return index if index.ndim else index.reshape(1)
+
+
+def parsed(name, input, key):
+    """A parsed index expression, whose errors name the operation."""
+    try:
+        index = parse(input, key)
+        told = getattr(current(), "parsed", None)
+        if told is not None:
+            told(index, key)
+        return index
+    except IndexError as error:
+        raise IndexError(f"{name}: {error}") from None
+
+
+def along(name, dim, index, shape):
+    """The key that picks, along `dim`, the position that `index` holds at each of its places."""
+    check_positions(name, index)
+    if index.ndim != len(shape):
+        raise RuntimeError(
+            f"{name}: index must have the same number of dimensions as input, got {index.ndim} and "
+            f"{len(shape)}")
+    for d, (size, limit) in enumerate(zip(index.shape, shape)):
+        if d != dim and size > limit:
+            raise RuntimeError(
+                f"{name}: size of index {list(index.shape)} exceeds input {list(shape)} apart from "
+                f"dimension {dim}")
+    key = []
+    for d in range(index.ndim):
+        if d == dim:
+            key.append(index)
+        else:
+            sizes = [1] * index.ndim
+            sizes[d] = -1
+            key.append(arange(index.shape[d]).reshape(sizes))
+    return tuple(key)
+
+
+def added_along(values, shape, dim, index):
+    """The reference of `spread_along`."""
+    base = np.zeros(shape, values.dtype)
+    np.add.at(base, tuple(index if d == dim else places
+                          for d, places in enumerate(np.indices(index.shape))), values)
+    return base
+
+
+# An index of every element, and a shorter one, each with its dim.
+PLACES = ((0, np.array([[0, 2, 1, 0], [2, 2, 0, 1]])), (1, np.array([[3, 0], [1, 1], [0, 2]])))
+
+
+@op(linear=True, public=False, method=False, reference=added_along,
+    samples=given(*((places.shape, (3, 4), dim, places) for dim, places in PLACES)))
+def spread_along(input: Tensor, shape, dim, index):
+    """Zeros of sizes `shape` with `input` added at checked positions along a dim."""
+    return add_along(input, shape, dim, index)
+
+
+@spread_along.vjp("input")
+def spread_along_vjp(g, dim, index):
+    return gather.canonical(g, dim, index)
+
+
+def gathered(x, dim, index):
+    """The reference of `gather`, whose index may be shorter than the tensor."""
+    vector, places = np.atleast_1d(x), np.atleast_1d(index)
+    key = tuple(places if d == dim % vector.ndim else own
+                for d, own in enumerate(np.indices(places.shape)))
+    return vector[key].reshape(index.shape)
+
+
+def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
+    """The dim counted from the front, and the positions too, checked."""
+    if sparse_grad:
+        raise RuntimeError("gather: gradients are dense; leave sparse_grad out")
+    dim = wrap("gather", dim, input.ndim)
+    if stands_in(index):                         # who knows how to index knows how to gather
+        return [picked_along, input, dim, index]
+    if stands_in(input):
+        return input, dim, index
+    return input, dim, counted("gather", input, dim, index, input.requires_grad)
+
+
+def counted(name, input, dim, index, copy=True):
+    """`positions`; by operations where a capture looks, to which others' results are constants."""
+    found = positions(name, input, dim, index, copy)
+    if found is index or current() is None:
+        return found
+    index = index.to(INT64).contiguous()
+    size = input.shape[dim] if input.ndim else 1
+    return where(index < 0, index + size, index) if copy else index
+
+
+def picked_along(input, dim, index):
+    """`gather` by an index expression."""
+    if index.ndim == 0 or input.ndim == 0:
+        places, x = (y if y.ndim else y.reshape(1) for y in (index, input))
+        return x[along("gather", dim, places, x.shape)].reshape(index.shape)
+    return input[along("gather", dim, index, input.shape)]
+
+
+@op(linear=True, convert=gather_arguments, out=True, reference=gathered,
+    samples=given(*(((3, 4), dim, places) for dim, places in PLACES),
+                  ((2, 3), -1, np.array([[-1, 0, 0, 1]])), ((), 0, np.array([0, 0])),
+                  ((4,), 0, np.array(2)), ((2, 3), 0, np.zeros((0, 3), np.int64))),
+    errors=refusals((RuntimeError, (2, 3), 0, np.array([0])),
+                    (RuntimeError, (2, 3), 0, np.array([[True]])),
+                    (RuntimeError, (2, 3), 0, np.array([[0.0]])),
+                    (RuntimeError, (2, 3), 0, np.zeros((1, 4), np.int64)),
+                    (IndexError, (2, 3), 0, np.array([[2]])),
+                    (IndexError, (2, 3), 2, np.array([[0]]))))
+def gather(input: Tensor, dim, index):
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim.
+
+    Shapes: (*, N, *), (*, K, *) -> (*, K, *), where the index has as many dims as `input` and is no
+    larger in any but `dim`. What has no dims counts as a vector of one.
+    Raises: RuntimeError for other shapes or an index that is not of integers, IndexError.
+
+    >>> x = tensorlib.tensor([[1, 2], [3, 4]])
+    >>> x.gather(1, tensorlib.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    return take_along(input, dim, index)
+
+
+@gather.vjp("input")
+def gather_vjp(g, input_shape, dim, index):
+    return spread_along(g, input_shape, dim, index)
+
+
+def taken_along(x, indices, dim=None):
+    """The reference of `take_along_dim`."""
+    if dim is None:
+        return np.take_along_axis(x.reshape(-1), indices.reshape(-1), 0)
+    return np.take_along_axis(x, indices, dim)
+
+
+@composite(reference=taken_along, out=True,
+           samples=given(((3, 4), PLACES[1][1], 1), ((3, 4), PLACES[0][1][:1], -2),
+                         ((1, 3), np.array([[0], [2]]), 1), ((2, 3), np.array([[5, 0]])),
+                         ((4,), np.array(-1))),
+           errors=refusals((RuntimeError, (2, 3), np.array([0]), 1),
+                           (RuntimeError, (2, 3), np.array([[True]]), 1),
+                           (RuntimeError, (2, 3), np.zeros((3, 1), np.int64), 1),
+                           (IndexError, (2, 3), np.array([6])),
+                           (IndexError, (2, 3), np.array([[0]]), 2)))
+def take_along_dim(input: Tensor, indices: Tensor, dim=None):
+    """`gather` with broadcasting of the other dims; without `dim`, of both as vectors.
+
+    Shapes: (A, N), (B, K) along dim 1 -> (A, K), where A is B, or one of them is 1.
+    Raises: RuntimeError for shapes that do not broadcast or indices that are not integers,
+    IndexError.
+
+    >>> x = tensorlib.tensor([[3, 1, 2], [4, 6, 5]])
+    >>> tensorlib.take_along_dim(x, x.argmax(1, keepdim=True), 1)
+    tensor([[3],
+            [6]])
+    """
+    check_positions("take_along_dim", indices)
+    if dim is None:
+        return checked_gather("take_along_dim", input.reshape(-1), 0, indices.reshape(-1))
+    if input.ndim != indices.ndim:
+        raise RuntimeError("take_along_dim: input and indices must have the same number of dims, "
+                           f"got {input.ndim} and {indices.ndim}")
+    if input.ndim == 0:
+        return checked_gather("take_along_dim", input, dim, indices)
+    dim = wrap("take_along_dim", dim, input.ndim)
+    others = [(*x.shape[:dim], 1, *x.shape[dim + 1:]) for x in (input, indices)]
+    sizes = broadcast_shapes("take_along_dim", *others)
+    input, indices = (
+        x.expand((*sizes[:dim], x.shape[dim], *sizes[dim + 1:])) for x in (input, indices))
+    return checked_gather("take_along_dim", input, dim, indices)
+
+
+def checked_gather(name, input, dim, index):
+    """`gather`, whose errors name another function."""
+    if not (stands_in(input) or stands_in(index)):
+        index = counted(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
+    try:
+        return gather(input, dim, index)
+    except IndexError as error:
+        raise IndexError(f"{name}: {str(error).removeprefix('gather: ')}") from None

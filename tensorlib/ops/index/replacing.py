@@ -1,0 +1,444 @@
+"""Copies of a tensor with some of its elements replaced, or combined with others; and in place."""
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.arrays.operands import in_batch, stands_in
+from tensorlib._core.base.shape import broadcast_shapes, wrap
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.layout import views
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer, refuse_bools
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.index.indexing import (
+    check_mask, counted, gather, parsed, put_index, spread_index, vector,
+)
+from tensorlib.ops.index.scattering import elements_at
+from tensorlib.ops.late import declared
+from tensorlib.ops.order.ordering import numbers
+from tensorlib.ops.pointwise.comparison import where
+from tensorlib.ops.samples import given_pairs
+
+WHOLE = slice(None)
+ROWS = np.array([[0, 2, 1], [2, 1, 0]])
+MEETING = np.array([[0, 2, 1], [0, 1, 1]])
+
+
+def is_shape(x):
+    """Whether an argument of a case stands for a real array."""
+    return isinstance(x, tuple) and len(x) > 0 and isinstance(x[0], str)
+
+
+def tried(*cases):
+    """Samples as they are but for shapes, tuples that begin with "x", which become real arrays."""
+    def generate(rng):
+        for case in cases:
+            *case, options = case if isinstance(case[-1], dict) else (*case, {})
+            yield tuple(rng.uniform(-2, 2, x[1:]) if is_shape(x) else x for x in case), options
+    return generate
+
+
+def refused(*cases):
+    """Error samples: the error, then the arguments; shapes as in `tried`."""
+    def generate():
+        for error, *case in cases:
+            *case, options = case if isinstance(case[-1], dict) else (*case, {})
+            yield tuple(np.ones(x[1:]) if is_shape(x) else x for x in case), options, error
+    return generate
+
+
+# ---- by an index expression ----------------------------------------------------------------------
+
+def put_by_key(x, indices, values, accumulate=False):
+    """The reference of `index_put`."""
+    x, values = x.copy(), values.astype(x.dtype)
+    if accumulate:
+        np.add.at(x, tuple(indices), values)
+    else:
+        x[tuple(indices)] = values
+    return x
+
+
+def key_of(name, input, indices):
+    """A parsed key of a sequence of tensors. Raises: TypeError, IndexError."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}: indices must be a tuple of tensors, got {indices!r}")
+    for i, index in enumerate(indices):
+        if not isinstance(index, (Tensor, np.ndarray)):
+            raise TypeError(f"{name}: expected a Tensor as element {i} of indices, got "
+                            f"{type(index).__name__}")
+    if not indices:
+        raise IndexError(f"{name}: indices must have at least one tensor")
+    like = views.zeros(input.shape, input.dtype) if stands_in(input) else input
+    return parsed(name, like, tuple(indices))
+
+
+@composite(tensors=("input", "values"), inplace=True, reference=put_by_key, tolerance="reduction",
+           samples=tried((("x", 4, 3), (np.array([0, 2]), np.array([1, 1])), ("x", 2)),
+                         (("x", 4, 3), (np.array([3, 0]),), ("x", 3)),
+                         (("x", 4, 3), (np.array([1, 1]),), ("x", 2, 3), True)),
+           errors=refused((RuntimeError, ("x", 3), (np.array([0]),), np.array([1])),
+                          (IndexError, ("x", 3), (np.array([3]),), ("x", 1)),
+                          (TypeError, ("x", 3), np.array([0]), ("x", 1)),
+                          (TypeError, ("x", 3), (0,), ("x", 1))))
+def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
+    """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
+
+    accumulate: the values are added, also those that meet; else the last of these wins.
+    Shapes: (*), those of the picked elements, which `values` broadcasts to -> (*).
+    Raises: RuntimeError for another dtype or shape of values, IndexError, TypeError.
+
+    >>> x = tensorlib.zeros(3)
+    >>> x.index_put((tensorlib.tensor([0, 0]),), tensorlib.tensor([1., 2.]), accumulate=True)
+    tensor([3., 0., 0.])
+    """
+    if values.dtype is not input.dtype:
+        raise RuntimeError("index_put: source and destination dtypes must match, got "
+                           f"{values.dtype} and {input.dtype}")
+    key = key_of("index_put", input, indices)
+    if not accumulate:
+        return put_index(input, values, key)
+    return input + spread_index(values, input.shape, key)
+
+
+def put_flat(x, index, source, accumulate=False):
+    """The reference of `put`."""
+    return put_by_key(x.reshape(-1), (index.reshape(-1),), source.reshape(-1),
+                      accumulate).reshape(x.shape)
+
+
+@composite(tensors=("input", "source"), inplace=True, reference=put_flat, tolerance="reduction",
+           samples=tried((("x", 2, 3), np.array([0, -1]), ("x", 2)),
+                         (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
+           errors=refused((RuntimeError, ("x", 3), np.array([0, 1]), ("x", 1)),
+                          (IndexError, ("x", 3), np.array([3]), ("x", 1))))
+def put(input: Tensor, index, source: Tensor, accumulate=False):
+    """A copy of `input` with `source` at positions of `input` as a vector.
+
+    accumulate: the values are added.
+    Shapes: (*), (*), one of as many elements -> (*), that of `input`.
+    Raises: RuntimeError for another number of elements or another dtype, IndexError, TypeError.
+    """
+    if not isinstance(index, (Tensor, np.ndarray)):
+        raise TypeError(f"put: index must be a Tensor, got {type(index).__name__}")
+    index = index.reshape(-1)
+    if source.numel() != index.shape[0]:
+        raise RuntimeError(f"put: index and source must have as many elements, got "
+                           f"{index.shape[0]} and {source.numel()}")
+    return index_put(input.reshape(-1), (index,), source.reshape(-1),
+                     accumulate).reshape(input.shape)
+
+
+def scattered_where(x, mask, source):
+    """The reference of `masked_scatter`."""
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    x, mask = np.broadcast_to(x, shape).copy(), np.broadcast_to(mask, shape)
+    x[mask] = source.reshape(-1)[:mask.sum()]
+    return x
+
+
+MASK = np.array([[True, False, True], [False, False, True]])
+
+
+@composite(tensors=("input", "mask", "source"), inplace=True, reference=scattered_where,
+           samples=tried((("x", 2, 3), MASK, ("x", 5)), (("x", 2, 3), MASK[0], ("x", 2, 2)),
+                         (("x", 1, 3), MASK, ("x", 3)), (("x",), np.array(True), ("x", 1))),
+           errors=refused((RuntimeError, ("x", 2, 3), MASK, ("x", 2)),
+                          (RuntimeError, ("x", 2, 3), MASK * 1, ("x", 6)),
+                          (RuntimeError, ("x", 2, 3), MASK, np.ones(6, np.int64)),
+                          (RuntimeError, ("x", 2, 2), MASK, ("x", 6))))
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
+    """A copy of `input` with the elements of `source`, in order, where the mask holds.
+
+    Shapes: (*), (*), (K,) or more dims -> (*), with broadcasting of the first two.
+    Raises: RuntimeError for a mask that is not bool, another dtype, shapes that do not broadcast,
+    and fewer elements than there are places for.
+
+    >>> x, mask = tensorlib.zeros(3), tensorlib.tensor([True, False, True])
+    >>> x.masked_scatter(mask, tensorlib.tensor([5., 6.]))
+    tensor([5., 0., 6.])
+    """
+    check_mask("masked_scatter", mask)
+    if source.dtype is not input.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
+                           f"{input.dtype} and {source.dtype}")
+    shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
+    input, mask, source = input.expand(shape), mask.expand(shape), source.reshape(-1)
+    if input.is_meta or any(map(stands_in, (input, mask, source))):
+        places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
+        return where(mask, source[places], input)
+    number = int(mask.sum())
+    if source.numel() < number:
+        raise RuntimeError(f"masked_scatter: source has {source.numel()} elements, fewer than the "
+                           f"{number} that the mask has places for")
+    return put_index(input, source[:number], parsed("masked_scatter", input, mask))
+
+
+# ---- along a dim, by a reduction -----------------------------------------------------------------
+
+UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
+          "amin": np.minimum}
+
+
+def keys_along(dim, index, shape):
+    """NumPy's key for positions along a dim."""
+    return tuple(index if d == dim % len(shape) else places
+                 for d, places in enumerate(np.indices(index.shape)))
+
+
+def combined_at(x, dim, index, src, reduce, include_self=True):
+    """The reference of `scatter_reduce`."""
+    base = np.atleast_1d(x).copy()
+    key = keys_along(dim, np.atleast_1d(index), base.shape)
+    src = np.atleast_1d(src)[tuple(map(slice, np.atleast_1d(index).shape))]
+    counts = np.full(base.shape, int(include_self))
+    np.add.at(counts, key, 1)
+    if not include_self:
+        base[key] = neutral(base.dtype, reduce)
+    UFUNCS[reduce].at(base, key, src)
+    if reduce == "mean":
+        base = (base // np.maximum(counts, 1) if base.dtype.kind in "iu" else
+                base / np.maximum(counts, 1))
+    return base.reshape(x.shape).astype(x.dtype)
+
+
+def neutral(dtype, reduce):
+    """What changes nothing: the number that a reduction begins with."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    least = reduce == "amax"
+    if dtype.kind == "f":
+        return -np.inf if least else np.inf
+    return np.iinfo(dtype).min if least else np.iinfo(dtype).max
+
+
+@op(public=False, method=False, takes="integer floating", tolerance="reduction",
+    reference=lambda x, src, dim, index, reduce: combined_at(x, dim, index, src, reduce),
+    samples=lambda rng: (
+        ((rng.uniform(0.5, 2, (3, 4)), rng.uniform(0.5, 2, (2, 3)), 0, MEETING, reduce), {})
+        for reduce in ("prod", "amax", "amin")))
+def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
+    """The product or an extreme of elements and those of `src` at positions along a dim, which
+    were checked: see `scatter_reduce`."""
+    if not isinstance(index, Tensor):
+        raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
+    if input.is_meta:
+        return input.new_empty(input.shape)
+    base = np.atleast_1d(numbers(input)).copy()
+    index, src = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
+    index = np.where(index < 0, index + base.shape[dim], index)
+    UFUNCS[reduce].at(base, keys_along(dim, index, base.shape), src)
+    return from_numpy(base.reshape(input.shape)).to(input.dtype)
+
+
+def own_shares(input, src, out, dim, index, reduce):
+    """By what each element and each of `src` moves its result."""
+    result = gather(out, dim, index)
+    if reduce == "prod":
+        return factors_of_others(input, src, out, result, dim, index)
+    reached = (input == out.detach()).to(input.dtype)
+    others = (src == result.detach()).to(input.dtype)
+    ties = reached.scatter_add(dim, index, others)
+    return reached / ties.where(ties != 0, 1), others / gather(ties, dim, index)
+
+
+def factors_of_others(input, src, out, result, dim, index):
+    """The products of all other factors, also where some are zero.
+
+    Raises: RuntimeError where they are recorded and two factors are zero: what each changes by the
+    other would be lost.
+    """
+    zeros = (input == 0).to(input.dtype).scatter_add(dim, index, (src == 0).to(input.dtype))
+    if is_grad_enabled() and not stands_in(zeros) and bool((zeros > 1).any()):
+        raise RuntimeError("scatter_reduce: a product of several zeros has no second derivative "
+                           "here; multiply along a dim by prod, or leave create_graph out")
+    apart = scatter_reduced(input.where(input != 0, 1), src.where(src != 0, 1), dim, index, "prod")
+    rest = apart.where(zeros == 1, 0)            # without the only zero
+    return ((out / input.where(input != 0, 1)).where(input != 0, rest),
+            (result / src.where(src != 0, 1)).where(src != 0, gather(rest, dim, index)))
+
+
+@scatter_reduced.vjp("input")
+def scatter_reduced_vjp_input(g, input, src, out, dim, index, reduce):
+    return g * own_shares(input, src, out, dim, index, reduce)[0]
+
+
+@scatter_reduced.vjp("src")
+def scatter_reduced_vjp_src(g, input, src, out, dim, index, reduce):
+    return gather(g, dim, index) * own_shares(input, src, out, dim, index, reduce)[1]
+
+
+@scatter_reduced.jvp
+def scatter_reduced_jvp(d_input, d_src, input, src, out, dim, index, reduce):
+    own, others = own_shares(input, src, out, dim, index, reduce)
+    return (d_input * own).scatter_add(dim, index, d_src * others)
+
+
+WITH_SOURCES = tried(
+    *[(("x", 3, 4), 0, MEETING, ("x", 2, 3), reduce) for reduce in UFUNCS],
+    *[(("x", 3, 4), 1, ROWS, ("x", 3, 4), reduce, {"include_self": False}) for reduce in UFUNCS],
+    (("x",), 0, np.array([0]), ("x", 1), "prod"))
+
+
+@composite(tensors=("input", "index", "src"), inplace="of a copy", takes="integer floating",
+           reference=combined_at, samples=WITH_SOURCES, tolerance="reduction",
+           errors=refused((RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 2, 3), "max"),
+                          (RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 1, 3), "amax"),
+                          (IndexError, ("x", 3, 4), 0, ROWS + 3, ("x", 2, 3), "prod"),
+                          (TypeError, ("x", 3, 4), 0, ROWS, 1.0, "sum")))
+def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, include_self=True):
+    """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on.
+
+    reduce: "sum", "prod", "mean", "amax" or "amin". include_self: whether the elements of `input`
+    are among those that are combined; where no position leads they stay.
+    Shapes: as `scatter`. Gradient: of extremes evenly among equal ones; of products exact where
+    factors are zero, and of second order where no two of them meet.
+    Raises: RuntimeError for other shapes, dtypes or reductions, IndexError, TypeError.
+
+    >>> x, index = tensorlib.ones(2), tensorlib.tensor([0, 0])
+    >>> x.scatter_reduce(0, index, tensorlib.tensor([5., 6.]), "amax")
+    tensor([6., 1.])
+    """
+    if reduce not in UFUNCS:
+        raise RuntimeError("scatter_reduce: reduce must be either sum, prod, mean, amax or amin, "
+                           f"got {reduce!r}")
+    refuse_bools("scatter_reduce", input, RuntimeError)
+    if any(map(stands_in, (input, index, src))):
+        return in_batch("scatter_reduce", (input, dim, index, src, reduce, include_self))
+    src = elements_at("scatter_reduce", input, dim, index, src)
+    src = src if src.ndim else src.reshape(1)
+    dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
+    index = counted("scatter_reduce", base, dim, index if index.ndim else index.reshape(1))
+    if not include_self:
+        kind = "float32" if input.is_floating_point() else input.dtype.name
+        first = neutral(np.dtype(kind), reduce)
+        base = base.scatter(dim, index, first)
+    if reduce in ("prod", "amax", "amin"):
+        return scatter_reduced(base, src, dim, index, reduce).reshape(input.shape)
+    total = base.scatter_add(dim, index, src)
+    if reduce == "mean":
+        counts = base.new_full(base.shape, int(include_self)).scatter_add(
+            dim, index, src.new_ones(src.shape)).clamp(min=1)
+        total = total / counts if base.is_floating_point() else total // counts
+    return total.reshape(input.shape)
+
+
+def combined_slices(x, dim, index, source, reduce, include_self=True):
+    """The reference of `index_reduce`."""
+    sizes = [1] * x.ndim
+    sizes[dim] = -1
+    return combined_at(x, dim, np.broadcast_to(index.reshape(sizes), source.shape), source, reduce,
+                       include_self)
+
+
+@composite(tensors=("input", "index", "source"), inplace="of a copy", takes="integer floating",
+           reference=combined_slices, tolerance="reduction",
+           samples=tried(*[(("x", 3, 4), 0, np.array([1, 1]), ("x", 2, 4), reduce, {
+               "include_self": reduce != "amin"}) for reduce in ("prod", "mean", "amax", "amin")]),
+           errors=refused((RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 1, 4), "sum"),
+                          (RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 2, 4), "prod"),
+                          (IndexError, ("x", 3, 4), 0, np.array([3]), ("x", 1, 4), "prod")))
+def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, include_self=True):
+    """A copy of `input` with slices of `source` combined with those at `index`, a vector.
+
+    reduce: "prod", "mean", "amax" or "amin"; the rest is as in `scatter_reduce`.
+    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *).
+    Raises: RuntimeError for other shapes, dtypes or reductions, IndexError.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError("index_reduce: expected reduce to be one of prod, mean, amax or amin "
+                           f"but got {reduce!r}")
+    refuse_bools("index_reduce", input, RuntimeError)
+    place = wrap("index_reduce", dim, input.ndim)
+    index = vector("index_reduce", index)
+    shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
+        index.numel(),)
+    if tuple(source.shape) != shape:
+        raise RuntimeError(f"index_reduce: source must have the shape {shape} of the slices that "
+                           f"index picks, got {tuple(source.shape)}")
+    sizes = [1] * len(shape)
+    sizes[place] = index.numel()
+    return scatter_reduce(input, dim, index.reshape(sizes).expand(shape), source, reduce,
+                          include_self=include_self)
+
+
+# ---- a view replaced -----------------------------------------------------------------------------
+
+def replaced(name, input, part, src):
+    """A copy of `input` with `src` where a view of it lies, which `part` gives."""
+    out = batched_like(input, src).clone()
+    view = part(out)
+    if tuple(view.shape) != tuple(src.shape):
+        raise RuntimeError(f"{name}: expected src to have a size equal to the slice of self, got "
+                           f"{list(src.shape)} and {list(view.shape)}")
+    view.copy_(src)
+    return out
+
+
+def batched_like(input, src):
+    """`input`, as an example of a batch where `src` is one: what differs is to be written there."""
+    if stands_in(src) and not stands_in(input):
+        return input + src.new_zeros(src.shape).sum().to(input.dtype)
+    return input
+
+
+def put_in_view(view):
+    """The reference of a function that puts an array into another, where a view of it lies."""
+    def reference(x, src, *args):
+        x = x.copy()
+        part = view(x, *args)
+        part.flags.writeable = True
+        part[...] = src
+        return x
+    return reference
+
+
+@composite(tensors=("input", "src"), reference=put_in_view(np.diagonal),
+           samples=given_pairs(((3, 4), (3,)), ((3, 4), (2,), -1), ((2, 3, 3), (2, 3), 0, 1, 2)),
+           errors=lambda: iter([((np.ones((2, 2)), np.ones(3)), {}, RuntimeError)]))
+def diagonal_scatter(input: Tensor, src: Tensor, offset=0, dim1=0, dim2=1):
+    """A copy of `input` with `src` on the diagonal of two dims.
+
+    Shapes: that of `input`, and that of its `diagonal` -> that of `input`.
+    Raises: RuntimeError for another shape, IndexError.
+    """
+    return replaced("diagonal_scatter", input, lambda x: x.diagonal(offset, dim1, dim2), src)
+
+
+@composite(tensors=("input", "src"), reference=put_in_view(
+    lambda x, dim, index: x[(WHOLE,) * (dim % x.ndim) + (index, ...)]),
+    samples=given_pairs(((2, 3), (3,), 0, 1), ((2, 3), (2,), -1, -1)),
+    errors=lambda: iter([((np.ones((2, 2)), np.ones(3), 0, 0), {}, RuntimeError),
+                         ((np.ones((2, 2)), np.ones(2), 0, 2), {}, IndexError)]))
+def select_scatter(input: Tensor, src: Tensor, dim, index):
+    """A copy of `input` with `src` at one index of a dim.
+
+    Shapes: (*, N, *), (*, *) -> (*, N, *). Raises: RuntimeError for another shape, IndexError.
+    """
+    try:
+        return replaced("select_scatter", input, lambda x: x.select(dim, index), src)
+    except IndexError as error:
+        raise IndexError(f"select_scatter: {str(error).removeprefix('select: ')}") from None
+
+
+@composite(tensors=("input", "src"), reference=put_in_view(
+    lambda x, dim=0, *bounds: x[(WHOLE,) * (dim % x.ndim) + (slice(*bounds, None, None),)]
+    if len(bounds) < 2 else x[(WHOLE,) * (dim % x.ndim) + (slice(*bounds),)]),
+    samples=given_pairs(((4, 3), (2, 3), 0, 1, 3), ((2, 4), (2, 2), 1, None, None, 2),
+                        ((3,), (1,), 0, -1), ((2,), (2,))),
+    errors=lambda: iter([((np.ones(3), np.ones(2), 0, 1), {"step": 0}, RuntimeError),
+                         ((np.ones(3), np.ones(1), 0, 1), {}, RuntimeError)]))
+def slice_scatter(input: Tensor, src: Tensor, dim=0, start=None, end=None, step=1):
+    """A copy of `input` with `src` in a slice of a dim.
+
+    Shapes: (*, N, *), (*, length of the slice, *) -> (*, N, *).
+    Raises: RuntimeError for another shape or a step below 1, IndexError, TypeError.
+    """
+    dim, step = wrap("slice_scatter", dim, input.ndim), integer("slice_scatter", "step", step)
+    if step < 1:
+        raise RuntimeError(f"slice_scatter: slice step must be positive, got {step}")
+    key = (WHOLE,) * dim + (slice(start, end, step),)
+    return replaced("slice_scatter", input, lambda x: x[key], src)
+
+
+declared(__name__)

@@ -1,0 +1,317 @@
+"""Copies of a tensor with other values put, or added, at positions along a dim; and in place."""
+
+import numpy as np
+
+from tensorlib._core.arrays.convert import asarray
+from tensorlib._core.arrays.operands import in_batch, stands_in
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.ranges import arange
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.gather import written_along
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.index.indexing import fill_value, gather, parsed, put_index, spread_index, vector
+from tensorlib.ops.samples import given, given_pairs, refusals
+
+# ---- what the declarations share -----------------------------------------------------------------
+
+ROWS = np.array([[0, 2, 1], [2, 1, 0]])           # of each column another one, in (4, 5)
+MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
+FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
+
+
+def with_sources(*cases):
+    """The shape of a tensor, a dim, an index, and the shape of a source (or a number itself)."""
+    def generate(rng):
+        for shape, dim, index, source in cases:
+            values = rng.uniform(-2, 2, source) if isinstance(source, tuple) else source
+            yield (rng.uniform(-2, 2, shape), dim, index, values), {}
+    return generate
+
+
+SLICES = (((4, 5), 0, np.array([3, 0, 2]), (3, 5)), ((4, 5), -1, np.array([4, -2]), (4, 2)),
+          ((4,), 0, np.array(1), (1,)), ((), 0, FIRST, (1,)), ((2, 3), 0, np.zeros(0, int), (0, 3)))
+ELEMENTS = (((4, 5), 0, ROWS, (2, 3)), ((4, 5), -1, ROWS, (4, 5)), ((), 0, FIRST, (1,)),
+            ((4,), 0, np.array(-1), ()))
+BAD_SLICES = (
+    (RuntimeError, (4, 5), 0, BOTH, np.ones((3, 5))),
+    (RuntimeError, (4, 5), 0, BOTH, np.ones((2, 5), np.int64)),
+    (RuntimeError, (4, 5), 0, BOTH > 0, np.ones((2, 5))),
+    (IndexError, (4, 5), 0, ROWS, np.ones((2, 5))),
+    (IndexError, (4, 5), 0, np.array([0, 4]), np.ones((2, 5))),
+    (IndexError, (4, 5), 2, BOTH, np.ones((2, 5))))
+BAD_ELEMENTS = (
+    (RuntimeError, (4, 5), 0, ROWS, np.ones((1, 3))),
+    (RuntimeError, (4, 5), 0, ROWS, np.ones((2, 3), np.int64)),
+    (RuntimeError, (4, 5), 0, BOTH, np.ones(2)),
+    (RuntimeError, (4, 5), 0, ROWS > 0, np.ones((2, 3))),
+    (RuntimeError, (4,), 0, FLOATS, FLOATS),
+    (RuntimeError, (4, 5), 0, np.zeros((2, 6), int), np.ones((2, 6))),
+    (IndexError, (4, 5), 0, ROWS + 2, np.ones((2, 3))),
+    (IndexError, (4, 5), 2, ROWS, np.ones((2, 3))))
+
+
+def at_slices(x, dim, index):
+    """A copy of an array with at least a dim, and NumPy's key for positions along a dim."""
+    x = np.atleast_1d(x).copy()
+    return x, (slice(None),) * (dim % x.ndim) + (np.atleast_1d(index),)
+
+
+def at_elements(x, dim, index, source):
+    """The same for `scatter`, and the part of the source that goes there."""
+    x, index = np.atleast_1d(x).copy(), np.atleast_1d(index)
+    key = tuple(index if d == dim % x.ndim else places
+                for d, places in enumerate(np.indices(index.shape)))
+    return x, key, source[tuple(map(slice, index.shape))] if source.ndim else source
+
+
+def put_slices(x, dim, index, source):
+    """The reference of `index_copy` and `index_fill`."""
+    base, key = at_slices(x, dim, index)
+    base[key] = source
+    return base.reshape(x.shape)
+
+
+def added_slices(x, dim, index, source, alpha=1):
+    """The reference of `index_add`."""
+    base, key = at_slices(x, dim, index)
+    np.add.at(base, key, (alpha * source).astype(x.dtype))
+    return base.reshape(x.shape)
+
+
+def put_elements(x, dim, index, src):
+    """The reference of `scatter`."""
+    base, key, source = at_elements(x, dim, index, src)
+    base[key] = source
+    return base.reshape(x.shape)
+
+
+def added_elements(x, dim, index, src):
+    """The reference of `scatter_add`."""
+    base, key, source = at_elements(x, dim, index, src)
+    np.add.at(base, key, source)
+    return base.reshape(x.shape)
+
+
+# ---- slices along a dim --------------------------------------------------------------------------
+
+def slices_at(name, input, dim, index):
+    """The parsed key of the positions `index` along a dim, and the shape of what it picks.
+
+    Raises: RuntimeError, IndexError.
+    """
+    dim = wrap(name, dim, input.ndim)
+    index = vector(name, index)
+    if input.ndim == 0:
+        return parsed(name, input.reshape(1), index), index.shape
+    shape = input.shape[:dim] + index.shape + input.shape[dim + 1:]
+    return parsed(name, input, (slice(None),) * dim + (index,)), shape
+
+
+def checked_source(name, input, shape, source):
+    """The slices to put. Raises: RuntimeError for another shape or dtype."""
+    if source.dtype != input.dtype:
+        raise RuntimeError(f"{name}: self and source must have the same dtype, got {input.dtype} "
+                           f"and {source.dtype}")
+    if source.shape != shape and not (input.ndim == 0 and source.numel() == shape.numel()):
+        raise RuntimeError(f"{name}: source must have the shape {tuple(shape)} of the slices that "
+                           f"index picks, got {tuple(source.shape)}")
+    return source.reshape(shape)
+
+
+def put_at(input, key, values):
+    """A copy of `input`, which may be 0-d, with `values` where the key picks."""
+    if input.ndim:
+        return put_index(input, values, key)
+    return put_index(input.reshape(1), values, key).reshape(())
+
+
+@composite(tensors=("input", "index", "source"), inplace=True,
+           reference=put_slices, samples=with_sources(*SLICES), errors=refusals(*BAD_SLICES))
+def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
+    """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
+
+    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *). Where positions meet, the last wins.
+    Raises: RuntimeError for other shapes or dtypes, IndexError.
+
+    >>> tensorlib.zeros(3).index_copy(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
+    tensor([6., 0., 5.])
+    """
+    if any(map(stands_in, (input, index, source))):
+        return in_batch("index_copy", (input, dim, index, source))
+    key, shape = slices_at("index_copy", input, dim, index)
+    return put_at(input, key, checked_source("index_copy", input, shape, source))
+
+
+@composite(tensors=("input", "index", "source"), inplace=True,
+           reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
+           samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))))
+def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
+    """A copy of `input` with alpha * `source` added at the positions of `index`, a vector.
+
+    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *).
+    Raises: RuntimeError for other shapes or dtypes, IndexError.
+
+    >>> tensorlib.zeros(3).index_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
+    tensor([ 0.,  0., 11.])
+    """
+    if any(map(stands_in, (input, index, source))):
+        return in_batch("index_add", (input, dim, index, source * alpha if alpha != 1 else source))
+    key, shape = slices_at("index_add", input, dim, index)
+    source = checked_source("index_add", input, shape, source)
+    if alpha != 1:
+        added = spread_index(source, input.shape or (1,), key).reshape(input.shape)
+        return input.add(added, alpha=alpha)
+    dim, sizes = wrap("index_add", dim, input.ndim), [1] * max(input.ndim, 1)
+    sizes[dim] = index.numel()
+    return written_at("index_add", input, dim, index.reshape(sizes).expand(shape), source, True)
+
+
+@composite(tensors=("input", "index"), inplace=True,
+           reference=put_slices,
+           samples=given(((4, 5), 0, np.array([3, 0, 2]), 1.5), ((4, 5), -1, np.array([-2]), 2),
+                         ((4,), 0, np.array(1), True), ((), 0, FIRST, 3)),
+           errors=refusals((RuntimeError, (4, 5), 0, BOTH, np.ones(2)),
+                           (RuntimeError, (4, 5), 0, BOTH > 0, 1),
+                           (OverflowError, (4, 5), 0, BOTH, 10**400),
+                           (TypeError, (4, 5), 0, BOTH, "1"), (IndexError, (4, 5), 0, ROWS, 1),
+                           (IndexError, (4, 5), 0, np.array([4]), 1),
+                           (IndexError, (4, 5), 2, BOTH, 1)))
+def index_fill(input: Tensor, dim, index: Tensor, value):
+    """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector.
+
+    The dtype stays that of `input`. Shapes: (*, N, *), (K,), () -> (*, N, *).
+    Gradient: to a tensor `value` the sum. Raises: RuntimeError for a value with dims or an index
+    that is not of integers, OutOfRangeError for a value that the dtype can't hold, IndexError.
+
+    >>> tensorlib.zeros(2, 3).index_fill(1, tensorlib.tensor([0, 2]), 5)
+    tensor([[5., 0., 5.],
+            [5., 0., 5.]])
+    """
+    if any(map(stands_in, (input, index, value))):
+        return in_batch("index_fill", (input, dim, index, value))
+    value = fill_value("index_fill", value, input)
+    key, _ = slices_at("index_fill", input, dim, index)
+    return put_at(input, key, value)
+
+
+# ---- elements along a dim ------------------------------------------------------------------------
+
+def elements_at(name, input, dim, index, src):
+    """`src` as the elements, or the number, that go to the positions of `index` along a dim.
+
+    Raises: RuntimeError.
+    """
+    if not isinstance(src, Tensor):
+        return fill_value(name, src, input)
+    if src.dtype != input.dtype:
+        raise RuntimeError(f"{name}: expected self.dtype to be equal to src.dtype, got "
+                           f"{input.dtype} and {src.dtype}")
+    sizes, most = index.shape or (1,), src.shape or (1,)
+    if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
+        raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
+                           f"{list(src.shape)}")
+    if src.shape == index.shape:
+        return src
+    return src.reshape(most)[tuple(slice(n) for n in sizes)].reshape(index.shape)
+
+
+def written_at(name, input, dim, index, src, adds):
+    """A copy of `input` with `src` put, or added, at positions that are checked here."""
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    if is_grad_enabled() and (input.requires_grad or src.requires_grad):
+        index = index.clone()                    # which nobody else can write to
+    try:
+        return scattered(input, src.expand(index.shape), dim, index, adds)
+    except (IndexError, RuntimeError) as error:
+        error.args = (str(error).replace("scatter:", f"{name}:", 1),)
+        raise
+
+
+@op(linear=True, public=False, method=False, tolerance="reduction",
+    reference=lambda x, src, dim, index, adds: (added_elements if adds else put_elements)(
+        x, dim, index, src),
+    samples=given_pairs(((3, 4), (2, 3), 0, MEETING, True), ((3, 4), (2, 3), 0, MEETING, False),
+                        ((2, 3), (2, 3), 1, ROWS, False)))
+def scattered(input: Tensor, src: Tensor, dim, index, adds):
+    """`input` with the elements of `src` put, or added, at positions along a dim: see `scatter`."""
+    return written_along(input, src, dim, index, adds)
+
+
+@scattered.vjp("input")
+def scattered_vjp_input(g, src_shape, dim, index, adds):
+    """What was written over has no part in the result."""
+    return g if adds else scattered(g, g.new_zeros(src_shape), dim, index, False)
+
+
+@scattered.vjp("src")
+def scattered_vjp_src(g, input_shape, dim, index, adds):
+    """Each value's gradient is that of its place; of several put at one place the last has it."""
+    picked = gather(g, dim, index)
+    if adds:
+        return picked
+    order = arange(index.numel()).reshape(index.shape)
+    last = scattered(order.new_zeros(input_shape), order, dim, index, False)
+    return picked.where(gather(last, dim, index) == order, 0.0)
+
+
+@composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,
+           samples=with_sources(*ELEMENTS),
+           errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")))
+def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=None):
+    """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on.
+
+    `src` is a tensor at least as large as `index`, or a number, which `value` is too. Where
+    positions meet, the last wins. reduce: "add" or "multiply", what is done with the elements that
+    were there; the latter has no gradient.
+    Shapes: (*, N, *), (*, K, *), (*, K, *) -> (*, N, *), where the index and `src` have as many
+    dims as `input`, and the index is no larger than it in any but `dim`.
+    Raises: RuntimeError for other shapes or dtypes, OutOfRangeError for a number that the dtype
+    can't hold, IndexError.
+
+    >>> tensorlib.zeros(3).scatter(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
+    tensor([6., 0., 5.])
+    """
+    if (src is None) == (value is None):
+        raise TypeError("scatter: takes either src or value")
+    src = value if src is None else src
+    if reduce is not None:
+        return combined(input, dim, index, src, reduce)
+    if any(map(stands_in, (input, index, src))):
+        return in_batch("scatter", (input, dim, index, src))
+    return written_at("scatter", input, dim, index, src, False)
+
+
+def combined(input, dim, index, src, reduce):
+    """What `scatter` gives with a reduction. Raises: RuntimeError for another one."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    if not isinstance(src, Tensor):
+        src = fill_value("scatter", src, input).expand(index.shape)
+    if reduce == "add":
+        return scatter_add(input, dim, index, src)
+    if any(map(stands_in, (input, index, src))) or (
+            is_grad_enabled() and (input.requires_grad or src.requires_grad)):
+        raise RuntimeError("scatter: reduce='multiply' has no gradient and no batching rule")
+    scatter(input, dim, index, src)                                      # raises
+    wide = (lambda x: x.float()) if input.dtype.name == "bfloat16" else (lambda x: x)
+    base, key, source = at_elements(
+        wide(input).numpy(), dim, index.numpy(), wide(src).numpy())
+    np.multiply.at(base, key, source)
+    return asarray(base.reshape(input.shape), dtype=input.dtype)
+
+
+@composite(tensors=("input", "index", "src"), inplace=True,
+           reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
+           samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))))
+def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
+    """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on.
+
+    Shapes: as `scatter`. Raises: RuntimeError for other shapes or dtypes, IndexError.
+
+    >>> tensorlib.zeros(3).scatter_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
+    tensor([ 0.,  0., 11.])
+    """
+    if any(map(stands_in, (input, index, src))):
+        return in_batch("scatter_add", (input, dim, index, src))
+    return written_at("scatter_add", input, dim, index, src, True)

@@ -1,0 +1,97 @@
+"""Slices and elements read at positions, and positions as numbers of rows and columns."""
+
+from operator import index as as_int
+
+import numpy as np
+
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite
+from tensorlib.ops.late import declared
+from tensorlib.ops.samples import given, refusals
+
+WHOLE = slice(None)
+
+
+@composite(tensors=("input",), reference=lambda x, dim, index: np.take(x, index, dim),
+           samples=given(((2, 3), 1, -1), ((2, 3), 0, 1), ((4,), 0, 2), ((2, 1, 3), -2, 0)),
+           errors=refusals((IndexError, (2, 3), 0, 2), (IndexError, (2, 3), 2, 0),
+                           (IndexError, (), 0, 0), (TypeError, (2, 3), 0, True),
+                           (TypeError, (2, 3), 0, slice(1))))
+def select(input: Tensor, dim, index):
+    """`input` at one index of a dim, which goes away, as a view.
+
+    Shapes: (*, N, *) -> (*, *). Raises: IndexError for a dim or index out of range, TypeError.
+
+    >>> tensorlib.tensor([[1, 2], [3, 4]]).select(1, 0)
+    tensor([1, 3])
+    """
+    if type(index) is not int and not is_place(index):
+        raise TypeError(f"select: index must be an int, got {index!r}")
+    try:
+        return input[(WHOLE,) * wrap("select", dim, input.ndim) + (index,)]
+    except IndexError as error:
+        if input.ndim == 0:
+            raise IndexError("select: cannot be applied to a 0-d tensor") from None
+        raise IndexError(f"select: {str(error).removeprefix('getitem: ')}") from None
+
+
+def is_place(index):
+    """Whether a value is one position: an int, or a tensor of one."""
+    if isinstance(index, Tensor):
+        return index.ndim == 0 and not index.is_floating_point() and index.dtype.name != "bool"
+    return hasattr(type(index), "__index__") and not isinstance(index, bool)
+
+
+@composite(reference=lambda x, index: x.reshape(-1)[index], out=True,
+           samples=given(((2, 3), np.array([0, 5, -1])), ((4,), np.array([[1], [3]])),
+                         ((3,), np.array(2))),
+           errors=refusals((IndexError, (2, 3), np.array([6])),
+                           (RuntimeError, (2, 3), np.array([0.0]))))
+def take(input, index: Tensor):
+    """The elements of `input`, seen as a vector, at the positions of `index`.
+
+    Shapes: (*), (*index) -> (*index). Raises: RuntimeError for an index that is not of integers,
+    IndexError.
+    """
+    if index.is_floating_point() or not index.dtype.is_signed:
+        raise RuntimeError(f"take: index must be int64, or of a smaller signed integer dtype, got "
+                           f"{index.dtype}")
+    try:
+        return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    except IndexError as error:
+        raise IndexError(f"take: {str(error).removeprefix('getitem: ')}") from None
+
+
+@composite(reference=np.argwhere, samples=given(((2, 3),), ((4,),)), differentiable=False)
+def argwhere(input):
+    """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
+    return input.nonzero()
+
+
+@composite(tensors=("indices",), method=False, differentiable=False,
+           reference=lambda x, shape: np.unravel_index(x, shape),
+           samples=lambda rng: (((rng.integers(0, 6, size), shape), {})
+                                for size, shape in (((4,), (2, 3)), ((), (6,)), ((2, 2), (3, 2)))))
+def unravel_index(indices: Tensor, shape):
+    """The positions in a tensor of sizes `shape` of positions in its elements as a vector.
+
+    A tuple of a tensor of int64 for each dim. Shapes: those of `indices`.
+    Raises: ValueError for negative sizes, TypeError for indices that are no integers.
+
+    >>> tensorlib.unravel_index(tensorlib.tensor([5, 1]), (2, 3))
+    (tensor([1, 0]), tensor([2, 1]))
+    """
+    sizes = tuple(map(as_int, shape)) if isinstance(shape, (tuple, list)) else (as_int(shape),)
+    if indices.is_floating_point() or indices.dtype.name == "bool":
+        raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype}")
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"unravel_index: sizes must be 0 or more, got {sizes}")
+    indices, places = indices.long(), []
+    for size in reversed(sizes):
+        places.append(indices % size)
+        indices = indices // size
+    return tuple(reversed(places))
+
+
+declared(__name__)

@@ -1,0 +1,72 @@
+"""Queries of tensors: their signs, sizes and devices, and the dtype of a result."""
+
+from tensorlib._core.base.dtypes import promote_types
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS, composite, publish
+from tensorlib.ops.late import declared
+from tensorlib.ops.samples import given, given_pairs, reals, refusals
+
+add = FUNCTIONS["add"]
+
+
+@composite(differentiable=False, reference=lambda x: bool(x.any()),
+           samples=given(((),), ((1,),), ((1, 1),)),
+           errors=refusals((RuntimeError, (2,)), (RuntimeError, (0,))))
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element of `input` is not 0. Raises: RuntimeError for others than one."""
+    if input.numel() != 1:
+        raise RuntimeError(f"is_nonzero: takes a tensor of one element, got {input.numel()}")
+    return bool(input.detach())
+
+
+@composite(differentiable=False, reference=lambda x, y: x.shape == y.shape,
+           samples=given_pairs(((2, 3), (2, 3)), ((2,), (1,)), ((), ())))
+def is_same_size(input, other: Tensor) -> bool:
+    """Whether both tensors have one shape."""
+    return input.shape == other.shape
+
+
+@composite(differentiable=False, reference=lambda x: x.dtype.kind in "if", samples=reals(-2, 2))
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype of `input` has negative numbers."""
+    return input.dtype.is_signed
+
+
+@composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2))
+def is_conj(input: Tensor) -> bool:
+    """False: there are no complex tensors, whose conjugation could wait."""
+    return False
+
+
+@composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2))
+def is_neg(input: Tensor) -> bool:
+    """False: no tensor's negation waits."""
+    return False
+
+
+@composite(differentiable=False, reference=lambda x: -1, samples=reals(-2, 2))
+def get_device(input: Tensor) -> int:
+    """-1, as PyTorch says for the CPU."""
+    return -1
+
+
+def result_type(tensor: object, other: object):
+    """The dtype of a sum of both, which are tensors or numbers.
+
+    Raises: TypeError.
+
+    >>> tensorlib.result_type(tensorlib.tensor([1, 2]), 1.0)
+    tensorlib.float32
+    """
+    both = [x.detach()[:0] if isinstance(x, Tensor) and x.ndim else x for x in (tensor, other)]
+    if not any(isinstance(x, Tensor) for x in both):
+        both = [FUNCTIONS["scalar_tensor"](x, dtype=FUNCTIONS["tensor"](x).dtype) for x in both]
+    if all(isinstance(x, Tensor) and x.dtype.name == "bool" for x in both):
+        return promote_types(both[0].dtype, both[1].dtype)
+    return add(*both).dtype
+
+
+publish("result_type", result_type, result_type.__doc__, method=False)
+
+
+declared(__name__)

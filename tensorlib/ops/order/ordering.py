@@ -1,0 +1,136 @@
+"""The order of elements along a dim, found by NumPy's vectorized sorts: see _core/reduce/order.pyx.
+
+Of equal elements the first comes first, NaN is greater than all numbers, and -0.0 is 0.0.
+"""
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.layout import views
+from tensorlib._core.reduce.order import order_keys
+from tensorlib.ops.foreign import within_memory
+
+LONG_ROW = 4096        # elements from which on most are left out before the largest are sorted
+SHORT_ROW = 64         # elements up to which sorting all costs no more than choosing some
+GROUP = 32             # elements of which only the largest is looked at first
+
+
+def along_last(name, input, dim, places_in):
+    """What a function gives for the rows of `input` along a dim, in the place of that dim.
+
+    The function takes a tensor of at least one dim, and gives an array. Raises: IndexError,
+    OutOfMemoryError.
+    """
+    dim = wrap(name, dim, input.ndim)
+    if input.ndim == 0:
+        return views.reshape(from_numpy(places_in(views.reshape(input, (1,)))), ())
+    turned = input if dim == input.ndim - 1 else views.transpose(input, dim, -1)
+    found = from_numpy(within_memory(name, lambda: places_in(turned)))
+    if input.is_meta:
+        found = found.contiguous()
+    return found if turned is input else views.clone(views.transpose(found, dim, -1))
+
+
+def refuse_no_place(name, x, dim):
+    """Raises IndexError where a dim has no element to choose."""
+    if x.ndim and x.shape[wrap(name, dim, x.ndim)] == 0:
+        raise IndexError(f"{name}: expected dim {dim} to have a size that is not 0")
+
+
+# ---- places in the last dim ----------------------------------------------------------------------
+
+def sorted_places(x, descending=False):
+    """The positions that sort each row, as an array."""
+    if x.is_meta:
+        return no_places(x.shape)
+    keys, bits = order_keys(x, descending)
+    array = keys.numpy()
+    if bits:
+        array.sort()
+        array &= (1 << bits) - 1
+        return array
+    if array.shape[-1] >= 1 << 31:
+        return np.argsort(array, kind="stable")
+    order = np.argsort(array)               # which is vectorized, and leaves ties in any order
+    ranked = np.take_along_axis(array, order, -1)
+    differs = ranked[..., 1:] != ranked[..., :-1]
+    if differs.all():
+        return order
+    array[..., 0] = 0
+    np.cumsum(differs, -1, out=array[..., 1:])
+    array <<= 32
+    array |= order
+    array.sort()
+    array &= (1 << 32) - 1
+    return array
+
+
+def no_places(shape):
+    """Positions in a tensor without elements: an array of their shape, of one element."""
+    return np.broadcast_to(np.int64(0), tuple(shape))
+
+
+def kth_places(x, k):
+    """The positions of the k-th smallest elements (k is at least 1) of each row, as an array."""
+    if x.is_meta:
+        return no_places(x.shape[:-1])
+    keys, bits = order_keys(x, False)
+    array = keys.numpy()
+    if not bits:
+        return np.argpartition(array, k - 1)[..., k - 1]
+    array.partition(k - 1)
+    return array[..., k - 1] & (1 << bits) - 1
+
+
+def top_places(x, k, largest):
+    """The positions of the k largest or smallest elements of each row, in order, as an array."""
+    if x.is_meta:
+        return no_places((*x.shape[:-1], k))
+    n = x.shape[-1]
+    rows = x.numel() // n if n else 0
+    if n >= LONG_ROW and n >= 4 * GROUP * k and 0 < k and rows * LONG_ROW <= 4 * x.numel():
+        found = [few_candidates(row, k, largest) for row in numbers(x).reshape(-1, n)]
+        return np.stack(found).reshape(*x.shape[:-1], k)
+    if n <= SHORT_ROW:
+        return np.ascontiguousarray(sorted_places(x, largest)[..., :k])
+    keys, bits = order_keys(x, largest)
+    array = keys.numpy()
+    if not bits:
+        return sorted_places(x, largest)[..., :k]
+    if 0 < k < n:
+        array.partition(k - 1)
+    chosen = array[..., :k].copy()
+    chosen.sort()
+    chosen &= (1 << bits) - 1
+    return chosen
+
+
+def numbers(x):
+    """A tensor outside the graph as an array of numbers that NumPy is fast with."""
+    return (x.detach().float() if x.itemsize == 2 and x.is_floating_point() else x.detach()).numpy()
+
+
+def few_candidates(row, k, largest):
+    """The positions of the k largest or smallest elements of a long array, in order.
+
+    The k-th largest of the largest elements of groups is a bound that few others reach.
+    """
+    groups = len(row) // GROUP
+    grouped = row[:groups * GROUP].reshape(GROUP, groups)
+    if largest:
+        bound = np.partition(grouped.max(0), groups - k)[groups - k]
+        mask = ~(row < bound) if row.dtype.kind == "f" else row >= bound     # NaN is among them
+    else:
+        least = (np.fmin if row.dtype.kind == "f" else np.minimum).reduce(grouped, 0)
+        bound = np.partition(least, k - 1)[k - 1]
+        mask = ~(row > bound) if bound != bound else row <= bound
+    candidates = np.flatnonzero(mask)
+    keys, bits = order_keys(from_numpy(row[candidates]), largest)
+    array = keys.numpy()
+    if not bits:
+        return candidates[sorted_places(from_numpy(row[candidates]), largest)[:k]]
+    if k < len(array):
+        array.partition(k - 1)
+    chosen = np.sort(array[:k])
+    return candidates[chosen & (1 << bits) - 1]

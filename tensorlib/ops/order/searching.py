@@ -1,0 +1,318 @@
+"""Which elements there are, and where others belong among them."""
+
+import numpy as np
+
+from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.arrays.convert import asarray
+from tensorlib._core.arrays.operands import refuse_batch, stands_in
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.storage import check_room
+from tensorlib._core.index.gather import check_positions
+from tensorlib._core.reduce.search import insertion_places
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import refuse_bools
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.foreign import within_memory
+from tensorlib.ops.late import declared
+from tensorlib.ops.order.ordering import numbers, sorted_places
+from tensorlib.ops.samples import given, refusals
+
+FEW = 8                 # elements that are compared one by one with all others
+
+
+# ---- each element once ---------------------------------------------------------------------------
+
+def each_once(x, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The reference of `unique`."""
+    found = np.unique(x, return_inverse=True, return_counts=True, axis=dim)
+    shape = x.shape if dim is None else (-1,)
+    parts = (found[0], found[1].reshape(shape), found[2])
+    chosen = [parts[i] for i in range(3) if (True, return_inverse, return_counts)[i]]
+    return chosen if len(chosen) > 1 else chosen[0]
+
+
+UNIQUES = (((7,),), ((3, 4), True, True, True), ((2, 3), True, False, True), ((3, 2), True, True),
+           ((4, 2), True, True, True, 0), ((2, 3), True, False, False, 1), ((), True, True),
+           ((0,),))
+
+
+@composite(tensors=("input",), differentiable=False, reference=each_once, samples=given(*UNIQUES),
+           errors=refusals((IndexError, (2,), True, False, False, 1),
+                           (RuntimeError, (0, 2), True, False, False, 1)))
+def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The elements that there are, each once, in order; or the slices along `dim`.
+
+    return_inverse, return_counts: a tuple, with the place in it of each element of `input`, and
+    with how often each element is there. They are sorted whatever `sorted` says, and NaN is not
+    equal to itself.
+
+    Shapes: (*) -> (K,), inverse (*), counts (K,). Along a dim: (*, N, *) -> (*, K, *), (N,), (K,).
+    Raises: IndexError for a dim that is not there, RuntimeError for slices of no elements and for
+    examples of a batch, whose results would differ in shape.
+
+    >>> tensorlib.tensor([3, 1, 3]).unique(return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    refuse_batch("unique", input)
+    array = numbers(input)
+    check_room("unique", input.numel(), input.itemsize)
+    if dim is None:
+        parts = within_memory("unique", lambda: unique_elements(
+            array.reshape(-1), return_inverse, return_counts))
+        inverse = None if parts[1] is None else parts[1].reshape(array.shape)
+        return chosen(input, parts[0], inverse, parts[2])
+    rows, back = slices_as_rows("unique", array, dim)
+    values, inverse, counts = within_memory("unique", lambda: np.unique(
+        rows, return_inverse=True, return_counts=True, axis=0))
+    return chosen(input, back(values), inverse.reshape(-1) if return_inverse else None,
+                  counts if return_counts else None)
+
+
+def chosen(input, values, *parts):
+    """The values in the dtype of `input`, alone or in a tuple with those parts that are there."""
+    values = from_numpy(np.ascontiguousarray(values)).to(input.dtype)
+    parts = [from_numpy(np.asarray(x, np.int64, order="C")) for x in parts if x is not None]
+    return (values, *parts) if parts else values
+
+
+def slices_as_rows(name, array, dim):
+    """The slices along a dim as the rows of a matrix, and what gives rows the shape of slices.
+
+    Raises: IndexError, RuntimeError.
+    """
+    if array.ndim == 0:
+        raise IndexError(f"{name}: dim {dim} of a tensor that has no dims")
+    moved = np.moveaxis(array, wrap(name, dim, array.ndim), 0)
+    if 0 in moved.shape[1:] or moved.shape[0] == 0 and 0 in moved.shape[1:]:
+        raise RuntimeError(f"{name}: there are 0 sized dims besides dim {dim}, got "
+                           f"{list(array.shape)}")
+    return moved.reshape(len(moved), int(np.prod(moved.shape[1:]))), lambda rows: np.moveaxis(
+        rows.reshape(-1, *moved.shape[1:]), 0, dim)
+
+
+def unique_elements(flat, inverse, counts):
+    """The elements of a vector, each once, in order, and where they are and how many if asked."""
+    if flat.dtype.kind in "iu" and flat.size > FEW:
+        low, high = int(flat.min()), int(flat.max())
+        if high - low < flat.size:
+            return unique_in_range(flat, low, high, inverse, counts)
+    if not inverse:
+        ranked = np.sort(flat)
+        firsts = np.flatnonzero(starts(ranked))
+        return ranked[firsts], None, np.diff(firsts, append=flat.size) if counts else None
+    order = sorted_places(from_numpy(flat))
+    ranked = flat[order]
+    begins = starts(ranked)
+    firsts = np.flatnonzero(begins)
+    where = np.empty(flat.size, np.int64)
+    where[order] = np.cumsum(begins) - 1
+    return ranked[firsts], where, np.diff(firsts, append=flat.size) if counts else None
+
+
+def starts(x):
+    """Which elements (slices along dim 0) differ from the one before, as bools."""
+    begins = np.ones(len(x), bool)
+    differs = x[1:] != x[:-1]
+    begins[1:] = differs.any(tuple(range(1, x.ndim))) if x.ndim > 1 else differs
+    return begins
+
+
+def unique_in_range(flat, low, high, inverse, counts):
+    """The same for integers of a range that is not longer than the vector, by counting them."""
+    shifted = flat.astype(np.int64) - low if low else flat
+    if counts:
+        numbers_of = np.bincount(shifted, minlength=high - low + 1)
+        present = numbers_of > 0
+    else:
+        present = np.zeros(high - low + 1, bool)
+        present[shifted] = True
+    values = np.flatnonzero(present)
+    where = (np.cumsum(present) - 1)[shifted] if inverse else None
+    return (values + low).astype(flat.dtype), where, numbers_of[values] if counts else None
+
+
+def runs_of(x, return_inverse=False, return_counts=False, dim=None):
+    """The reference of `unique_consecutive`."""
+    rows = x.reshape(-1) if dim is None else np.moveaxis(x, dim, 0)
+    at = [i for i in range(len(rows)) if i == 0 or (rows[i] != rows[i - 1]).any()]
+    values = rows[at] if dim is None else np.moveaxis(rows[at], 0, dim)
+    sizes = np.diff([*at, len(rows)]).astype(np.int64)
+    inverse = np.repeat(np.arange(len(at)), sizes).reshape(x.shape if dim is None else (-1,))
+    return values, inverse, sizes
+
+
+@composite(tensors=("input",), differentiable=False, reference=runs_of,
+           samples=given(((5,), True, True), ((2, 3), True, True), ((3, 2), True, True, 0),
+                         ((), True, True), ((0,), True, True)),
+           errors=refusals((IndexError, (2,), False, False, 1),
+                           (RuntimeError, (0, 2), False, False, 1)))
+def unique_consecutive(input: Tensor, return_inverse=False, return_counts=False, dim=None):
+    """The elements without those equal to the one before; or the slices along `dim`.
+
+    return_inverse, return_counts: as of `unique`, whose shapes and errors these are.
+
+    >>> tensorlib.tensor([3, 3, 1, 3]).unique_consecutive()
+    tensor([3, 1, 3])
+    """
+    refuse_batch("unique_consecutive", input)
+    array = numbers(input)
+    rows, back = array.reshape(-1), lambda values: values
+    if dim is not None:
+        rows, back = slices_as_rows("unique_consecutive", array, dim)
+    begins = starts(rows)
+    firsts = np.flatnonzero(begins)
+    inverse = np.cumsum(begins) - 1 if return_inverse else None
+    if inverse is not None and dim is None:
+        inverse = inverse.reshape(array.shape)
+    return chosen(input, back(rows[firsts]), inverse,
+                  np.diff(firsts, append=len(rows)) if return_counts else None)
+
+
+# ---- sorted sequences ----------------------------------------------------------------------------
+
+def places_in(sequence, values, right=False):
+    """The reference of `searched` and `searchsorted`."""
+    side, values = "right" if right else "left", np.asarray(values)
+    if sequence.ndim == 1:
+        return np.searchsorted(sequence, values, side)
+    out = np.zeros(values.shape, np.int64)
+    for at in np.ndindex(out.shape[:-1]):
+        out[at] = np.searchsorted(sequence[at], values[at], side)
+    return out
+
+
+def sequences(*cases):
+    """A sorted tensor and values, of the shapes that each case begins with; then its attributes."""
+    def generate(rng):
+        for shape, other, *attributes in cases:
+            yield (np.sort(rng.uniform(0, 4, shape)), rng.uniform(0, 4, other), *attributes), {}
+    return generate
+
+
+SEARCHES = sequences(((5,), (4,)), ((2, 5), (2, 3)), ((20,), (3, 7)), ((3,), ()), ((0,), (2,)))
+
+
+@op(differentiable=False, public=False, method=False, reference=places_in,
+    takes="integer floating",
+    samples=sequences(((5,), (4,), False), ((2, 5), (2, 3), True), ((20,), (), True)))
+def searched(sorted_sequence: Tensor, values: Tensor, right):
+    """The positions at which values belong in sorted rows: see `searchsorted`."""
+    return insertion_places(sorted_sequence, values, right)
+
+
+def from_right(right, side):
+    """Whether equal elements are passed. Raises: RuntimeError."""
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"searchsorted: side can only be 'left' or 'right' but got {side!r}")
+    if side == "left" and right:
+        raise RuntimeError("searchsorted: side and right can't be set to opposites, got side of "
+                           "left while right was True")
+    return bool(right) or side == "right"
+
+
+def value_of(name, values):
+    """What to search for, as a tensor."""
+    if isinstance(values, (int, float)):
+        return asarray(values)
+    if not (isinstance(values, Tensor) or stands_in(values)):
+        raise TypeError(f"{name}: expected a Tensor or a number, got {type(values).__name__}")
+    return values
+
+
+@composite(tensors=("sorted_sequence", "input"), differentiable=False, method=False, out=True,
+           reference=places_in, samples=SEARCHES, takes="integer floating",
+           errors=refusals((RuntimeError, (2, 3), np.ones((3, 1))), (RuntimeError, (), np.ones(1)),
+                           (RuntimeError, (2, 3), 1.0), (TypeError, (2,), "1")))
+def searchsorted(sorted_sequence: Tensor, input, *, out_int32=False, right=False, side=None,
+                 sorter=None):
+    """The positions at which the elements of `input` belong in sorted rows, as int64.
+
+    right (or side="right"): behind the elements that are equal, not before them. sorter: positions
+    that sort the rows, where they are not sorted. out_int32: the result is int32.
+
+    Shapes: (N,), (*) -> (*); (*, N), (*, K) -> (*, K).
+    Raises: RuntimeError for other shapes, for a `side` that contradicts `right`, and for a `sorter`
+    that is not int64, of another shape or out of range; UnsupportedDtype for bools; TypeError.
+
+    >>> tensorlib.searchsorted(tensorlib.tensor([1, 3, 5]), tensorlib.tensor([0, 3, 9]))
+    tensor([0, 1, 3])
+    """
+    values, right = value_of("searchsorted", input), from_right(right, side)
+    refuse_bools("searchsorted", sorted_sequence)
+    if sorted_sequence.ndim == 0:
+        raise RuntimeError("searchsorted: the boundaries must have a dim, got a 0-d tensor")
+    if sorter is not None:
+        sorted_sequence = sequence_in_order(sorted_sequence, sorter)
+    places = searched(sorted_sequence, values, right)
+    return places.int() if out_int32 else places
+
+
+def sequence_in_order(sequence, sorter):
+    """The rows in the order that `sorter` gives them. Raises: RuntimeError, TypeError."""
+    if not isinstance(sorter, Tensor):
+        raise TypeError(f"searchsorted: sorter must be a Tensor, not {type(sorter).__name__}")
+    check_positions("searchsorted", sorter)
+    if sorter.shape != sequence.shape:
+        raise RuntimeError("searchsorted: boundary and sorter must have the same size, got "
+                           f"{list(sequence.shape)} and {list(sorter.shape)}")
+    try:
+        return sequence.gather(-1, sorter)
+    except IndexError as error:
+        raise RuntimeError(f"searchsorted: sorter: {error}") from None
+
+
+@composite(tensors=("input", "boundaries"), differentiable=False, method=False, out=True,
+           takes="integer floating",
+           reference=lambda x, boundaries: np.searchsorted(boundaries, x),
+           samples=lambda rng: ((args[::-1], {}) for args, _ in SEARCHES(rng) if args[0].ndim == 1),
+           errors=refusals((RuntimeError, (2,), np.ones((3, 1)))))
+def bucketize(input: object, boundaries: Tensor, *, out_int32=False, right=False):
+    """For each element of `input` the bucket, between sorted `boundaries`, that it is in.
+
+    It is the number of boundaries below the element, or with `right` not above it.
+
+    Shapes: (*), (N,) -> (*).
+    Raises: RuntimeError for boundaries that are no vector, UnsupportedDtype for bools, TypeError.
+
+    >>> tensorlib.bucketize(tensorlib.tensor([0, 3, 9]), tensorlib.tensor([1, 3, 5]))
+    tensor([0, 1, 3])
+    """
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"bucketize: boundaries must have 1 dim, got {boundaries.ndim}")
+    return searchsorted(boundaries, value_of("bucketize", input), out_int32=out_int32, right=right)
+
+
+# ---- membership ----------------------------------------------------------------------------------
+
+def members_of(rng):
+    """Samples of `isin`."""
+    for shape, other in (((6,), (3,)), ((2, 3), (2, 2)), ((4,), ()), ((3,), (0,)), ((4,), (20,))):
+        yield (rng.integers(-3, 3, shape) * 0.5, rng.integers(-3, 3, other) * 0.5), {}
+
+
+@composite(tensors=("elements", "test_elements"), differentiable=False, method=False, out=True,
+           takes="integer floating", reference=np.isin, samples=members_of)
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Whether each of `elements` is one of `test_elements`, or with `invert` is none of them.
+
+    One of both may be a number. `assume_unique` changes nothing. NaN is not equal to itself.
+
+    Shapes: (*), (*) -> (*), that of `elements`. Raises: RuntimeError for bools, TypeError.
+
+    >>> tensorlib.isin(tensorlib.tensor([1, 2, 3]), tensorlib.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    if not any(isinstance(x, Tensor) or stands_in(x) for x in (elements, test_elements)):
+        raise TypeError("isin: expected a Tensor among elements and test_elements, got "
+                        f"{type(elements).__name__} and {type(test_elements).__name__}")
+    elements, others = value_of("isin", elements), value_of("isin", test_elements)
+    for x in (elements, others):
+        refuse_bools("isin", x, RuntimeError)
+    if others.numel() <= FEW or stands_in(elements) or stands_in(others):
+        found = (elements.unsqueeze(-1) == others.reshape(-1)).any(-1)
+    else:
+        found = from_numpy(np.isin(numbers(elements), numbers(others)).reshape(elements.shape))
+    return found.logical_not() if invert else found
+
+
+declared(__name__)

@@ -1,0 +1,195 @@
+"""Elements in order, and the largest and smallest of them."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer, refuse_bools
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.index.indexing import gather
+from tensorlib.ops.late import declared
+from tensorlib.ops.order.ordering import (
+    along_last, kth_places, refuse_no_place, sorted_places, top_places,
+)
+from tensorlib.ops.samples import given, refusals
+
+Sorted = namedtuple("sort", ("values", "indices"))
+Top = namedtuple("topk", ("values", "indices"))
+Kth = namedtuple("kthvalue", ("values", "indices"))
+
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+def order_of(x, dim=-1, descending=False, stable=False):
+    """The reference of `argsort`."""
+    x, last = np.atleast_1d(x), x.shape[dim] - 1 if x.ndim else 0
+    if not descending:
+        return np.argsort(x, dim, kind="stable")
+    return last - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+
+
+def in_order(x, dim=-1, descending=False, stable=False):
+    """The reference of `sort`."""
+    order = order_of(x, dim, descending).reshape(x.shape)
+    return (np.take_along_axis(x, order, dim) if x.ndim else x), order
+
+
+SORTED = (((5,),), ((3, 4), 0), ((2, 3, 4), 1, True), ((3, 4), -1, True), ((), 0), ((0, 3), 1))
+
+
+@op(differentiable=False, reference=lambda *args, **options: in_order(*args, **options)[1],
+    samples=given(*SORTED), errors=refusals((IndexError, (2, 3), 2)))
+def argsort(input: Tensor, dim=-1, descending=False, *, stable=False):
+    """The positions along `dim` that sort `input`; of equal elements the first comes first.
+
+    NaN is greater than all numbers. The order is stable whatever `stable` says.
+
+    Shapes: the input's. Raises: IndexError for a dim that is not there.
+
+    >>> tensorlib.tensor([3, 1, 2]).argsort()
+    tensor([1, 2, 0])
+    """
+    descending = bool(descending)
+    return along_last("argsort", input, dim, lambda x: sorted_places(x, descending))
+
+
+@composite(outputs=("values", "indices"), out=True, reference=in_order, samples=given(*SORTED),
+           errors=refusals((IndexError, (2, 3), 2)))
+def sort(input: Tensor, dim=-1, descending=False, *, stable=False):
+    """The elements in order along `dim`: a named tuple of the `values` and their `indices`.
+
+    NaN is greater than all numbers. The order is stable whatever `stable` says.
+
+    Shapes: the input's. Gradient: to the place that each element came from.
+    Raises: IndexError for a dim that is not there.
+
+    >>> tensorlib.tensor([3., 1., 2.]).sort(descending=True)
+    sort(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
+    """
+    indices = argsort(input, wrap("sort", dim, input.ndim), descending)
+    return Sorted(gather(input, dim, indices), indices)
+
+
+@composite(out=True, reference=lambda x: np.sort(x, 0) if x.ndim else x,
+           samples=given(((5,),), ((3, 2),), ((),), ((0, 2),)))
+def msort(input: Tensor):
+    """The elements in ascending order along dim 0.
+
+    Shapes: the input's.
+
+    >>> tensorlib.tensor([[3, 1], [2, 4]]).msort()
+    tensor([[2, 1],
+            [3, 4]])
+    """
+    return sort(input, 0)[0]
+
+
+# ---- some of them --------------------------------------------------------------------------------
+
+def best(x, k, dim=-1, largest=True, sorted=True):
+    """The reference of `topk`."""
+    values, order = in_order(x, dim, largest)
+    key = (slice(None),) * (dim % x.ndim) + (slice(k),) if x.ndim else ...
+    return values[key], order[key]
+
+
+TOPS = (((5,), 2), ((3, 4), 3, 0), ((2, 3, 4), 1, 1, False), ((3, 4), 0), ((), 1), ((3, 4), 4, -1))
+NO_SUCH_TOP = refusals((RuntimeError, (3,), 4), (RuntimeError, (3,), -1), (TypeError, (3,), 1.5),
+                       (IndexError, (3,), 1, 1), (RuntimeError, (), 2))
+
+
+@op(differentiable=False, public=False, method=False, takes="integer floating",
+    reference=lambda *args: best(*args)[1], samples=given(*TOPS), errors=NO_SUCH_TOP)
+def top_order(input: Tensor, k, dim=-1, largest=True):
+    """The positions along `dim` of the k largest (or smallest) elements, in order: see `topk`.
+
+    Raises: RuntimeError for more than there are and for bools, IndexError, TypeError.
+    """
+    refuse_bools("topk", input, RuntimeError)
+    k, dim = integer("topk", "k", k), wrap("topk", dim, input.ndim)
+    if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError(f"topk: selected index k out of range: k is {k}, and dim {dim} has "
+                           f"{input.shape[dim] if input.ndim else 1} elements")
+    return along_last("topk", input, dim, lambda x: top_places(
+        x, k if input.ndim else 1, bool(largest)))
+
+
+@composite(tensors=("input",), outputs=("values", "indices"), out=True, takes="integer floating",
+           reference=best, samples=given(*TOPS, ((4,), 2, -1, True, False)), errors=NO_SUCH_TOP)
+def topk(input: Tensor, k, dim=-1, largest=True, sorted=True):
+    """The k largest elements along `dim`, in order: a named tuple (values, indices).
+
+    largest: False gives the smallest. NaN is greater than all numbers. The elements are sorted
+    whatever `sorted` says, and of equal ones the first is chosen.
+
+    Shapes: (*, N, *) -> (*, K, *). Gradient: to the places that were chosen.
+    Raises: RuntimeError for a k that is negative or beyond the size of the dim and for bools,
+    IndexError, TypeError.
+
+    >>> tensorlib.tensor([3., 1., 2.]).topk(2)
+    topk(values=tensor([3., 2.]), indices=tensor([0, 2]))
+    """
+    dim = -1 if dim is None else dim
+    indices = top_order(input, k, dim, largest)
+    return Top(gather(input, dim, indices), indices)
+
+
+def one_of(x, k, dim=-1, keepdim=False):
+    """The reference of `kthvalue`."""
+    if not x.ndim:
+        return x, np.int64(0)
+    values, order = in_order(x, dim)
+    picked = [np.take(y, [k - 1], dim) for y in (values, order)]
+    return picked if keepdim else [y.squeeze(dim) for y in picked]
+
+
+KTHS = (((5,), 2), ((3, 4), 3, 0), ((2, 3, 4), 1, 1, True), ((), 1), ((0, 3), 1))
+NO_SUCH_KTH = refusals((RuntimeError, (3,), 4), (RuntimeError, (3,), 0), (TypeError, (3,), 1.5),
+                       (IndexError, (3,), 1, 1), (IndexError, (0, 3), 1, 0))
+
+
+@op(differentiable=False, public=False, method=False, takes="integer floating",
+    reference=lambda x, k, dim=-1: one_of(x, k, dim, True)[1],
+    samples=given(*(case[:3] for case in KTHS)), errors=NO_SUCH_KTH)
+def kth_order(input: Tensor, k, dim=-1):
+    """The positions along `dim`, which stays, of the k-th smallest elements: see `kthvalue`.
+
+    Raises: RuntimeError for a k that there is not, IndexError, TypeError.
+    """
+    refuse_bools("kthvalue", input)
+    k, dim = integer("kthvalue", "k", k), wrap("kthvalue", dim, input.ndim)
+    refuse_no_place("kthvalue", input, dim)
+    if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue: selected number k out of range for dim {dim}: {k}")
+    return along_last("kthvalue", input, dim, lambda x: kth_places(x, k)[..., None])
+
+
+def at_places(input, dim, indices, keepdim):
+    """The elements at one position along a dim, and the positions; the dim stays with `keepdim`."""
+    values = gather(input, dim, indices)
+    if keepdim or input.ndim == 0:
+        return values, indices
+    return values.squeeze(dim), indices.squeeze(dim)
+
+
+@composite(tensors=("input",), outputs=("values", "indices"), out=True, takes="integer floating",
+           reference=one_of, samples=given(*KTHS), errors=NO_SUCH_KTH)
+def kthvalue(input: Tensor, k, dim=-1, keepdim=False):
+    """The k-th smallest element along `dim`, counted from 1: a named tuple (values, indices).
+
+    NaN is greater than all numbers.
+
+    Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *). Gradient: to the place that was chosen.
+    Raises: RuntimeError for a k that there is not, UnsupportedDtype for bools, IndexError for a dim
+    that is not there or empty, TypeError.
+
+    >>> tensorlib.tensor([3., 1., 2.]).kthvalue(2)
+    kthvalue(values=tensor(2.), indices=tensor(2))
+    """
+    dim = -1 if dim is None else dim
+    return Kth(*at_places(input, dim, kth_order(input, k, dim), keepdim))
+
+
+declared(__name__)

@@ -1,0 +1,1 @@
+"""Operations element by element, with broadcasting, and conversions between dtypes."""

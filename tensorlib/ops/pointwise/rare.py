@@ -1,0 +1,430 @@
+"""Elementary functions that fewer programs use, element by element."""
+
+import math
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.create.overwrite import write_result
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import alias, composite, elementwise, publish
+from tensorlib.ops.late import declared
+from tensorlib.ops.pointwise.arithmetic import EDGES, pow
+from tensorlib.ops.pointwise.comparison import clamp, lt, where
+from tensorlib.ops.pointwise.unary import sign
+from tensorlib.ops.samples import given, integers, pairs, reals
+
+inf, nan = float("inf"), float("nan")
+FLOAT64, INT32, BOOL = (BY_NAME[name] for name in ("float64", "int32", "bool"))
+# The largest number of each floating dtype.
+LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127,
+           "float32": (2 - 2**-23) * 2.0**127, "float64": (2 - 2**-52) * 2.0**1023}
+Parts = namedtuple("frexp", ("mantissa", "exponent"))
+
+
+# ---- inverse hyperbolic functions ----------------------------------------------------------------
+
+@elementwise(reference=np.arcsinh, samples=reals(-3, 3), edges=EDGES + (1e-9, 1e30), to_float=True)
+def asinh(input):
+    """The inverse hyperbolic sine of each element."""
+
+
+@asinh.deriv
+def asinh_deriv(input):
+    return (input * input + 1).rsqrt()
+
+
+@elementwise(reference=np.arccosh, samples=reals(1.1, 4), edges=EDGES + (1.5, 1e30), to_float=True)
+def acosh(input):
+    """The inverse hyperbolic cosine of each element, 0 or more; NaN below 1."""
+
+
+@acosh.deriv
+def acosh_deriv(input):
+    """1 / sqrt(input**2 - 1), as a product that keeps its digits near 1."""
+    return ((input - 1) * (input + 1)).rsqrt()
+
+
+@elementwise(reference=np.arctanh, samples=reals(-0.9, 0.9), edges=EDGES + (1e-9, 0.5),
+             to_float=True)
+def atanh(input):
+    """The inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
+
+
+@atanh.deriv
+def atanh_deriv(input):
+    """1 / (1 - input**2), as a product that keeps its digits near 1."""
+    return 1 / ((1 - input) * (1 + input))
+
+
+@elementwise(reference=np.sinc, samples=reals(0.1, 3), edges=(0.0, -0.0, 1.0, -2.5, 1e-9, nan),
+             to_float=True, signed_zeros=False)
+def sinc(input):
+    """sin(pi * input) / (pi * input) for each element, 1 at 0.
+
+    >>> tensorlib.sinc(tensorlib.tensor([0., 0.5]))
+    tensor([1.0000, 0.6366])
+    """
+
+
+@sinc.deriv
+def sinc_deriv(input, out):
+    """(cos(pi * input) - out) / input, and 0 at 0."""
+    return (((input * 3.141592653589793).cos() - out) / input).where(input != 0, 0.0)
+
+
+# ---- parts of numbers ----------------------------------------------------------------------------
+
+@elementwise(reference=lambda x: x - np.trunc(x), samples=reals(0.1, 0.9),
+             edges=(0.0, 1.0, -2.5, nan, inf), takes="floating")
+def frac(input):
+    """Each element less its whole part, with its sign: input - trunc(input)."""
+
+
+@frac.deriv
+def frac_deriv():
+    return 1
+
+
+@elementwise(reference=np.copysign, samples=pairs(low=0.3), edges=EDGES, to_float=True)
+def copysign(input, other):
+    """The magnitudes of `input` with the signs of `other`, with broadcasting.
+
+    Gradient: 0 at 0, and to `other`.
+
+    >>> tensorlib.copysign(tensorlib.tensor([1., -2.]), -0.0)
+    tensor([-1., -2.])
+    """
+
+
+@copysign.deriv("input")
+def copysign_deriv_input(input, out):
+    return input.sign() * out.sign()
+
+
+@copysign.deriv("other")
+def copysign_deriv_other():
+    return 0
+
+
+def sign_bit(input: Tensor):
+    """The `convert` of `signbit`: integers have no -0."""
+    return (input,) if input.is_floating_point() else [lt, input, 0]
+
+
+@elementwise(reference=lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
+             ufuncs=[np.signbit], samples=reals(-1, 1), edges=EDGES, differentiable=False,
+             inplace=False, convert=sign_bit)
+def signbit(input):
+    """Whether each element has a minus sign, as bool; -0 has one."""
+
+
+@elementwise(reference=lambda x, y: np.nextafter(x, y), ufuncs=[np.nextafter], samples=pairs(),
+             edges=(0.0, -0.0, 1.0, -2.5, nan), differentiable=False, takes="floating",
+             public=False, method=False)
+def next_number(input, other):
+    """The number after each element of `input` on the way to that of `other`: see `nextafter`."""
+
+
+@composite(out=True, differentiable=False, reference=np.nextafter, samples=pairs(),
+           takes="floating", dtypes=("float32", "float64"))
+def nextafter(input, other: Tensor):
+    """The number after each element of `input` on the way to that of `other`, with broadcasting.
+
+    Raises: RuntimeError for other dtypes than float32 and float64.
+    """
+    for x in (input, other):
+        if x.dtype.name not in ("float32", "float64"):
+            raise RuntimeError(f"nextafter: takes float32 and float64, got {x.dtype}")
+    return next_number(input, other)
+
+
+def nextafter_in_place(self, other: Tensor):
+    """In-place form of `nextafter`."""
+    return write_result("nextafter_", self, nextafter(self, other))
+
+
+publish("nextafter_", nextafter_in_place, nextafter_in_place.__doc__, public=False)
+
+
+@elementwise(reference=lambda x: np.frexp(x)[0], samples=reals(0.3, 3), edges=EDGES,
+             takes="floating", public=False, method=False)
+def mantissa(input):
+    """The mantissas of `frexp`."""
+
+
+@mantissa.deriv
+def mantissa_deriv(input, out):
+    """A power of two, which for 0 and what is not finite is 1."""
+    return (out / input).where((input != 0).logical_and(input.abs() < float("inf")), 1.0)
+
+
+@elementwise(reference=lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0), takes="floating",
+             samples=reals(0.3, 3), edges=EDGES, signed_zeros=False, differentiable=False,
+             public=False, method=False)
+def exponent(input):
+    """The exponents of `frexp`."""
+
+
+def mantissas(x):
+    """The reference of `frexp`."""
+    mantissa, exponent = np.frexp(x)
+    return mantissa, exponent.astype(np.int32)
+
+
+@composite(outputs=("mantissa", "exponent"), out=True, reference=mantissas,
+           samples=reals(0.3, 3), takes="floating")
+def frexp(input):
+    """Each element as mantissa * 2**exponent, a named tuple of both, the exponent as int32.
+
+    The mantissa is 0, or in [0.5, 1) or (-1, -0.5].
+
+    Raises: RuntimeError for integers.
+
+    >>> tensorlib.frexp(tensorlib.tensor([6., -0.25])).mantissa
+    tensor([ 0.7500, -0.5000])
+    """
+    if not input.is_floating_point():
+        raise RuntimeError(f"frexp: takes floating dtypes, got {input.dtype}")
+    return Parts(mantissa(input), exponent(input.detach()).to(INT32))
+
+
+# ---- powers of two and others --------------------------------------------------------------------
+
+@elementwise(reference=lambda x, y: x * np.exp2(y * 1.0), samples=pairs(), edges=EDGES,
+             to_float=True)
+def ldexp(input, other):
+    """input * 2**other, with broadcasting."""
+
+
+@ldexp.deriv("input")
+def ldexp_deriv_input(other):
+    return other.exp2()
+
+
+@ldexp.deriv("other")
+def ldexp_deriv_other(out):
+    return out * 0.6931471805599453
+
+
+@composite(out=True, samples=pairs(low=0.3, other_low=-2.0), reference=np.float_power,
+           result_dtype=lambda *args: FLOAT64, tolerance="product", tensors=("input", "exponent"))
+def float_power(input, exponent):
+    """`input` to the power of `exponent`, with broadcasting, in float64.
+
+    >>> tensorlib.float_power(tensorlib.tensor([2, 4]), -1)
+    tensor([0.5000, 0.2500], dtype=tensorlib.float64)
+    """
+    return pow(input.to(FLOAT64), in_float64(exponent))
+
+
+def in_float64(x):
+    """A tensor in float64, or a number as a float."""
+    return x.to(FLOAT64) if isinstance(x, Tensor) else float(x)
+
+
+def float_power_in_place(self, exponent):
+    """In-place form of `float_power`. Raises: RuntimeError unless the tensor is of float64."""
+    if self.dtype != FLOAT64:
+        raise RuntimeError(f"float_power_: the tensor must be of float64, got {self.dtype}")
+    return self.pow_(in_float64(exponent))
+
+
+publish("float_power_", float_power_in_place, float_power_in_place.__doc__, public=False)
+
+
+# ---- logarithms ----------------------------------------------------------------------------------
+
+def times_log(log):
+    """The reference of `xlogy` and `xlog1py`."""
+    def product(x, y):
+        with np.errstate(all="ignore"):
+            return np.where((x == 0) & ~np.isnan(y), 0.0, x * log(y))
+    return product
+
+
+@elementwise(reference=times_log(np.log), samples=pairs(other_low=0.3), edges=EDGES,
+             signed_zeros=False, to_float=True)
+def xlogy(input, other):
+    """input * log(other), with broadcasting; 0 where `input` is 0 unless `other` is NaN.
+
+    Gradient: to `input` 0 where both are 0.
+
+    >>> tensorlib.xlogy(tensorlib.tensor([0., 2.]), tensorlib.tensor([0., 1.]))
+    tensor([0., 0.])
+    """
+
+
+@xlogy.deriv("input")
+def xlogy_deriv_input(input, other):
+    return other.log().where((input != 0).logical_or(other > 0), 0.0)
+
+
+@xlogy.deriv("other")
+def xlogy_deriv_other(input, other):
+    return input / other
+
+
+@elementwise(reference=np.logaddexp2, samples=pairs(), edges=EDGES, to_float=True)
+def logaddexp2(input, other):
+    """log2(2**input + 2**other) without overflow between, with broadcasting."""
+
+
+@logaddexp2.deriv("input")
+def logaddexp2_deriv_input(input, other):
+    away = other - input
+    return (1 / (1 + away.exp2())).where((input != other).logical_or(away == 0), 0.5)
+
+
+@logaddexp2.deriv("other")
+def logaddexp2_deriv_other(input, other):
+    away = input - other
+    return (1 / (1 + away.exp2())).where((input != other).logical_or(away == 0), 0.5)
+
+
+def clamped(input: Tensor, eps=None):
+    """The `convert` of `logit`."""
+    return (input,) if eps is None else [logit_within, input, eps]
+
+
+def logit_within(input, eps, out=None):
+    """`logit` after the elements were brought into [eps, 1 - eps]."""
+    return logit.canonical(clamp(input, eps, 1 - eps), out=out)
+
+
+logit_within.inplace = lambda input, eps: input.copy_(logit_within(input, eps))
+
+
+@elementwise(reference=lambda x: np.log(x / (1 - x)), samples=reals(0.1, 0.9),
+             edges=(0.0, -0.0, 0.5, 0.25, 1.0, -0.5, 2.0, nan), to_float=True, convert=clamped)
+def logit(input):
+    """log(input / (1 - input)) for each element; NaN outside [0, 1].
+
+    eps: brings the elements into [eps, 1 - eps] first.
+
+    >>> tensorlib.logit(tensorlib.tensor([0.5, 2.]), eps=0.5)
+    tensor([0., 0.])
+    """
+
+
+@logit.deriv
+def logit_deriv(input):
+    return 1 / (input * (1 - input))
+
+
+# ---- whole numbers -------------------------------------------------------------------------------
+
+@elementwise(reference=np.gcd, samples=integers(2), takes="integer", differentiable=False)
+def gcd(input, other):
+    """The greatest common divisor of the elements of both, with broadcasting; gcd(0, 0) = 0.
+
+    >>> tensorlib.gcd(tensorlib.tensor([12, 7, 0]), 8)
+    tensor([4, 1, 8])
+    """
+
+
+@elementwise(reference=np.lcm, samples=integers(2), takes="integer", differentiable=False)
+def lcm(input, other):
+    """The least common multiple of the elements of both, with broadcasting; lcm(0, x) = 0."""
+
+
+# ---- steps and predicates ------------------------------------------------------------------------
+
+def of_one_dtype(input: Tensor, values: Tensor):
+    """The `convert` of `heaviside`."""
+    if input.dtype != values.dtype:
+        raise RuntimeError(f"heaviside: input and values must have one dtype, got {input.dtype} "
+                           f"and {values.dtype}")
+    return input, values
+
+
+def where_zero(x, y):
+    """The reference of `heaviside`."""
+    return np.where(x == 0, y, x > 0).astype(x.dtype)
+
+
+@elementwise(reference=where_zero, samples=pairs(), edges=EDGES,
+             differentiable=False, convert=of_one_dtype)
+def heaviside(input, values):
+    """0 where `input` is negative, 1 where it is positive, `values` where it is 0.
+
+    Raises: RuntimeError for tensors of different dtypes.
+
+    >>> tensorlib.heaviside(tensorlib.tensor([-1., 0., 2.]), tensorlib.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+
+
+@composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isposinf)
+def isposinf(input):
+    """Whether each element is infinity, as bool."""
+    return input.detach() == inf
+
+
+@composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isneginf)
+def isneginf(input):
+    """Whether each element is minus infinity, as bool."""
+    return input.detach() == -inf
+
+
+@composite(differentiable=False, samples=reals(-1, 1), reference=np.isreal)
+def isreal(input):
+    """True for each element: no dtype is complex."""
+    return input.detach().new_ones(input.shape, dtype=BOOL)
+
+
+# ---- angles, and numbers in the place of NaN -----------------------------------------------------
+
+# ---- element by element --------------------------------------------------------------------------
+
+@composite(reference=np.deg2rad, out=True, inplace=True, samples=reals(-360, 360))
+def deg2rad(input):
+    """Angles in degrees as radians. Units: degrees -> radians."""
+    return input * (math.pi / 180)
+
+
+@composite(reference=np.rad2deg, out=True, inplace=True, samples=reals(-7, 7))
+def rad2deg(input):
+    """Angles in radians as degrees. Units: radians -> degrees."""
+    return input * (180 / math.pi)
+
+
+@composite(reference=np.positive, samples=reals(-2, 2), takes="integer floating")
+def positive(input):
+    """`input` itself. Raises: RuntimeError for bools, which have no sign."""
+    if input.dtype.name == "bool":
+        raise RuntimeError("positive: not implemented for bools")
+    return input
+
+
+def numbers_for(x, nan=0.0, posinf=None, neginf=None):
+    """The reference of `nan_to_num`."""
+    return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
+@composite(tensors=("input",), out=True, inplace=True, reference=numbers_for,
+           samples=given(((2, 3),), ((4,), 1.0, 2.0, 3.0), ((0,),)))
+def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
+    """`input` with numbers in the place of NaN and of infinities.
+
+    These are 0 and the largest and smallest finite numbers of the dtype, unless others are given.
+    Gradient: 0 where the element was replaced.
+
+    >>> tensorlib.tensor([1.0, float("nan"), float("inf")]).nan_to_num(posinf=9.0)
+    tensor([1., 0., 9.])
+    """
+    if not input.is_floating_point():
+        return input.clone()
+    largest = LARGEST[input.dtype.name]
+    x = where(input == inf, largest if posinf is None else posinf, input)
+    x = where(input == -inf, -largest if neginf is None else neginf, x)
+    return where(input != input, 0.0 if nan is None else nan, x)
+
+
+for _name, _function in {
+    "arcsinh": asinh, "arccosh": acosh, "arctanh": atanh, "sgn": sign,
+}.items():
+    alias(_name, _function)
+
+declared(__name__)

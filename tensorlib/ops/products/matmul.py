@@ -1,0 +1,233 @@
+"""Matrix products."""
+
+import numpy as np
+
+from tensorlib._core.apply.operators import make_product
+from tensorlib._core.create.creation import zeros_like
+from tensorlib._core.products import product
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import alias, composite, op
+from tensorlib.ops.pointwise.arithmetic import check_factors, mul
+from tensorlib.ops.samples import products
+
+MATRICES = (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((2, 0), (0, 4)), ((0, 3), (3, 2)))
+MATRIX_VECTOR = (((2, 3), (3,)), ((2, 0), (0,)), ((0, 3), (3,)))
+VECTORS = (((3,), (3,)), ((0,), (0,)))
+BATCHES = (((5, 2, 3), (5, 3, 4)), ((0, 2, 3), (0, 3, 4)), ((2, 2, 0), (2, 0, 3)))
+MIXED = (((3,), (3, 2)), ((3,), (2, 3, 4)), ((2, 4, 3), (3,)), ((5, 2, 3), (3, 4)),
+         ((2, 3), (5, 3, 4)), ((2, 1, 2, 3), (5, 3, 4)), ((2, 5, 2, 3), (2, 1, 3, 2)))
+
+
+def wrong(*cases):
+    """Error samples: pairs of shapes whose product is refused."""
+    def generate():
+        for a, b in cases:
+            yield (np.ones(a), np.ones(b)), {}, RuntimeError
+    return generate
+
+
+# ---- products of two tensors ---------------------------------------------------------------------
+
+@op(multilinear=True, maker=make_product(), out=True, reference=np.matmul,
+    takes="integer floating",
+    samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
+    errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))))
+def matmul(input: Tensor, other: Tensor):
+    """Matrix product over the last two dims: `input @ other`.
+
+    Shapes: (*, M, K) @ (*, K, N) -> (*, M, N), with * broadcast. A vector on the left stands for a
+    row, on the right for a column, and its dim is dropped from the result.
+    Raises: RuntimeError for inner dims that differ.
+
+    >>> tensorlib.matmul(tensorlib.ones(2, 3), tensorlib.ones(3))
+    tensor([3., 3.])
+    """
+
+
+@op(multilinear=True, maker=make_product(2, 2, "mat2"), out=True, reference=np.matmul,
+    takes="integer floating", samples=products(*MATRICES),
+    errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
+def mm(input: Tensor, other: Tensor):
+    """Product of two matrices.
+
+    Shapes: (M, K) @ (K, N) -> (M, N).
+
+    Raises: RuntimeError for other numbers of dims, and for inner dims that differ.
+    """
+
+
+@op(multilinear=True, maker=make_product(2, 1, "vec"), out=True, reference=np.matmul,
+    takes="integer floating", samples=products(*MATRIX_VECTOR),
+    errors=wrong(((2, 3), (2,)), ((3,), (3,))))
+def mv(input: Tensor, other: Tensor):
+    """Product of a matrix and a vector.
+
+    Shapes: (M, K) @ (K,) -> (M,).
+
+    Raises: RuntimeError for other numbers of dims, and for inner dims that differ.
+    """
+
+
+@op(multilinear=True, maker=make_product(1, 1, "tensor"), out=True, reference=np.dot,
+    takes="integer floating", samples=products(*VECTORS),
+    errors=wrong(((3,), (4,)), ((2, 3), (3,))))
+def dot(input: Tensor, other: Tensor):
+    """Inner product of two vectors.
+
+    Shapes: (K,), (K,) -> ().
+
+    Raises: RuntimeError for other numbers of dims, and for sizes that differ.
+    """
+
+
+@op(multilinear=True, maker=make_product(3, 3, "mat2"), out=True, reference=np.matmul,
+    takes="integer floating", samples=products(*BATCHES),
+    errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))))
+def bmm(input: Tensor, other: Tensor):
+    """Products of two batches of matrices, pair by pair.
+
+    Shapes: (B, M, K) @ (B, K, N) -> (B, M, N).
+
+    Raises: RuntimeError for other numbers of dims, and for batch sizes or inner dims that differ.
+
+    >>> tensorlib.bmm(tensorlib.ones(2, 1, 3), tensorlib.ones(2, 3, 1)).shape
+    tensorlib.Size([2, 1, 1])
+    """
+
+
+for _product in (matmul, mm, mv, dot, bmm):
+    _product.vjp("input")(product.grad_of_left)
+    _product.vjp("other")(product.grad_of_right)
+
+alias("vdot", dot)
+
+
+# ---- products made of operations -----------------------------------------------------------------
+
+@composite(reference=np.outer, samples=products(((3,), (4,)), ((0,), (4,))),
+           errors=wrong(((2, 3), (4,))))
+def outer(input, vec2: Tensor, *, out=None):
+    """Every product of an element of one vector with one of another.
+
+    Shapes: (M,), (N,) -> (M, N).
+
+    Raises: RuntimeError for other than vectors.
+
+    >>> tensorlib.outer(tensorlib.tensor([1., 2.]), tensorlib.tensor([1., 10.]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
+    """
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"outer: expects two vectors, got shapes {tuple(input.shape)} and "
+                           f"{tuple(vec2.shape)}")
+    return mul(input.unsqueeze(-1), vec2, out=out)
+
+
+@composite(reference=np.inner, out=True, takes="integer floating",
+           errors=wrong(((2, 3), (4, 2))),
+           samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
+def inner(input, other: Tensor):
+    """Sums of products over the last dim of both; the product where one has no dim.
+
+    Shapes: (*a, K), (*b, K) -> (*a, *b).
+
+    Raises: RuntimeError for last dims that differ.
+
+    >>> tensorlib.inner(tensorlib.ones(2, 3), tensorlib.ones(4, 3)).shape
+    tensorlib.Size([2, 4])
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        return mul(input, other)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(f"inner: the last dims differ: {tuple(input.shape)} and "
+                           f"{tuple(other.shape)}")
+    if input.ndim == other.ndim == 2:
+        return matmul(input, other.mT)
+    rows, columns = input.unsqueeze(0).flatten(0, -2), other.unsqueeze(0).flatten(0, -2).mT
+    return matmul(rows, columns).reshape(input.shape[:-1] + other.shape[:-1])
+
+
+def with_matrix(*cases):
+    """The shapes of what is added and of both factors, then without and with factors for each."""
+    def generate(rng):
+        for case in cases:
+            tensors = tuple(rng.uniform(-2, 2, shape) for shape in case)
+            yield tensors, {}
+            yield tensors, {"beta": 2, "alpha": 3}
+    return generate
+
+
+def added_product(name, product_of):
+    """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
+    def function(input, a, b, beta, alpha):
+        made = product_of(a, b)
+        check_factors(name, (input, made), beta=beta, alpha=alpha)
+        result = made if alpha == 1 else made * alpha
+        if isinstance(beta, (int, float)) and beta == 0:
+            result = result if input.dtype == made.dtype else result + zeros_like(input)
+        else:
+            result = result + (input if isinstance(beta, int) and beta == 1 else input * beta)
+        if result.shape != made.shape:
+            raise RuntimeError(f"{name}: input of shape {tuple(input.shape)} does not expand to "
+                               f"the product's {tuple(made.shape)}")
+        return result
+    return function
+
+
+_addmm, _addmv = added_product("addmm", mm), added_product("addmv", mv)
+_baddbmm = added_product("baddbmm", bmm)
+
+
+def scaled_sum(x, a, b, beta=1, alpha=1):
+    """The reference of `addmm`, `addmv` and `baddbmm`."""
+    return beta * x + alpha * (a @ b)
+
+
+@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+           takes="integer floating",
+           samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4)),
+                              ((2, 4), (2, 3), (3, 4))))
+def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
+
+    Shapes: (M, N), (M, K), (K, N) -> (M, N).
+
+    Raises: RuntimeError as `mm`, for an input that does not expand, and for a float as a factor
+    of integers.
+
+    >>> x, w = tensorlib.ones(1, 3), tensorlib.ones(3, 2)
+    >>> tensorlib.addmm(tensorlib.tensor([10., 20.]), x, w)
+    tensor([[13., 23.]])
+    """
+    return _addmm(input, mat1, mat2, beta, alpha)
+
+
+@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+           takes="integer floating",
+           samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
+def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
+
+    Shapes: (M,), (M, K), (K,) -> (M,).
+
+    Raises: RuntimeError as `mv`, for an input that does not expand, and for a float as a factor
+    of integers.
+    """
+    return _addmv(input, mat, vec, beta, alpha)
+
+
+@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+           takes="integer floating",
+           samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2)), ((2, 3, 2), (2, 3, 2), (2, 2, 2))))
+def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
+    """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
+
+    Shapes: (B, M, N), (B, M, K), (B, K, N) -> (B, M, N).
+
+    Raises: RuntimeError as `bmm`, for an input that does not expand, and for a float as a factor
+    of integers.
+    """
+    return _baddbmm(input, batch1, batch2, beta, alpha)
+
+
+alias("ger", outer)

@@ -1,0 +1,236 @@
+"""Running products, extremes and sums of exponentials along a dim; means without NaN."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tensorlib._core.apply.elementwise import UnsupportedDtype
+from tensorlib._core.reduce import scans
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite, op
+from tensorlib.ops.index.indexing import gather
+from tensorlib.ops.late import declared
+from tensorlib.ops.reduce.reductions import DIMS, backwards, over, whole
+from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.shape.joining import cat
+
+CumulativeMax = namedtuple("cummax", ("values", "indices"))
+CumulativeMin = namedtuple("cummin", ("values", "indices"))
+
+ALONG = (((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1), ((2, 3), 1))
+NO_SUCH_DIM = refusals((IndexError, (2, 3), 2))
+
+
+def at_least_a_dim(function):
+    """The reference of a function along a dim, for which a number is a vector of one."""
+    return lambda x, dim, *args: function(np.atleast_1d(x), dim, *args).reshape(x.shape)
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+def preceding(x, dim, first):
+    """`x` moved on by one along a dim, with a number at its begin."""
+    if x.ndim == 0:
+        return x.new_full((), first)
+    size = x.shape[dim]
+    begin = x.narrow(dim, 0, min(size, 1))
+    return cat((begin.new_full(begin.shape, first), x.narrow(dim, 0, max(size - 1, 0))), dim)
+
+
+def recurred(x, factors, dim, reverse):
+    """The reference of `recurrence`."""
+    x, a = (np.moveaxis(np.atleast_1d(y), dim, 0).astype(float) for y in (x, factors))
+    out = x.copy()
+    for i in range(1, len(x)):
+        at = len(x) - 1 - i if reverse else i
+        out[at] += out[at + 1] * a[at + 1] if reverse else out[at - 1] * a[at]
+    return np.moveaxis(out, 0, dim).reshape(np.shape(factors))
+
+
+@op(public=False, method=False, takes="floating", reference=recurred,
+    samples=given_pairs(((3, 4), (3, 4), 0, False), ((2, 3), (2, 3), 1, True), ((), (), 0, True)))
+def recurrence(input: Tensor, factors: Tensor, dim, reverse):
+    """out[i] = input[i] + factors[i] * out[i - 1] along `dim`.
+
+    With `reverse`, its transpose: out[i] = input[i] + factors[i + 1] * out[i + 1].
+
+    Shapes: (*, N, *), (*, N, *) -> (*, N, *). Raises: RuntimeError, IndexError.
+    """
+    return scans.recurrence(input, factors, dim, reverse)
+
+
+@recurrence.vjp("input")
+def recurrence_vjp_input(g, factors, dim, reverse):
+    return recurrence(g, factors, dim, not reverse)
+
+
+@recurrence.vjp("factors")
+def recurrence_vjp_factors(g, factors, out, dim, reverse):
+    back = recurrence(g, factors, dim, not reverse)
+    return preceding(back, dim, 0) * out if reverse else back * preceding(out, dim, 0)
+
+
+@recurrence.jvp
+def recurrence_jvp(d_input, d_factors, factors, out, dim, reverse):
+    if reverse:                              # what factors[i + 1] multiplies stands at i + 1
+        moved = backwards(preceding(backwards(d_factors * out, dim), dim, 0), dim)
+    else:
+        moved = d_factors * preceding(out, dim, 0)
+    return recurrence(d_input + moved, factors, dim, reverse)
+
+
+@op(public=False, method=False, reference=at_least_a_dim(lambda x, dim: whole(np.cumprod)(
+    x, axis=dim)), samples=given(*ALONG), tolerance="reduction", errors=NO_SUCH_DIM)
+def running_product(input: Tensor, dim):
+    """The products of each element and those before it along `dim`: see `cumprod`."""
+    return scans.cumprod(input, dim)
+
+
+@running_product.vjp("input")
+def running_product_vjp(g, input, out, dim):
+    """The product before each element, times what it is multiplied with later: no division."""
+    return recurrence(g, input, dim, True) * preceding(out, dim, 1)
+
+
+@running_product.jvp
+def running_product_jvp(d_input, input, out, dim):
+    return recurrence(d_input * preceding(out, dim, 1), input, dim, False)
+
+
+@composite(tensors=("input",), out=True, inplace="of a copy", tolerance="reduction",
+           reference=at_least_a_dim(lambda x, dim: whole(np.cumprod)(x, axis=dim)),
+           samples=given(*ALONG), errors=NO_SUCH_DIM)
+def cumprod(input: Tensor, dim, *, dtype=None):
+    """The products of each element and those before it along `dim`. Integers give int64.
+
+    float32 and half types are multiplied in float64.
+
+    Shapes: the input's. Gradient: exact where elements are zero.
+    Raises: IndexError for a dim that is not there.
+
+    >>> tensorlib.tensor([1, 2, 3]).cumprod(0)
+    tensor([1, 2, 6])
+    """
+    out = running_product(input if dtype is None else input.to(dtype), dim)
+    return out if dtype is None else out.to(dtype)
+
+
+# ---- extremes ------------------------------------------------------------------------------------
+
+def extremes_so_far(x, dim, largest=True):
+    """The reference of `cummax` and `cummin`."""
+    rows = np.moveaxis(np.atleast_1d(x), dim, 0)
+    values = (np.maximum if largest else np.minimum).accumulate(rows, 0)
+    places = np.zeros(rows.shape, np.int64)
+    for i in range(1, len(rows)):
+        places[i] = np.where(rows[i] == values[i], i, places[i - 1])
+    return [np.moveaxis(y, 0, dim).reshape(x.shape) for y in (values, places)]
+
+
+@op(differentiable=False, public=False, method=False,
+    reference=lambda x, dim, largest: extremes_so_far(x, dim, largest)[1],
+    samples=given(*[(*case, i % 2 == 0) for i, case in enumerate(ALONG)]))
+def extreme_order(input: Tensor, dim, largest):
+    """The last places of the extremes so far along `dim`: see `cummax`."""
+    return scans.extreme_so_far(input, dim, largest)
+
+
+@composite(outputs=("values", "indices"), tensors=("input",), out=True, errors=NO_SUCH_DIM,
+           reference=extremes_so_far, samples=given(*ALONG))
+def cummax(input: Tensor, dim):
+    """The largest of each element and those before it along `dim`: a named tuple (values, indices).
+
+    NaN from the first NaN on. Of equal elements the last one's place is given.
+
+    Shapes: the input's. Gradient: to the places that are given.
+    Raises: IndexError for a dim that is not there.
+
+    >>> tensorlib.tensor([1, 3, 2]).cummax(0)
+    cummax(values=tensor([1, 3, 3]), indices=tensor([0, 1, 1]))
+    """
+    indices = extreme_order(input, dim, True)
+    return CumulativeMax(gather(input, dim, indices), indices)
+
+
+@composite(outputs=("values", "indices"), tensors=("input",), out=True, errors=NO_SUCH_DIM,
+           reference=lambda x, dim: extremes_so_far(x, dim, False), samples=given(*ALONG))
+def cummin(input: Tensor, dim):
+    """The smallest of each element and those before it along `dim`, as `cummax` the largest.
+
+    >>> tensorlib.tensor([2, 3, 1]).cummin(0)
+    cummin(values=tensor([2, 2, 1]), indices=tensor([0, 0, 2]))
+    """
+    indices = extreme_order(input, dim, False)
+    return CumulativeMin(gather(input, dim, indices), indices)
+
+
+# ---- sums of exponentials ------------------------------------------------------------------------
+
+@op(out=True, takes="floating", tolerance="reduction", samples=given(*ALONG),
+    reference=at_least_a_dim(lambda x, dim: np.logaddexp.accumulate(x, axis=dim)),
+    errors=NO_SUCH_DIM)
+def logcumsumexp(input: Tensor, dim):
+    """The logarithm of the sum of the exponentials of each element and those before it.
+
+    Shapes: the input's. Raises: UnsupportedDtype for integers, IndexError for a dim that is not
+    there.
+
+    >>> tensorlib.tensor([0., 0., 0.]).logcumsumexp(0).exp()
+    tensor([1., 2., 3.])
+    """
+    if not input.dtype.is_floating_point:
+        raise UnsupportedDtype(f"logcumsumexp: not implemented for {input.dtype}")
+    return scans.logcumsumexp(input, dim)
+
+
+def weighted(x, weights, out, dim, reverse):
+    """Sums of the weights by exp(x - out), of those before or, with `reverse`, after an element.
+
+    Computed from logarithms, with those of positive and of negative weights apart, as neither
+    exp(x) nor exp(-out) need have a place among floating-point numbers.
+    """
+    inf = float("inf")
+    parts = []
+    for sign in (1, -1):
+        there = (weights * sign > 0).logical_and(out != -inf)
+        logs = (weights * sign).where(there, 1).log()
+        if reverse:
+            sums = (logs - out.where(there, 0)).where(there, -inf)
+            parts.append((backwards(backwards(sums, dim).logcumsumexp(dim), dim) + x).exp())
+        else:
+            sums = (logs + x).where(there, -inf).logcumsumexp(dim)
+            parts.append((sums - out).where(out != -inf, -inf).exp())
+    return parts[0] - parts[1]
+
+
+@logcumsumexp.vjp("input")
+def logcumsumexp_vjp(g, input, out, dim):
+    return weighted(input, g, out, dim, True) if input.ndim else g
+
+
+@logcumsumexp.jvp
+def logcumsumexp_jvp(d_input, input, out, dim):
+    return weighted(input, d_input, out, dim, False) if input.ndim else d_input
+
+
+# ---- means ---------------------------------------------------------------------------------------
+
+@composite(tensors=("input",), takes="floating", tolerance="reduction",
+           reference=over(np.nanmean), samples=given(*DIMS),
+           errors=refusals((IndexError, (2,), 1)))
+def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
+    """`mean` of what is not NaN.
+
+    Shapes: as `sum`. Raises: RuntimeError for integers, IndexError for a dim that is not there.
+
+    >>> tensorlib.nanmean(tensorlib.tensor([1., float("nan"), 2.]))
+    tensor(1.5000)
+    """
+    if not input.is_floating_point():
+        raise RuntimeError(f"nanmean: takes floating-point dtypes, got {input.dtype}")
+    known = (input == input).sum(dim, keepdim)
+    total = input.nansum(dim, keepdim, dtype=dtype)
+    return total.div(known.to(total.dtype), out=out)
+
+
+declared(__name__)
