@@ -1,4 +1,5 @@
-"""Writes the type stubs of what is compiled or published from the registry.
+"""Writes the type stubs of what is compiled or published from the registry, and the table of what
+late families publish.
 
     python -m tools.stubs            writes them
     python -m tools.stubs --check    says which are stale, by the exit status too
@@ -21,6 +22,7 @@ from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._typed import TensorKind
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declare_all
+from tools import late_names
 from tools.signatures import ALIASES, IMPORTS, forms, summary
 
 declare_all()
@@ -289,8 +291,9 @@ def gathering_stub(module):
 
 
 def stubs():
-    """Every stub file and what it holds."""
-    found = {PACKAGE / "__init__.pyi": package_stub()}
+    """Every generated file and what it holds."""
+    found = {PACKAGE / "__init__.pyi": package_stub(),
+             PACKAGE / "ops" / "late_names.py": late_names.text()}
     for module, _ in public_modules():
         path = PACKAGE.joinpath(*module.__name__.split(".")[1:])
         if module is tensorlib or module.__name__.startswith(UNDECLARED):
@@ -306,7 +309,7 @@ def stubs():
 
 
 def stale():
-    """The stub files that do not hold what they should."""
+    """The generated files that do not hold what they should."""
     return [path for path, text in stubs().items()
             if not path.exists() or path.read_text() != text]
 
