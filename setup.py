@@ -1,11 +1,11 @@
 """Builds the compiled parts: the kernels once per instruction set, everything else once.
 
-All that is built once is linked into one shared object, `tensorlib/_compiled`, in which
-`_compiled.pyx` finds the modules. `_kernels/*.pyx` is translated to C once and compiled for every
-level in `LEVELS`, into `_kernels/<level>`; the one for this processor is picked at import. Only
-`build_ext` translates, and nothing generated is left in the source tree but what a build in place
-is for: C files and objects live in `build/`. A build repeats what has changed, and everything where
-the settings have.
+All that is built once is linked into one shared object, `tensorlib/_kernels/compiled`, in
+which `compiled.pyx` finds the modules. `_kernels/*.pyx` is translated to C once and compiled for
+every level in `LEVELS`, into `_kernels/<level>`; the one for this processor is picked at import.
+Only `build_ext` translates, and nothing generated is left in the source tree but what a build in
+place is for: C files and objects live in `build/`. A build repeats what has changed, and everything
+where the settings have.
 
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
@@ -56,8 +56,8 @@ if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _ker
 if QUICK:
     LEVELS = {QUICK: LEVELS[QUICK]}
 TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
-COMPILED = "tensorlib._compiled"        # the shared object of what is built once
-ONCE = {"cpu"}  # kernel modules that do not depend on the level
+COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
+ONCE = {"compiled", "cpu"}  # kernel modules that do not depend on the level
 
 DIRECTIVES = {
     "language_level": 3,
@@ -220,7 +220,7 @@ class BuildTranslated(build_ext):
                 for source, ext in zip(sources(), translated, strict=True)}
 
     def list_modules(self):
-        """Writes the list of the modules that `_compiled.pyx` finds, where it has changed."""
+        """Writes the list of the modules that `compiled.pyx` finds, where it has changed."""
         names = [dotted(source) for source in sources() if not depends_on_level(source)]
         text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
         listed = GENERATED / "modules.pxi"

@@ -9,11 +9,12 @@ tensor([2., 4.])
 
 from math import e, inf, nan, pi
 
-from tensorlib._importing import deferred as _deferred
-from tensorlib._importing import later as _later
-from tensorlib._importing import without_collections as _without_collections
+from tensorlib._core.base.importing import deferred as _deferred
+from tensorlib._core.base.importing import later as _later
+from tensorlib._core.base.importing import without_collections as _without_collections
 
 with _without_collections():
+    from tensorlib import shell as _shell    # the home of `tensorlib.cuda` and its kin
     from tensorlib import ops
     from tensorlib import autograd, func, graph, io
 
@@ -42,8 +43,7 @@ from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.errors import DataDependent, WrongArgument
-from tensorlib._compile import compile
-from tensorlib._version import __version__
+from tensorlib._core.base.version import __version__
 from tensorlib.autograd import (
     enable_grad,
     inference_mode,
@@ -52,8 +52,6 @@ from tensorlib.autograd import (
     no_grad,
     set_grad_enabled,
 )
-from tensorlib._config import show_config
-from tensorlib._summary import summary
 from tensorlib._settings import (
     are_deterministic_algorithms_enabled,
     get_default_device,
@@ -85,8 +83,11 @@ from tensorlib._typed import (
 )
 from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from tensorlib.func import vmap
+from tensorlib.func.compiling import compile
 from tensorlib.ops import declare as _declare
+from tensorlib.profiler.summary import summary
 from tensorlib.serialization import load, save
+from tensorlib.utils.collect_env import show_config
 
 # the element types, under their names and PyTorch's short ones
 globals().update(_dtypes.BY_NAME)
@@ -129,4 +130,5 @@ for _name in ("cond", "while_loop", "scan", "case", "switch_case"):
 
 def __dir__():
     """The public names, which completion offers."""
-    return sorted(name for name in globals() if name not in ("batch", "io") and name[0] != "_")
+    internal = ("batch", "io", "shell")
+    return sorted(name for name in globals() if name[0] != "_" and name not in internal)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.ops.shape import padding
 
 torch = pytest.importorskip("torch")
 
@@ -329,7 +328,7 @@ def test_integrals_and_covariances():
 
 
 def test_margins_and_classes():
-    functions = {torch: torch.nn.functional, tl: padding}
+    functions = {torch: torch.nn.functional, tl: tl.nn.functional}
     margins = [((1, 2),), ((1, 2), "constant", 2.5), ((-1, 1, 2, 0),), ((1,),), ((-2, -2),), ((),),
                *[((1, 2), mode) for mode in ("reflect", "replicate", "circular", "mirror")],
                *[((-1, 2), mode) for mode in ("reflect", "replicate", "circular")],

@@ -9,8 +9,8 @@ import pytest
 from process import run_python
 
 from tensorlib import _kernels
-from tensorlib._compiled import MODULES, Finder
-from tensorlib._importing import later
+from tensorlib._core.base.importing import later
+from tensorlib._kernels.compiled import MODULES, Finder
 
 FILES = """
 import sys, tensorlib
@@ -32,7 +32,7 @@ RARE = {"copy", "threading", "traceback", "tensorlib.batch", "tensorlib.autograd
 def test_the_compiled_modules_lie_in_two_shared_objects():
     """One for each level of the kernels, of which one is used, and one for all others."""
     assert {Path(path).name for path in run_python(FILES).split()} == {
-        name + EXTENSION_SUFFIXES[0] for name in ("_compiled", _kernels.level)}
+        name + EXTENSION_SUFFIXES[0] for name in ("compiled", _kernels.level)}
     assert {"tensorlib._core.tensor.tensor", "tensorlib._kernels.cpu"} <= MODULES
 
 

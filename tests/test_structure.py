@@ -16,14 +16,14 @@ PACKAGE = ROOT / "tensorlib"
 # A floor may import itself and the floors before it. "public" is the package's own __init__: what
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
-    "_version", "_importing", "_compiled", "_kernels", "_core", "ops", "batch", "linalg",
-    "autograd", "func", "utils", "io", "graph", "program", "onnx", "backends", "accelerator", "mps",
-    "xpu", "amp", "cuda", "profiler", "version", "distributed",
-    "multiprocessing", "public", "compiler", "random", "types", "special", "distributions", "nn",
-    "jit", "optim", "data", "serialization", "testing",
+    "_kernels", "_core", "ops", "batch", "linalg", "autograd", "func", "utils", "io", "graph",
+    "program", "onnx", "profiler", "public", "special", "distributions", "nn", "optim",
+    "utils.data", "serialization", "shell", "testing",
 ]
-# Modules that give another floor's names under the place that PyTorch gives them.
-ELSEWHERE = {"tensorlib.utils.data": "data"}
+# Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
+ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.special": "special"}
+# What the modules of the shell are called: `tensorlib.cuda` is `tensorlib/shell/cuda`.
+SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] != "__"}
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
          "layers", "apply", "create", "sweep"]
@@ -56,8 +56,11 @@ def floor_of(module):
     parts = module.split(".")
     if parts[0] != "tensorlib":
         return None
-    if module in ELSEWHERE:
-        return ELSEWHERE[module]
+    for package, floor in ELSEWHERE.items():
+        if f"{module}.".startswith(f"{package}."):
+            return floor
+    if parts[1:] and parts[1] in SHELL:
+        return "shell"
     return parts[1] if len(parts) > 1 and parts[1] in FLOORS else "public"
 
 
@@ -102,7 +105,7 @@ def from_import(source, names, inside):
         yield source, inside
         return
     for name in names:
-        yield (f"tensorlib.{name}" if name in FLOORS else "tensorlib"), inside
+        yield (f"tensorlib.{name}" if name in {*FLOORS, *SHELL} else "tensorlib"), inside
 
 
 def named(text):
@@ -190,6 +193,13 @@ def folders(place):
 
 def test_every_floor_and_room_is_known():
     assert folders(PACKAGE) <= set(FLOORS)
+
+
+def test_the_root_shows_the_parts_of_the_library_and_nothing_else():
+    built = ("__pycache__", "*.so", "*.pyd")
+    shown = {path.name for path in PACKAGE.iterdir()
+             if not any(path.match(pattern) for pattern in built)}
+    assert len(shown) <= 22, sorted(shown)
     assert folders(PACKAGE / "_core") == set(ROOMS)
 
 
@@ -297,7 +307,7 @@ PUBLIC = [
     module_name(path).removesuffix(".__init__")
     for path in sorted([PACKAGE / "__init__.py", *PACKAGE.glob("*/__init__.py")])
     if path.parent.name not in ("_kernels", "_core", "ops")
-]
+] + [f"tensorlib.{name}" for name in sorted(SHELL)]
 
 
 def test_the_package_shows_only_public_names():
@@ -306,7 +316,7 @@ def test_the_package_shows_only_public_names():
     kinds = (tensorlib.dtype, tensorlib.layout, tensorlib.memory_format, tensorlib.Generator, float)
     stray = [name for name, value in names.items() if not isinstance(value, kinds) and not (
         callable(value) and str(value.__module__).startswith("tensorlib"))]
-    assert set(stray) <= set(FLOORS) | {"graph", "memory"}
+    assert set(stray) <= set(FLOORS) | SHELL
     assert not [name for name in stray if not (names[name].__doc__ or "").strip()]
 
 

@@ -34,11 +34,12 @@ SECONDS = 1500                  # for a build, and for all tests of one call
 TEST_SECONDS = 150              # for one test; one that takes longer hangs. The longest takes 15
 # The folders of tests for each part; run after the tests that name what is changed.
 NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/sweep": "autograd",
-           "_core": "core ops", "autograd": "autograd func", "batch": "func", "func": "func",
+           "_core": "core ops", "autograd": "autograd func", "batch": "func",
+           "func/compiling": "program", "func": "func",
            "graph": "autograd", "io": "test_numpy_functions test_interop", "ops": "ops",
-           "linalg": "linalg", "nn": "nn", "optim": "optim", "data": "data", "program": "program",
-           "_compile": "program", "serialization": "saving", "distributions": "test_distributions",
-           "": "ops"}
+           "linalg": "linalg", "nn": "nn", "optim": "optim", "utils/data": "data",
+           "program": "program", "serialization": "saving",
+           "distributions": "test_distributions", "": "ops"}
 OWN = "test_faults.py"          # of this tool: it looks at the text of the package, not at its work
 SLOW = re.compile("saved_values|properties|threads|stubs|graph_pictures|fuzz|cycles|structure|"
                   "documents|deep_graphs|benchmarks")

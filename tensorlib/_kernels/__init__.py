@@ -25,7 +25,7 @@ inputs exactly or does not overlap any of them.
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
 
-from tensorlib._compiled import load_from
+from tensorlib._kernels.compiled import load_from    # before all that lies in its object
 from tensorlib._kernels.cpu import supported_levels
 
 

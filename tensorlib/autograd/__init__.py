@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tensorlib._core.apply.fill_upcalls import fill_upcalls
 from tensorlib._core.tensor.tensor import attach
-from tensorlib._importing import deferred, on_first_use
+from tensorlib._core.base.importing import deferred, on_first_use
 from tensorlib.autograd import anomaly as anomaly_mode
 from tensorlib.autograd import graph, hooks
 from tensorlib.autograd import modes as grad_mode

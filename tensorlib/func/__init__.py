@@ -5,7 +5,7 @@ They take functions of tensors and nested containers of tensors, and can be comp
 
 from typing import TYPE_CHECKING
 
-from tensorlib._importing import on_first_use
+from tensorlib._core.base.importing import on_first_use
 from tensorlib.func.mapping import vmap
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import functools
 
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 from tensorlib.func.arguments import entry
 
 vectorized_call = deferred("tensorlib.func.batching", "vectorized_call")

@@ -12,7 +12,7 @@ sum                  1            0
 
 from typing import TYPE_CHECKING
 
-from tensorlib._importing import on_first_use
+from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
     from tensorlib.graph.figures import Summary, summary

@@ -1,7 +1,7 @@
 """Tensors among other libraries: NumPy's functions on them give Tensors, inside the graph."""
 
 from tensorlib._core.tensor.tensor import attach
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 from tensorlib.io.methods import dot_method, flags, to_numpy
 from tensorlib.ops.publish import attach_checked
 

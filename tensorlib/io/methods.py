@@ -1,7 +1,7 @@
 """Methods that Tensors have for NumPy's users."""
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 from tensorlib.ops.declare import FUNCTIONS
 
 vector_dot = FUNCTIONS["dot"]

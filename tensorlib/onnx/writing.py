@@ -7,7 +7,7 @@ from typing import Any
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib._version import __version__
+from tensorlib._core.base.version import __version__
 from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import OnnxExporterError, package, unsupported
 from tensorlib.onnx.sizes import Compared, Dim, Filled, Progression, Repeated, Term

@@ -13,15 +13,26 @@ chrome://tracing and ui.perfetto.dev draw. While no profile is taken, an operati
 is, and nothing else.
 """
 
-from tensorlib.profiler.events import EventList
-from tensorlib.profiler.figures import Figures
-from tensorlib.profiler.schedules import (
-    ProfilerAction,
-    ProfilerActivity,
-    schedule,
-    supported_activities,
-)
-from tensorlib.profiler.taking import profile, record_function, tensorboard_trace_handler
+from typing import TYPE_CHECKING
+
+from tensorlib._core.base.importing import on_first_use
+
+if TYPE_CHECKING:
+    from tensorlib.profiler.events import EventList
+    from tensorlib.profiler.figures import Figures
+    from tensorlib.profiler.schedules import (
+        ProfilerAction,
+        ProfilerActivity,
+        schedule,
+        supported_activities,
+    )
+    from tensorlib.profiler.taking import profile, record_function, tensorboard_trace_handler
 
 __all__ = ["EventList", "Figures", "ProfilerAction", "ProfilerActivity", "profile",
            "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]
+
+__getattr__, __dir__ = on_first_use(__name__, {
+    "EventList": "events", "Figures": "figures",
+    **dict.fromkeys(("ProfilerAction", "ProfilerActivity", "schedule", "supported_activities"),
+                    "schedules"),
+    **dict.fromkeys(("profile", "record_function", "tensorboard_trace_handler"), "taking")})

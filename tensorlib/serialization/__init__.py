@@ -7,7 +7,7 @@ nothing in it can run.
 
 from typing import TYPE_CHECKING
 
-from tensorlib._importing import on_first_use
+from tensorlib._core.base.importing import on_first_use
 from tensorlib.serialization.front import load, save
 
 if TYPE_CHECKING:

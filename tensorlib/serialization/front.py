@@ -3,7 +3,7 @@
 from os import PathLike
 from typing import IO, Any
 
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 
 save_it = deferred("tensorlib.serialization.saving", "save")
 load_it = deferred("tensorlib.serialization.loading", "load")

@@ -3,7 +3,7 @@
 The strategies need hypothesis, which is imported when the first of them is asked for.
 """
 
-from tensorlib._importing import on_first_use as _on_first_use
+from tensorlib._core.base.importing import on_first_use as _on_first_use
 from tensorlib.autograd.checking import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.checks import check_op
 from tensorlib.testing.closeness import assert_close

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tensorlib._importing import on_first_use
+from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
     from tensorlib.utils import benchmark, checkpoint, data, dlpack, hooks

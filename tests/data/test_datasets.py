@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.data import (
+from tensorlib.utils.data import (
     ChainDataset,
     ConcatDataset,
     Dataset,
@@ -15,7 +15,7 @@ from tensorlib.data import (
     default_collate,
     random_split,
 )
-from tensorlib.data.dataset import examples_of, many_method
+from tensorlib.utils.data.dataset import examples_of, many_method
 from tensorlib.testing import assert_close
 
 X, Y = tl.arange(24.0).reshape(12, 2), tl.arange(12)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.data import (
+from tensorlib.utils.data import (
     DataLoader,
     Dataset,
     IterableDataset,

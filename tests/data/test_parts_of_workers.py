@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from tensorlib.data import (
+from tensorlib.utils.data import (
     ConcatDataset,
     DataLoader,
     IterableDataset,
@@ -23,9 +23,9 @@ from tensorlib.data import (
     transport,
     worker,
 )
-from tensorlib.data.pool import Pool, WorkerDied, end
-from tensorlib.data.transport import ALIGNMENT, INLINE, Channel
-from tensorlib.data.worker import Plan, Reply, Task, Work, answer, seed_all
+from tensorlib.utils.data.pool import Pool, WorkerDied, end
+from tensorlib.utils.data.transport import ALIGNMENT, INLINE, Channel
+from tensorlib.utils.data.worker import Plan, Reply, Task, Work, answer, seed_all
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorlib as tl
-from tensorlib.data import (
+from tensorlib.utils.data import (
     BatchSampler,
     DistributedSampler,
     RandomSampler,

@@ -10,9 +10,15 @@ import pytest
 from process import run_python
 
 import tensorlib as tl
-from tensorlib.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
-from tensorlib.data.pool import error_of
-from tensorlib.data.worker import Reply
+from tensorlib.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    TensorDataset,
+    get_worker_info,
+)
+from tensorlib.utils.data.pool import error_of
+from tensorlib.utils.data.worker import Reply
 
 POINTS = TensorDataset(tl.arange(120.0).reshape(30, 4), tl.arange(30))
 LARGE = TensorDataset(tl.rand(64, 5000), tl.arange(64))      # batches that travel as memory
@@ -198,7 +204,7 @@ def test_types_of_errors_are_looked_up_not_imported():
 ENDINGS = """
 import gc, os, signal, sys, threading, time
 import tensorlib as tl
-from tensorlib.data import DataLoader, Dataset
+from tensorlib.utils.data import DataLoader, Dataset
 
 class Slow(Dataset):
     def __init__(self, seconds=0.0, victim=None):

@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor, replace, r
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
 from tensorlib._core.tensor.tensor import attach
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 
 deepcopy = deferred("copy", "deepcopy")
 

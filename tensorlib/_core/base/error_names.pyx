@@ -19,7 +19,7 @@ import inspect
 import os
 import re
 
-from tensorlib import _compiled
+from tensorlib import _kernels
 from tensorlib._core.base.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
@@ -44,7 +44,7 @@ cdef extern from "Python.h":
 ctypedef PyObject* (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
 
 # Where our code is: Cython's frames have the path of the source as it was built.
-cdef tuple OWN = (os.path.dirname(_compiled.__file__) + os.sep, "tensorlib/_core/",
+cdef tuple OWN = (os.path.dirname(_kernels.__path__[0]) + os.sep, "tensorlib/_core/",
                   "tensorlib/autograd/")
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 

@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 
 HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 

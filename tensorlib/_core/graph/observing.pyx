@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 import os
 
-from tensorlib import _importing
+from tensorlib import _core
 from tensorlib._core.base.storage import in_use
 
 cdef extern from "<time.h>" nogil:
@@ -26,7 +26,7 @@ cdef extern from "Python.h":
     PyObject* PyEval_GetFrame()
     unsigned long PyThread_get_thread_ident()
 
-cdef str HERE = os.path.dirname(_importing.__file__) + os.sep
+cdef str HERE = os.path.dirname(_core.__path__[0]) + os.sep
 cdef bint takes_shapes = False, takes_stacks = False
 cdef list events = None              # of the profile, in the order in which they ended
 cdef dict innermost = {}             # the event that is open on each thread

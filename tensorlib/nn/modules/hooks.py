@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tensorlib._core.graph.handles import RemovableHandle
-from tensorlib._importing import deferred
+from tensorlib._core.base.importing import deferred
 
 # few models have hooks on gradients
 Passage = deferred("tensorlib.nn.modules.backward_hooks", "Passage")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tensorlib._importing import on_first_use
+from tensorlib._core.base.importing import on_first_use
 from tensorlib.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,

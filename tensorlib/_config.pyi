@@ -1,8 +1,0 @@
-"""Types of `tensorlib._config`."""
-
-from typing import Any, Literal, overload
-
-@overload
-def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
-@overload
-def show_config(mode: Literal["dicts"]) -> dict[str, dict[str, Any]]: ...

@@ -1,5 +1,0 @@
-"""MKL, which is not here: products run in the BLAS that NumPy was built with."""
-
-from tensorlib.backends.absent import is_available
-
-__all__ = ["is_available"]

@@ -1,5 +1,0 @@
-"""OpenMP, which is not here: tensorlib has threads of its own (`tensorlib.set_num_threads`)."""
-
-from tensorlib.backends.absent import is_available
-
-__all__ = ["is_available"]

@@ -1,0 +1,70 @@
+"""Settings of CUDA, which is not here: they can be set, and change nothing."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from .absent import is_available
+
+
+class Products:
+    """The settings of matrix products: `matmul.allow_tf32` and its kin."""
+
+    def __init__(self) -> None:
+        self.allow_tf32 = False
+        self.allow_fp16_reduced_precision_reduction = True
+        self.allow_bf16_reduced_precision_reduction = True
+        self.allow_fp16_accumulation = False
+        self.fp32_precision = "none"
+
+
+matmul = Products()
+
+
+def is_built() -> bool:
+    """False: tensorlib is not built for CUDA."""
+    return False
+
+
+def preferred_linalg_library(backend: str | None = None) -> str:
+    """The library that decompositions run in: one, "default"."""
+    return "default"
+
+
+# ---- kinds of attention --------------------------------------------------------------------------
+
+def _switch() -> tuple[Callable[[bool], None], Callable[[], bool]]:
+    """What sets one of these settings, and what says how it is set."""
+    def enable(enabled: bool) -> None:
+        """Keeps the setting: there is one kind of attention, which never makes the whole matrix."""
+        nonlocal setting
+        setting = bool(enabled)
+
+    def is_enabled() -> bool:
+        """What was set, at first True."""
+        return setting
+
+    setting = True
+    return enable, is_enabled
+
+
+enable_flash_sdp, flash_sdp_enabled = _switch()
+enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _switch()
+enable_math_sdp, math_sdp_enabled = _switch()
+enable_cudnn_sdp, cudnn_sdp_enabled = _switch()
+
+
+@contextmanager
+def sdp_kernel(enable_flash: bool = True, enable_math: bool = True,
+               enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[None]:
+    """A context that changes nothing: there is one kind of attention. It is deprecated."""
+    warnings.warn("`tensorlib.backends.cuda.sdp_kernel()` is deprecated", FutureWarning,
+                  stacklevel=3)
+    yield
+
+
+__all__ = [
+    "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
+    "enable_mem_efficient_sdp", "flash_sdp_enabled", "is_available", "is_built",
+    "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "preferred_linalg_library",
+    "sdp_kernel"]

@@ -1,0 +1,37 @@
+"""Data for training: datasets, samplers, and the `DataLoader` that makes batches of them.
+
+The same as `tensorlib.data`, an older name of it.
+"""
+
+from tensorlib.utils.data.collate import default_collate, default_convert
+from tensorlib.utils.data.dataloader import DataLoader
+from tensorlib.utils.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from tensorlib.utils.data.distributed import DistributedSampler
+from tensorlib.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from tensorlib.utils.data.worker import WorkerInfo, get_worker_info
+
+__all__ = [
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
+    "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
+    "default_collate", "default_convert", "get_worker_info", "random_split"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
