@@ -15,7 +15,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import name_of, operations
 from tensorlib.program.building import inferred
 from tensorlib.program.files import bytes_of
-from tensorlib.program.call_types import DRAWS, WRITERS
+from tensorlib.program.call_types import WRITERS, is_draw
 from tensorlib.program.interpreter import results_of
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 
@@ -277,7 +277,7 @@ class Writer:
         if call.in_place or call.type in WRITERS:
             raise unsupported(call, "writes in place into what outlasts a run; a model in ONNX "
                                     "has no state, so return the new value instead")
-        if call.type in DRAWS:
+        if is_draw(call.type):
             raise unsupported(call, "draws random numbers")
         self.line = call.line
         if self.folded(call):

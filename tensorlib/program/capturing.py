@@ -20,7 +20,6 @@ from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError, ProgramError
-from tensorlib.program.call_types import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.recorder import Recorder
@@ -122,7 +121,7 @@ class ReplayRecorder(Recorder):
             if name == "backward":
                 return self.sweep(*args, **kwargs)
             if op is not None and op.linearity == "composite" and name == op.name and (
-                    op.returns is Tensor and name not in DRAWS and not kwargs.get("out")):
+                    op.returns is Tensor and op.draws is None and not kwargs.get("out")):
                 done = self.opened(op, args, kwargs)
                 if done is not NotImplemented:
                     return done

@@ -18,13 +18,13 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.program.blocks import composed_call
 from tensorlib.program.building import Builder, unseen
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.call_types import DRAWS
+from tensorlib.program.call_types import cuts
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.call_forms import (
     IMPORTING,
-    TRUTHS,
     canonical,
     drawn,
+    gives_number,
     is_checked,
     plain,
     user_line,
@@ -138,9 +138,9 @@ class Recorder:
             return self.writes.write(op, name, args, kwargs)
         if op is None:
             op = registry[name]
-            if name in DRAWS:
+            if op.draws is not None:
                 return self.draw(op, args, kwargs)
-        if op.name in TRUTHS:
+        if gives_number(op):
             self.leaving(op.name, args[0])
         if op.returns is not Tensor:
             return NotImplemented
@@ -219,7 +219,7 @@ class Recorder:
         """A variable of the block that stands for a tensor which was made just now."""
         x = self.block.new_variable(
             stem, tuple(tensor.shape), tensor.dtype,
-            stop_gradient=stem == "detach" or not is_grad_enabled())
+            stop_gradient=cuts(stem) or not is_grad_enabled())
         self.writes.taken(tensor)
         return self.know(tensor, x)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib.program.building import inferred, needs_elements
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.call_types import DRAWS, UnknownType, form_of_call
+from tensorlib.program.call_types import UnknownType, form_of_call, is_draw
 from tensorlib.program.model import Block, OpCall, Variable, typed, variables_in
 
 
@@ -102,7 +102,7 @@ class Verifier:
             if name not in form.attributes:
                 raise self.error(call, f"has no attribute {name!r}; it has "
                                        f"{', '.join(form.attributes) or 'none'}")
-        if call.in_place or form.run is None or call.type in UNTRIED or any(
+        if call.in_place or form.run is None or is_untried(call.type) or any(
                 x.stack for x in (*call.reads(), *call.writes())):
             return
         if not form.arguments and "device" in form.attributes:      # nothing is allocated for it
@@ -200,7 +200,12 @@ class Verifier:
 
 
 # What is not tried on tensors without elements: it needs elements, or gives what depends on them.
-UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder", *DRAWS, "logspace",
+def is_untried(type: str) -> bool:
+    """Whether calls of a type are not tried."""
+    return is_draw(type) or type in UNTRIED
+
+
+UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder", "logspace",
            "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
            "tril_indices", "triu_indices"}
 

@@ -101,10 +101,16 @@ def back(grad, query, key, value, out, logs, mask, causal, scale):
     return attention_backward(grad, query, key, value, out, logs, mask, causal, scale)
 
 
+def multiplications(inputs, result):
+    """Queries times keys, and what comes out times values."""
+    query, key, value = inputs[:3]
+    return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
+
+
 @differentiated_by(attention_formula, back, "logs")
 @op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
     outputs=("out", "logs"), reference=attention_reference, samples=heads,
-    kernel=kernels.attention)
+    kernel=kernels.attention, multiplications=multiplications)
 def attention(query: Tensor, key: Tensor, value: Tensor, mask, causal, scale):
     """softmax(scale * query @ key.mT + mask) @ value, and the logarithms of the softmax's sums.
 

@@ -55,7 +55,8 @@ NO_NUMBERS = refused_calls((ValueError, [[1, 2], [3]]), (TypeError, [1, "a"]), (
 
 made(convert.tensor, reference=array_of, samples=SEQUENCES, errors=NO_NUMBERS)
 for _function, _given in ((convert.as_tensor, "data"), (convert.asarray, "obj")):
-    composite(tensors=(_given,), method=False, reference=np.asarray, samples=SHAPES,
+    composite(tensors=(_given,), method=False, view="where it can", reference=np.asarray,
+              samples=SHAPES,
               errors=NO_NUMBERS)(_function)
 
 made(frombuffer,

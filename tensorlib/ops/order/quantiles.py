@@ -47,7 +47,8 @@ NO_MEDIAN = refusals((IndexError, (2, 3), 2), (IndexError, (0, 3), 0))
 
 
 @op(public=False, method=False, takes="integer floating",
-    reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)))
+    reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)),
+    reads_values=True)
 def middle(input: Tensor, skip_nan):
     """The median of all elements: see `median` and, with `skip_nan`, `nanmedian`."""
     name = "nanmedian" if skip_nan else "median"
@@ -203,7 +204,7 @@ def mode_places(x):
 @op(differentiable=False, public=False, method=False,
     reference=lambda x, dim: most_frequent(x, dim, True)[1],
     samples=given(((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)),
-    errors=refusals((IndexError, (0, 3), 0)))
+    errors=refusals((IndexError, (0, 3), 0)), reads_values=True)
 def mode_order(input: Tensor, dim):
     """The positions along `dim`, which stays, of the modes. Raises: IndexError."""
     refuse_no_place("mode", input, dim)
@@ -212,7 +213,7 @@ def mode_order(input: Tensor, dim):
 
 @composite(tensors=("input",), outputs=("values", "indices"), out=True,
            reference=most_frequent, samples=given(*MODES),
-           errors=refusals((IndexError, (2, 3), 2), (IndexError, (0, 3), 0)))
+           errors=refusals((IndexError, (2, 3), 2), (IndexError, (0, 3), 0)), reads_values=True)
 def mode(input: Tensor, dim=-1, keepdim=False):
     """The most frequent element along `dim`: a named tuple (values, indices).
 
