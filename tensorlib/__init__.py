@@ -84,7 +84,7 @@ from tensorlib._typed import (
 from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from tensorlib.func import vmap
 from tensorlib.func.compiling import compile
-from tensorlib.ops import declare as _declare
+from tensorlib.ops.late import publish_in as _publish_in
 from tensorlib.profiler.summary import summary
 from tensorlib.serialization import load, save
 from tensorlib.utils.collect_env import show_config
@@ -97,7 +97,7 @@ globals().update(
     int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"])
 
 # the functions, each declared in its block under tensorlib/ops
-globals().update(_declare.FUNCTIONS)
+_publish_in(globals())
 
 accelerator = _later("tensorlib.accelerator")
 amp = _later("tensorlib.amp")

@@ -243,6 +243,23 @@ def test_files_and_lines_stay_short():
     assert not long, "\n".join(long)
 
 
+# Who may use `sys.modules`, how often, and what for: no floor looks in it for one above.
+READS_MODULES = {
+    "_core/base/importing.py": (1, "the namespace of the package that asks for it"),
+    "io/operands.py": (1, "the module of a function of another library"),
+    "ops/late.py": (4, "modules half imported are taken out; the package that asks for it"),
+    "program/guards.py": (1, "the module of a class of the user's"),
+    "shell/data.py": (2, "other names for modules of a lower floor"),
+    "utils/data/pool.py": (1, "the module of an error in a worker"),
+}
+
+
+def test_nobody_reaches_upwards_by_the_table_of_modules():
+    found = {str(path.relative_to(PACKAGE)): text.count("sys.modules")
+             for path in sources() if "sys.modules" in (text := path.read_text())}
+    assert found == {path: count for path, (count, _) in READS_MODULES.items()}
+
+
 def modules_after(statement):
     return set(run_python(f"{statement}\nimport sys\nprint(*sorted(sys.modules))").split())
 

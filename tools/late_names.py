@@ -35,12 +35,15 @@ class Names(NamedTuple):
 
 
 def families():
-    """The modules that end with `declared(__name__)`: first those of `ops`, which need no other."""
+    """The modules that end with `declared(__name__)`: first those of `ops`, which need no other.
+
+    What lies in the shell is imported under the package's own name.
+    """
     found = []
     for path in PACKAGE.rglob("*.py"):
         if "\ndeclared(__name__)" in path.read_text():
             parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-            found.append(".".join(parts).removesuffix(".__init__"))
+            found.append(".".join(parts).removesuffix(".__init__").replace(".shell.", "."))
     return sorted(found, key=lambda family: (not family.startswith("tensorlib.ops."), family))
 
 

@@ -97,10 +97,19 @@ def declared(family):
     """Ends the declaration of a family: its operations are complete, its functions in place."""
     check_registry()
     check_tensors()
-    package = vars(sys.modules["tensorlib"])
     for name, function in FUNCTIONS.items():
-        if type(package.get(name)) is StandIn:
-            package[name] = function
+        if type(public.get(name)) is StandIn:
+            public[name] = function
+
+
+def publish_in(namespace):
+    """Puts all functions into the namespace of the package, and later those that come late."""
+    global public
+    namespace.update(FUNCTIONS)
+    public = namespace
+
+
+public = {}
 
 
 for _family in FAMILIES:

@@ -16,6 +16,7 @@ class Names(NamedTuple):
 
 
 FAMILIES = {
+    "tensorlib._methods": Names(methods="cuda is_pinned ndimension new pin_memory type xpu"),
     "tensorlib.linalg": Names(
         both="cholesky cholesky_inverse cholesky_solve cross det geqrf inverse logdet lu lu_solve "
              "matrix_exp matrix_power orgqr ormqr pinverse qr slogdet svd triangular_solve",
@@ -83,7 +84,7 @@ FAMILIES = {
                   "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
     "tensorlib.ops.names.legacy": Names(
         functions="fill",
-        methods="apply_ cuda is_pinned map_ ndimension new pin_memory type xpu"),
+        methods="apply_ map_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
         functions="result_type"),

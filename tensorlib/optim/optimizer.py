@@ -11,7 +11,7 @@ from warnings import warn
 from weakref import WeakSet
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
-from tensorlib._core.graph import observing
+from tensorlib._core.graph import observing, owners
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.ops.foreign import within_memory
 
@@ -442,3 +442,8 @@ def check_betas(betas):
     for i, beta in enumerate(betas):
         if not 0 <= beta < 1:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+owners.optimizers.base, owners.optimizers.alive = Optimizer, alive
+owners.optimizers.hooks = (
+    register_optimizer_step_pre_hook, register_optimizer_step_post_hook)

@@ -5,12 +5,12 @@ captured ends the capture, and not the function: its effects are those of an eag
 """
 
 import gc
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tensorlib._core.base.capture import current, set_capture
+from tensorlib._core.graph import owners
 from tensorlib._core.graph.op import Op
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
@@ -306,8 +306,7 @@ class ReplayRecorder(Recorder):
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
     """What `f` returns, after all that it did was noted. `tensors`: those among its arguments."""
-    optim = sys.modules.get("tensorlib.optim.optimizer")
-    for optimizer in () if optim is None else list(optim.alive):
+    for optimizer in list(owners.optimizers.alive):
         recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
     for tensor in tensors:
         x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
@@ -348,22 +347,14 @@ def writes_outside(block: Any) -> bool:
 
 def has_hooks(module: Any) -> bool:
     """Whether hooks of a user are called before or after the `forward` of a module."""
-    everywhere = sys.modules["tensorlib.nn.modules.hooks"].everywhere
     return any(
         not str(hook.function.__module__).startswith("tensorlib.")
-        for hooks in (everywhere, vars(module).get("_hooks")) if hooks is not None
+        for hooks in (owners.modules.hooks_of_all, vars(module).get("_hooks")) if hooks is not None
         for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))
 
 
 def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:
     """What adds hooks to the steps of optimisers and the calls of modules, where these are in use,
     with what a recorder is told there."""
-    found = []
-    optim = sys.modules.get("tensorlib.optim.optimizer")
-    nn = sys.modules.get("tensorlib.nn.modules.module")
-    if optim is not None:
-        found += [(optim.register_optimizer_step_pre_hook, recorder.before_step),
-                  (optim.register_optimizer_step_post_hook, recorder.after_step)]
-    if nn is not None:
-        found.append((nn.register_module_forward_pre_hook, recorder.before_module))
-    return found
+    return [*zip(owners.optimizers.hooks, (recorder.before_step, recorder.after_step)),
+            *zip(owners.modules.hooks, (recorder.before_module,))]

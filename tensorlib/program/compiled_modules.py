@@ -1,11 +1,11 @@
 """What `compile` gives of a module of `nn`: a module, too, that can be a part of others."""
 
-import sys
 from collections.abc import Iterator
 from functools import WRAPPER_ASSIGNMENTS, partial
 from types import MethodType
 from typing import Any
 
+from tensorlib._core.graph import owners
 from tensorlib.program.compiling import Compiled
 
 # The attributes of its own. All others are those of the module.
@@ -83,8 +83,7 @@ class CompiledModule(Compiled):
 
 def kind_for(f: Any) -> type[Compiled]:
     """The class of what `compile` gives of `f`."""
-    loaded = sys.modules.get("tensorlib.nn.modules.module")
-    return CompiledModule if loaded is not None and isinstance(f, loaded.Module) else Compiled
+    return CompiledModule if isinstance(f, owners.modules.base) else Compiled
 
 
 def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool) -> Any:

@@ -11,6 +11,7 @@ from operator import is_
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.dispatch import Dispatcher
 from tensorlib.program.call_forms import HOME
@@ -73,7 +74,7 @@ class Search:
             raise Unplanned(f"its code reads more than {MOST} things by name")
         hooks = [vars(vars(x)["_hooks"]) for x in modules if vars(x).get("_hooks") is not None]
         if modules:
-            hooks.append(vars(sys.modules["tensorlib.nn.modules.hooks"].everywhere))
+            hooks.append(vars(owners.modules.hooks_of_all))
         cells = [cell for cell in self.cells if self.matters(content_of(cell))
                  and content_of(cell) is self.earlier.get(id(cell), content_of(cell))]
         lists = [x for x in self.lists if all(
@@ -211,9 +212,7 @@ def is_globals(x: Any) -> bool:
 
 def is_module(x: Any) -> bool:
     """Whether an object is a module of `nn`."""
-    loaded = sys.modules.get("tensorlib.nn.modules.module")
-    return loaded is not None and issubclass(type(x), loaded.Module) and (
-        vars(x).keys() >= set(MEMBERS))
+    return issubclass(type(x), owners.modules.base) and vars(x).keys() >= set(MEMBERS)
 
 
 def is_looked_into(x: Any) -> bool:
@@ -228,8 +227,7 @@ def is_looked_into(x: Any) -> bool:
 
 def is_optimizer(x: Any) -> bool:
     """Whether an object is an optimiser."""
-    loaded = sys.modules.get("tensorlib.optim.optimizer")
-    return loaded is not None and isinstance(x, loaded.Optimizer)
+    return isinstance(x, owners.optimizers.base)
 
 
 def is_of_user(x: Any) -> bool:

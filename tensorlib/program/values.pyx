@@ -1,6 +1,5 @@
 """Values of Python as a compiled function is called with them: which are the same, to the bits."""
 
-import sys
 from array import array
 from collections import deque
 from types import SimpleNamespace
@@ -76,8 +75,8 @@ cdef object settled(value):
 cdef dict fields_of(value):
     """The fields of an object that is there for them, by name; None for all else."""
     kind = type(value)
-    parsed = sys.modules.get("argparse")         # nobody has a namespace of it who did not load it
-    if kind is SimpleNamespace or parsed is not None and kind is parsed.Namespace:
+    if kind is SimpleNamespace or (
+            kind.__module__ == "argparse" and kind.__name__ == "Namespace"):
         return <dict?>value.__dict__
     names = getattr(kind, "__dataclass_fields__", None)
     if names is None or callable(value):         # a module is more than its fields

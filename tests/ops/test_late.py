@@ -17,7 +17,8 @@ load(family)
 for place, names in places.items():
     left = [name for name, value in names.items()
             if type(value) is StandIn and value.family == family]
-    print(place, left, set(names) - before[place] or "all listed")
+    new = set(names) - before[place] - {family.rpartition(".")[2]}      # the module itself
+    print(place, left, new or "all listed")
 """
 
 

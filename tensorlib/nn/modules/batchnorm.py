@@ -18,15 +18,22 @@ class Normalizing(Module):
     """What these layers have in common: options, parameters and running statistics.
 
     The statistics are updated by `momentum * new + (1 - momentum) * old`; where `momentum` is None
-    they are the mean over all batches.
+    they are the mean over all batches. The class of each number of dims says what inputs it takes:
+    `class BatchNorm2d(BatchNorm, takes=(4,))`.
     """
 
     _version = 2
+    _takes: tuple[int, ...] = ()
     weight: Tensor | None
     bias: Tensor | None
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
+
+    def __init_subclass__(cls, takes: tuple[int, ...] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if takes is not None:
+            cls._takes = takes
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
                  affine: bool = True, track_running_stats: bool = True, device: Any = None,
@@ -68,8 +75,12 @@ class Normalizing(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        """Raises ValueError for an input of the wrong number of dims: each layer has its own."""
-        raise NotImplementedError
+        """Raises ValueError for an input of the wrong number of dims."""
+        if not self._takes:
+            raise NotImplementedError
+        if input.ndim not in self._takes:
+            raise ValueError(f"{type(self).__name__}: expected an input of "
+                             f"{' or '.join(map(str, self._takes))} dims, got {input.ndim}D input")
 
     def extra_repr(self) -> str:
         """The options."""
@@ -85,13 +96,6 @@ class Normalizing(Module):
                 and key not in state_dict):
             state_dict[key] = self.num_batches_tracked
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
-
-
-def check_dims(layer: Module, input: Tensor, *allowed: int) -> None:
-    """Raises ValueError for an input of another number of dims."""
-    if input.ndim not in allowed:
-        raise ValueError(f"{type(layer).__name__}: expected an input of "
-                         f"{' or '.join(map(str, allowed))} dims, got {input.ndim}D input")
 
 
 class BatchNorm(Normalizing):
@@ -153,7 +157,7 @@ class SyncBatchNorm(BatchNorm):
         return made
 
 
-class BatchNorm1d(BatchNorm):
+class BatchNorm1d(BatchNorm, takes=(2, 3)):
     """Batch normalisation of vectors or sequences: see `nn.functional.batch_norm`.
 
     Shapes: (B, C) or (B, C, L).
@@ -166,27 +170,18 @@ class BatchNorm1d(BatchNorm):
     tensor([0.2000, 0.4000])
     """
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        check_dims(self, input, 2, 3)
 
-
-class BatchNorm2d(BatchNorm):
+class BatchNorm2d(BatchNorm, takes=(4,)):
     """Batch normalisation of images: see `nn.functional.batch_norm`. Shapes: (B, C, H, W)."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        check_dims(self, input, 4)
 
-
-class BatchNorm3d(BatchNorm):
+class BatchNorm3d(BatchNorm, takes=(5,)):
     """Batch normalisation of volumes: see `nn.functional.batch_norm`. Shapes: (B, C, D, H, W)."""
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        check_dims(self, input, 5)
 
 
 # ---- lazy ----------------------------------------------------------------------------------------
 
-class LazyNormalizing(LazyModuleMixin, Normalizing):
+class LazyNormalizing(LazyModuleMixin, Normalizing, becomes=BatchNorm1d):
     """A normalisation that takes `num_features` from the first input that it sees."""
 
     def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
@@ -224,16 +219,10 @@ class LazyNormalizing(LazyModuleMixin, Normalizing):
 class LazyBatchNorm1d(LazyNormalizing, BatchNorm1d):
     """A `BatchNorm1d` that takes `num_features` from the first input that it sees."""
 
-    cls_to_become = BatchNorm1d
 
-
-class LazyBatchNorm2d(LazyNormalizing, BatchNorm2d):
+class LazyBatchNorm2d(LazyNormalizing, BatchNorm2d, becomes=BatchNorm2d):
     """A `BatchNorm2d` that takes `num_features` from the first input that it sees."""
 
-    cls_to_become = BatchNorm2d
 
-
-class LazyBatchNorm3d(LazyNormalizing, BatchNorm3d):
+class LazyBatchNorm3d(LazyNormalizing, BatchNorm3d, becomes=BatchNorm3d):
     """A `BatchNorm3d` that takes `num_features` from the first input that it sees."""
-
-    cls_to_become = BatchNorm3d

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
-from tensorlib.nn.modules.sizes import Sizes, for_each_dim
+from tensorlib.nn.modules.dims import PerDim, Sizes
 from tensorlib.nn.modules.weighted import LazyWeighted, Weighted
 
 __all__ = [
@@ -16,10 +16,9 @@ __all__ = [
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class Convolution(Weighted):
+class Convolution(PerDim, Weighted):
     """What convolutions of all kinds have in common: their options, weights and text."""
 
-    ndim: int
     transposed = False
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes,
@@ -49,10 +48,6 @@ class Convolution(Weighted):
             raise ValueError(f"{name}: padding='same' is not supported for strided convolutions, "
                              f"got stride {self.stride}")
         self.make_parameters(bias, device, dtype)
-
-    def each(self, option: str, value: Any) -> tuple[int, ...]:
-        """An option as a tuple with a number for each dim."""
-        return for_each_dim(f"{type(self).__name__}: {option}", value, self.ndim)
 
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The shapes of the weight and the bias."""
@@ -84,6 +79,8 @@ _ConvNd = Convolution                # what scripts for PyTorch call it
 class Conv(Convolution):
     """A convolution in any number of dims."""
 
+    _function = "conv{}d"
+
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
                  padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
                  padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
@@ -109,23 +106,21 @@ class Conv(Convolution):
             return input, self.padding
         return F.pad(input, self.margins(), mode=self.padding_mode), 0
 
+    def forward(self, input: Tensor) -> Tensor:
+        """The sums over windows."""
+        input, padding = self.padded(input)
+        return getattr(F, self._function)(input, self.weight, self.bias, self.stride, padding,
+                                         self.dilation, self.groups)
 
-class Conv1d(Conv):
+
+class Conv1d(Conv, ndim=1):
     """A convolution over one dim: see `nn.functional.conv1d`.
 
     Shapes: (B, in_channels, L) or (in_channels, L); weight (out_channels, in_channels / groups, K).
     """
 
-    ndim = 1
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The sums over windows."""
-        input, padding = self.padded(input)
-        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation,
-                        self.groups)
-
-
-class Conv2d(Conv):
+class Conv2d(Conv, ndim=2):
     """A convolution over images: see `nn.functional.conv2d`.
 
     Shapes: (B, in_channels, H, W) or (in_channels, H, W);
@@ -136,29 +131,13 @@ class Conv2d(Conv):
     tensorlib.Size([2, 8, 28, 28])
     """
 
-    ndim = 2
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The sums over windows."""
-        input, padding = self.padded(input)
-        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation,
-                        self.groups)
-
-
-class Conv3d(Conv):
+class Conv3d(Conv, ndim=3):
     """A convolution over volumes: see `nn.functional.conv3d`.
 
     Shapes: (B, in_channels, D, H, W) or (in_channels, D, H, W);
     weight (out_channels, in_channels / groups, KD, KH, KW).
     """
-
-    ndim = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The sums over windows."""
-        input, padding = self.padded(input)
-        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation,
-                        self.groups)
 
 
 # ---- transposed --------------------------------------------------------------------------------
@@ -166,6 +145,7 @@ class Conv3d(Conv):
 class ConvTranspose(Convolution):
     """The transpose of a convolution, in any number of dims."""
 
+    _function = "conv_transpose{}d"
     transposed = True
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
@@ -198,57 +178,39 @@ class ConvTranspose(Convolution):
             added.append(wanted - least)
         return tuple(added)
 
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The outputs, of `output_size` where several sizes are possible."""
+        return getattr(F, self._function)(
+            input, self.weight, self.bias, self.stride, self.padding,
+            self.added(input, output_size), self.groups, self.dilation)
 
-class ConvTranspose1d(ConvTranspose):
+
+class ConvTranspose1d(ConvTranspose, ndim=1):
     """The transpose of a convolution over one dim: see `nn.functional.conv_transpose1d`.
 
     Shapes: (B, in_channels, L) or (in_channels, L); weight (in_channels, out_channels / groups, K).
     """
 
-    ndim = 1
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The outputs, of `output_size` where several sizes are possible."""
-        return F.conv_transpose1d(
-            input, self.weight, self.bias, self.stride, self.padding,
-            self.added(input, output_size), self.groups, self.dilation)
-
-
-class ConvTranspose2d(ConvTranspose):
+class ConvTranspose2d(ConvTranspose, ndim=2):
     """The transpose of a convolution over images: see `nn.functional.conv_transpose2d`.
 
     Shapes: (B, in_channels, H, W) or (in_channels, H, W);
     weight (in_channels, out_channels / groups, KH, KW).
     """
 
-    ndim = 2
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The outputs, of `output_size` where several sizes are possible."""
-        return F.conv_transpose2d(
-            input, self.weight, self.bias, self.stride, self.padding,
-            self.added(input, output_size), self.groups, self.dilation)
-
-
-class ConvTranspose3d(ConvTranspose):
+class ConvTranspose3d(ConvTranspose, ndim=3):
     """The transpose of a convolution over volumes: see `nn.functional.conv_transpose3d`.
 
     Shapes: (B, in_channels, D, H, W) or (in_channels, D, H, W);
     weight (in_channels, out_channels / groups, KD, KH, KW).
     """
 
-    ndim = 3
-
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The outputs, of `output_size` where several sizes are possible."""
-        return F.conv_transpose3d(
-            input, self.weight, self.bias, self.stride, self.padding,
-            self.added(input, output_size), self.groups, self.dilation)
-
 
 # ---- lazy ----------------------------------------------------------------------------------------
 
-class LazyConvolution(LazyWeighted, Convolution):
+class LazyConvolution(LazyWeighted, Convolution, becomes=Conv1d):
     """A convolution that takes `in_channels` from the first input that it sees."""
 
     def take_channels(self, input: Tensor) -> None:
@@ -286,10 +248,8 @@ class LazyConvTranspose(LazyConvolution, ConvTranspose):
 class LazyConv1d(LazyConv, Conv1d):
     """A `Conv1d` that takes `in_channels` from the first input that it sees."""
 
-    cls_to_become = Conv1d
 
-
-class LazyConv2d(LazyConv, Conv2d):
+class LazyConv2d(LazyConv, Conv2d, becomes=Conv2d):
     """A `Conv2d` that takes `in_channels` from the first input that it sees.
 
     >>> layer = LazyConv2d(8, kernel_size=3)
@@ -297,28 +257,18 @@ class LazyConv2d(LazyConv, Conv2d):
     (tensorlib.Size([2, 8, 26, 26]), 3)
     """
 
-    cls_to_become = Conv2d
 
-
-class LazyConv3d(LazyConv, Conv3d):
+class LazyConv3d(LazyConv, Conv3d, becomes=Conv3d):
     """A `Conv3d` that takes `in_channels` from the first input that it sees."""
 
-    cls_to_become = Conv3d
 
-
-class LazyConvTranspose1d(LazyConvTranspose, ConvTranspose1d):
+class LazyConvTranspose1d(LazyConvTranspose, ConvTranspose1d, becomes=ConvTranspose1d):
     """A `ConvTranspose1d` that takes `in_channels` from the first input that it sees."""
 
-    cls_to_become = ConvTranspose1d
 
-
-class LazyConvTranspose2d(LazyConvTranspose, ConvTranspose2d):
+class LazyConvTranspose2d(LazyConvTranspose, ConvTranspose2d, becomes=ConvTranspose2d):
     """A `ConvTranspose2d` that takes `in_channels` from the first input that it sees."""
 
-    cls_to_become = ConvTranspose2d
 
-
-class LazyConvTranspose3d(LazyConvTranspose, ConvTranspose3d):
+class LazyConvTranspose3d(LazyConvTranspose, ConvTranspose3d, becomes=ConvTranspose3d):
     """A `ConvTranspose3d` that takes `in_channels` from the first input that it sees."""
-
-    cls_to_become = ConvTranspose3d

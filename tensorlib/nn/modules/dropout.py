@@ -4,6 +4,7 @@ from numbers import Real
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.nn.modules.dims import PerDim
 from tensorlib.nn.modules.module import Module
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
@@ -43,28 +44,26 @@ class Dropout(Dropping):
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(Dropping):
+class ChannelDropout(PerDim, Dropping):
+    """Each channel is 0 with probability p, as a whole."""
+
+    _function = "dropout{}d"
+
+    def forward(self, input: Tensor) -> Tensor:
+        """In training a part of the input, else all of it."""
+        return getattr(F, self._function)(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(ChannelDropout, ndim=1):
     """Each channel of (B, C, L) is dropped as a whole: `nn.functional.dropout1d`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
-        return F.dropout1d(input, self.p, self.training, self.inplace)
 
-
-class Dropout2d(Dropping):
+class Dropout2d(ChannelDropout, ndim=2):
     """Each channel of (B, C, H, W) is dropped as a whole: `nn.functional.dropout2d`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
-        return F.dropout2d(input, self.p, self.training, self.inplace)
 
-
-class Dropout3d(Dropping):
+class Dropout3d(ChannelDropout, ndim=3):
     """Each channel of (B, C, D, H, W) is dropped as a whole: `nn.functional.dropout3d`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
-        return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(Dropping):

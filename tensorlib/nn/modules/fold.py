@@ -2,8 +2,8 @@
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.nn.modules.dims import Sizes
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.nn.modules.sizes import Sizes
 
 __all__ = ["Fold", "Unfold"]
 

@@ -9,11 +9,17 @@ from tensorlib.nn.parameter import is_lazy
 class LazyModuleMixin(Module):
     """What lazy layers have in common: the first call makes the parameters, then the class changes.
 
-    A layer names the class that it becomes in `cls_to_become`, and makes its parameters in
-    `initialize_parameters`, which is given the arguments of the first call.
+    A layer names the class that it becomes, as `cls_to_become` or by `class LazyLinear(...,
+    becomes=Linear)`, and makes its parameters in `initialize_parameters`, which is given the
+    arguments of the first call.
     """
 
     cls_to_become: type[Module] | None = None
+
+    def __init_subclass__(cls, becomes: type[Module] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if becomes is not None:
+            cls.cls_to_become = becomes
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -53,7 +53,7 @@ class Linear(Weighted):
                 f"bias={self.bias is not None}")
 
 
-class LazyLinear(LazyWeighted, Linear):
+class LazyLinear(LazyWeighted, Linear, becomes=Linear):
     """A `Linear` that takes `in_features` from the first input that it sees.
 
     >>> layer = LazyLinear(2)
@@ -62,8 +62,6 @@ class LazyLinear(LazyWeighted, Linear):
     >>> layer
     Linear(in_features=3, out_features=2, bias=True)
     """
-
-    cls_to_become = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None,
                  dtype: Any = None) -> None:

@@ -19,6 +19,7 @@ from tensorlib import (
     no_grad,
 )
 from tensorlib._core.base.device import require_device
+from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.nn.modules.hooks import (
     Hook,
@@ -326,3 +327,7 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, name, submodule)` when a module gets one; it may return another."""
     return registered(registration_hooks["_modules"], hook)
+
+
+owners.modules.base, owners.modules.hooks_of_all = Module, everywhere
+owners.modules.hooks = (register_module_forward_pre_hook,)

@@ -2,8 +2,7 @@
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
-from tensorlib.nn.modules.module import Module
-from tensorlib.nn.modules.sizes import Sizes, for_each_dim
+from tensorlib.nn.modules.dims import PerDim, Sizes
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
@@ -12,15 +11,14 @@ __all__ = [
 ]
 
 
-class Padding(Module):
+class Padding(PerDim):
     """Margins before and after each of the last `ndim` dims, the last dim first, or one for all."""
 
-    ndim: int
     mode: str
 
     def __init__(self, padding: Sizes) -> None:
         super().__init__()
-        self.padding = for_each_dim(f"{type(self).__name__}: padding", padding, 2 * self.ndim)
+        self.padding = self.each("padding", padding, 2 * self.ndim)
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with margins."""
@@ -44,22 +42,16 @@ class Circular(Padding):
         return super().forward(input)
 
 
-class CircularPad1d(Circular):
+class CircularPad1d(Circular, ndim=1):
     """Margins from the other end of the last dim: see `nn.functional.pad`."""
 
-    ndim = 1
 
-
-class CircularPad2d(Circular):
+class CircularPad2d(Circular, ndim=2):
     """Margins from the other ends of the last 2 dims: see `nn.functional.pad`."""
 
-    ndim = 2
 
-
-class CircularPad3d(Circular):
+class CircularPad3d(Circular, ndim=3):
     """Margins from the other ends of the last 3 dims: see `nn.functional.pad`."""
-
-    ndim = 3
 
 
 class Constant(Padding):
@@ -80,22 +72,16 @@ class Constant(Padding):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(Constant):
+class ConstantPad1d(Constant, ndim=1):
     """Margins of one number around the last dim: see `nn.functional.pad`."""
 
-    ndim = 1
 
-
-class ConstantPad2d(Constant):
+class ConstantPad2d(Constant, ndim=2):
     """Margins of one number around the last 2 dims: see `nn.functional.pad`."""
 
-    ndim = 2
 
-
-class ConstantPad3d(Constant):
+class ConstantPad3d(Constant, ndim=3):
     """Margins of one number around the last 3 dims: see `nn.functional.pad`."""
-
-    ndim = 3
 
 
 class Zero(Constant):
@@ -109,13 +95,11 @@ class Zero(Constant):
         return f"{self.padding}"
 
 
-class ZeroPad1d(Zero):
+class ZeroPad1d(Zero, ndim=1):
     """Margins of zeros around the last dim: see `nn.functional.pad`."""
 
-    ndim = 1
 
-
-class ZeroPad2d(Zero):
+class ZeroPad2d(Zero, ndim=2):
     """Margins of zeros around the last 2 dims: see `nn.functional.pad`.
 
     >>> ZeroPad2d((1, 0, 0, 1))(tensorlib.ones(1, 1, 2))
@@ -123,13 +107,9 @@ class ZeroPad2d(Zero):
              [0., 0., 0.]]])
     """
 
-    ndim = 2
 
-
-class ZeroPad3d(Zero):
+class ZeroPad3d(Zero, ndim=3):
     """Margins of zeros around the last 3 dims: see `nn.functional.pad`."""
-
-    ndim = 3
 
 
 class Reflection(Padding):
@@ -138,22 +118,16 @@ class Reflection(Padding):
     mode = "reflect"
 
 
-class ReflectionPad1d(Reflection):
+class ReflectionPad1d(Reflection, ndim=1):
     """Margins that mirror the last dim: see `nn.functional.pad`."""
 
-    ndim = 1
 
-
-class ReflectionPad2d(Reflection):
+class ReflectionPad2d(Reflection, ndim=2):
     """Margins that mirror the last 2 dims: see `nn.functional.pad`."""
 
-    ndim = 2
 
-
-class ReflectionPad3d(Reflection):
+class ReflectionPad3d(Reflection, ndim=3):
     """Margins that mirror the last 3 dims: see `nn.functional.pad`."""
-
-    ndim = 3
 
 
 class Replication(Padding):
@@ -162,19 +136,13 @@ class Replication(Padding):
     mode = "replicate"
 
 
-class ReplicationPad1d(Replication):
+class ReplicationPad1d(Replication, ndim=1):
     """Margins that repeat the edges of the last dim: see `nn.functional.pad`."""
 
-    ndim = 1
 
-
-class ReplicationPad2d(Replication):
+class ReplicationPad2d(Replication, ndim=2):
     """Margins that repeat the edges of the last 2 dims: see `nn.functional.pad`."""
 
-    ndim = 2
 
-
-class ReplicationPad3d(Replication):
+class ReplicationPad3d(Replication, ndim=3):
     """Margins that repeat the edges of the last 3 dims: see `nn.functional.pad`."""
-
-    ndim = 3

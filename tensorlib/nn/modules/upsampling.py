@@ -3,7 +3,7 @@
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.module import Module
-from tensorlib.nn.modules.sizes import Sizes
+from tensorlib.nn.modules.dims import Sizes
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 

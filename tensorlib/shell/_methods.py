@@ -1,0 +1,74 @@
+"""Methods of Tensors that only make sense beside other devices, or are older names."""
+
+import numpy as np
+
+from tensorlib._core.base.device import NoSuchDevice, require_device
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.late import declared
+from tensorlib.ops.publish import attach_checked
+
+TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+         "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+         "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
+BY_TYPE = {f"{kind}Tensor": name for name, kind in TYPES.items()}
+
+
+def type_(self, dtype=None, non_blocking=False):
+    """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype.
+
+    dtype: a dtype, such a name, or `LongTensor` and its kin. Raises: ValueError for an unknown
+    name, RuntimeError for that of another device.
+    """
+    if dtype is None:
+        return f"tensorlib.{TYPES[self.dtype.name]}Tensor"
+    if isinstance(dtype, str):
+        module, _, kind = dtype.rpartition(".")
+        name = BY_TYPE.get(kind)
+        if name is None:
+            raise ValueError(f"type: invalid type: {dtype!r}")
+        require_device("type", module.partition(".")[2] or None)
+        dtype = BY_NAME[name]
+    return self.to(dtype=getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
+
+
+def new(self, *args):
+    """A tensor of this one's dtype: of the data of a sequence, or not initialized, of sizes."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, Tensor)) and not (
+            type(args[0]).__name__ == "Size"):
+        return self.new_tensor(args[0])
+    return self.new_empty(*args) if args else self.new_empty(0)
+
+
+def ndimension(self):
+    """The number of dims."""
+    return self.ndim
+
+
+def is_pinned(self, device=None):
+    """False: memory is pinned for other devices."""
+    return False
+
+
+def pin_memory(self, device=None):
+    """The tensor itself: memory is pinned for other devices, of which there are none."""
+    return self
+
+
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """Raises RuntimeError: there is no GPU to copy the tensor to."""
+    require_device("cuda", "cuda" if device is None else device)
+    raise NoSuchDevice(f"cuda: {device!r} is no GPU")
+
+
+def xpu(self, device=None, non_blocking=False, memory_format=None):
+    """Raises RuntimeError: there is no GPU to copy the tensor to."""
+    require_device("xpu", "xpu" if device is None else device)
+    raise NoSuchDevice(f"xpu: {device!r} is no GPU")
+
+
+for _method in (new, ndimension, is_pinned, pin_memory, cuda, xpu):
+    attach_checked(_method.__name__, _method)
+attach_checked("type", type_)
+
+declared(__name__)
