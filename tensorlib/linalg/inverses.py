@@ -169,7 +169,7 @@ def inv_jvp(d_A, inverse):
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
            prepare=first(regular), samples=SQUARES,
            errors=refused_matrices((RuntimeError, (2, 3)), (RuntimeError, (2, 2))),
-           reference=prepared_by(regular, np.linalg.inv), reads_values=True)
+           reference=prepared_by(regular, np.linalg.inv), reads_values=True, checks_values=True)
 def linalg_inv(A: Tensor):
     """The inverse of square matrices.
 
@@ -185,7 +185,8 @@ def linalg_inv(A: Tensor):
 
 
 @composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
-           errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.inv), reads_values=True)
+           errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.inv), reads_values=True,
+           checks_values=True)
 def inverse(input):
     """The inverse of square matrices: see `linalg.inv`."""
     return linalg_inv_ex(input, True)[0]

@@ -178,11 +178,11 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
     the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
     follows. view: the result looks at the input's storage, always or "where it can". out, inplace:
-    it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the function that is called,
-    for operations too hot for a Python frame; the decorated function is then only the signature and
-    the docstring. convert: what brings the arguments of a call into those of the operation.
-    Declared outside the library, the forward function may be made of any operations and of NumPy:
-    it runs outside the graph. What else is known of the operation, facts.py lists: `pure=True`, say.
+    it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the
+    function that is called, for operations too hot for a Python frame; the decorated function is
+    then only the signature and the docstring. convert: what brings the arguments of a call into
+    those of the operation. Declared outside the library, the forward function may be made of any
+    operations and of NumPy: it runs outside the graph.
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
@@ -278,7 +278,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
     `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
     it draws numbers. view: "where it can", the result looks at the input's storage. between: the
-    keyword of a number that older scripts write after the first tensor. What returns no Tensor says what by the annotation of the function.
+    keyword of a number that older scripts write after the first tensor. What returns no Tensor says
+    what by the annotation of the function.
 
     reference: the NumPy function to equal; of what is `random` a function that gives the least and
     the greatest that each element may be.

@@ -11,6 +11,7 @@ from typing import Any
 
 from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
+from tensorlib.ops.late import operations
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.call_types import form_of, form_of_call, is_sum_of_parts
 from tensorlib.program.model import Block, OpCall, Variable
@@ -231,7 +232,8 @@ def is_view(call: OpCall) -> bool:
     if call.in_place or call.blocks() or len(call.outputs) != 1:
         return False
     op = form_of_call(call).op
-    return op is not None and op.may_view
+    # a part of a base is how a view of what was written is taken anew
+    return op is not None and (op.may_view or op is operations.strided_part)
 
 
 def written_over(call: OpCall) -> ProgramError:

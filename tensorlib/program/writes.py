@@ -101,8 +101,8 @@ class Writes:
                kwargs: dict[str, Any]) -> None:
         """Notes a write as a new value of the tensor, and of the one it is a view of."""
         if name == "setitem":
-            type, inputs, attributes = operations.put_index.name, {"input": before, "values": given[0]}, {
-                "index": given[1]}
+            type, attributes = operations.put_index.name, {"index": given[1]}
+            inputs = {"input": before, "values": given[0]}
         elif name in COPIES:
             type, inputs, attributes = operations.copy.name, {
                 "input": before, "src": given[0] if given else 0.0}, {}

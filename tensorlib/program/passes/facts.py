@@ -43,7 +43,8 @@ def traits_of(type: str) -> Traits:
     known = base.pure            # else it may do anything
     return Traits(effect=not known or own is not None and own.random, writes=not known,
                   checks=own is not None and own.checks_values, keeps=bool(base.key),
-                  pure=base.pure and not base.random, elementwise=own is not None and own.elementwise,
+                  pure=base.pure and not base.random,
+                  elementwise=own is not None and own.elementwise,
                   packs=own is not None and own.packs)
 
 
