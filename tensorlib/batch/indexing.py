@@ -20,7 +20,7 @@ from tensorlib.batch.values import (
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
-arange, tensor, where = (FUNCTIONS[name] for name in ("arange", "tensor", "where"))
+arange, tensor, where = FUNCTIONS["arange"], FUNCTIONS["tensor"], FUNCTIONS["where"]
 BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
 NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions "

@@ -28,7 +28,7 @@ from tensorlib.batch.values import (
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
-cat, matmul, stack = (FUNCTIONS[name] for name in ("cat", "matmul", "stack"))
+cat, matmul, stack = FUNCTIONS["cat"], FUNCTIONS["matmul"], FUNCTIONS["stack"]
 ones = FUNCTIONS["ones"]
 
 

@@ -76,8 +76,8 @@ def filled(level, input, dim, index, value):
     return copied(level, input, dim, index, value.expand(shape))
 
 
-scatter, scatter_add = (FUNCTIONS[name] for name in ("scatter", "scatter_add"))
-index_copy, index_add = (FUNCTIONS[name] for name in ("index_copy", "index_add"))
+scatter, scatter_add = FUNCTIONS["scatter"], FUNCTIONS["scatter_add"]
+index_copy, index_add = FUNCTIONS["index_copy"], FUNCTIONS["index_add"]
 batched_call(scatter)(elements(scatter))
 batched_call(scatter_add)(elements(scatter_add))
 batched_call(index_add)(slices(index_add, scatter_add))

@@ -14,8 +14,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, definite, first, matrices, prepared_by, refused_matrices, regular,
-    require_matrices, require_no_failure, require_one_dtype, require_square,
-    taken,
+    require_matrices, require_no_failure, require_one_dtype, require_square, taken,
 )
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.comparison import where
@@ -45,10 +44,9 @@ def no_failures(A):
 # ---- Cholesky ------------------------------------------------------------------------------------
 
 @op(out=True, outputs=("L", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
-    prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
+    prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
     reference=prepared_by(definite, lambda x: (np.linalg.cholesky(x),
-                                               np.zeros(x.shape[:-2], np.int32))),
-    reads_values=True)
+                                               np.zeros(x.shape[:-2], np.int32))))
 def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     """The Cholesky factor of positive definite matrices, as a named tuple (L, info).
 
@@ -101,9 +99,8 @@ def cholesky_jvp(d_A, L, upper):
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
-           prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
-           reference=prepared_by(definite, np.linalg.cholesky),
-           reads_values=True, checks_values=True)
+           prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
+           checks_values=True, reference=prepared_by(definite, np.linalg.cholesky))
 def linalg_cholesky(A: Tensor, *, upper=False):
     """The Cholesky factor of positive definite matrices: the L with L @ L.mT = A, or L.mT.
 
@@ -132,10 +129,9 @@ def cholesky(input, upper=False):
 # ---- inverses ------------------------------------------------------------------------------------
 
 @op(out=True, outputs=("inverse", "info"), public=False, method=False, dtypes=DTYPES,
-    tolerance="product",
-    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
-    reference=prepared_by(regular, lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32))),
-    reads_values=True)
+    tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
+    reads_values=True,
+    reference=prepared_by(regular, lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32))))
 def linalg_inv_ex(A: Tensor, check_errors=False):
     """The inverse of square matrices, as a named tuple (inverse, info).
 
@@ -358,11 +354,10 @@ def triangles_jvp(d_A, d_B, A, out, upper, unitriangular):
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
-           prepare=lambda a, b: (regular(a), b), reference=triangle_solved,
+           prepare=lambda a, b: (regular(a), b), reference=triangle_solved, reads_values=True,
            samples=systems(((3, 3), (3, 2), {"upper": True}),
                            ((2, 2), (3, 2, 2), {"upper": False, "left": False}),
-                           ((2, 2, 2), (2, 1), {"upper": True, "unitriangular": True})),
-           reads_values=True)
+                           ((2, 2, 2), (2, 1), {"upper": True, "unitriangular": True})))
 def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, unitriangular=False):
     """The X of A @ X = B, or of X @ A = B where `left` is False, for triangular matrices.
 
@@ -389,9 +384,8 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, uni
 # ---- determinants --------------------------------------------------------------------------------
 
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
-    prepare=first(regular),
-    samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.det),
-    reads_values=True)
+    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
+    reference=prepared_by(regular, np.linalg.det))
 def linalg_det(A: Tensor):
     """The determinant of square matrices.
 
@@ -489,8 +483,8 @@ def slogdet_jvp(d_A, A):
 
 
 @composite(dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
-           errors=NOT_SQUARE, reference=prepared_by(definite, lambda x: np.linalg.slogdet(x)[1]),
-           reads_values=True)
+           errors=NOT_SQUARE, reads_values=True,
+           reference=prepared_by(definite, lambda x: np.linalg.slogdet(x)[1]))
 def logdet(input):
     """The logarithm of the determinant: -inf where it is 0, NaN where it is negative.
 

@@ -309,7 +309,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim=-1):
 @composite(public=False, method=False,
            samples=with_keywords(((3, 3),), ((2, 3, 4), {"offset": 1, "dim1": 0, "dim2": 2})),
            reference=lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2),
-           view="where it can")
+           view="maybe")
 def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
     """The diagonals of matrices, a view: `diagonal` of the last two dims."""
     return diagonal(A, offset, dim1, dim2)

@@ -43,7 +43,7 @@ def put_at(x, values, key):
 
 @op(linear=True, public=False, method=False, reference=lambda x, key: x[key],
     prepare=lambda x, key: (x, parse(x, key)),
-    samples=given(*(((3, 4), key) for key, _ in KEYS)), checks_values=True, view="where it can",
+    samples=given(*(((3, 4), key) for key, _ in KEYS)), checks_values=True, view="maybe",
     key="index")
 def getitem(input: Tensor, index):
     """The elements that a parsed index expression picks: `x[key]`."""

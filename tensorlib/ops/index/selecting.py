@@ -17,7 +17,7 @@ WHOLE = slice(None)
            samples=given(((2, 3), 1, -1), ((2, 3), 0, 1), ((4,), 0, 2), ((2, 1, 3), -2, 0)),
            errors=refusals((IndexError, (2, 3), 0, 2), (IndexError, (2, 3), 2, 0),
                            (IndexError, (), 0, 0), (TypeError, (2, 3), 0, True),
-                           (TypeError, (2, 3), 0, slice(1))), view="where it can")
+                           (TypeError, (2, 3), 0, slice(1))), view="maybe")
 def select(input: Tensor, dim, index):
     """`input` at one index of a dim, which goes away, as a view.
 

@@ -364,7 +364,7 @@ def is_tensor(obj) -> bool:
 
 
 @composite(reference=np.copy, differentiable=False, method=False, samples=reals(-3, 3),
-           view="where it can")
+           view="maybe")
 def detach(input):
     """A view of the same elements, outside the graph."""
     return input.detach()
