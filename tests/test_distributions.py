@@ -30,7 +30,9 @@ CONTINUOUS = [
     d.Gumbel(0.5, 2.0), d.Uniform(-1.0, 3.0), d.HalfNormal(2.0), d.HalfCauchy(1.5),
     d.Exponential(0.3), d.Weibull(2.0, 0.7), d.Pareto(1.0, 2.5), d.InverseGamma(3.0, 2.0),
     d.MixtureSameFamily(d.Categorical(tl.tensor([0.3, 0.7])), d.Normal(tl.tensor([-2., 1.]), 1.0)),
-    d.Gamma(0.6, 2.0), d.Gamma(7.0, 0.5), d.Chi2(3.0),
+    d.Gamma(0.6, 2.0), d.Gamma(7.0, 0.5), d.Chi2(3.0), d.Kumaraswamy(0.7, 2.5),
+    d.ContinuousBernoulli(0.2), d.ContinuousBernoulli(0.5), d.GeneralizedPareto(1.0, 2.0, -0.5),
+    d.GeneralizedPareto(1.0, 2.0, 0.0), d.GeneralizedPareto(1.0, 2.0, 1.3),
     d.TransformedDistribution(d.Normal(0.0, 1.0), [d.AffineTransform(1.0, -2.0),
                                                    d.SigmoidTransform()]),
 ]
@@ -63,6 +65,9 @@ def test_numbers_come_up_as_often_as_their_chances_say(distribution):
     d.OneHotCategorical(tl.tensor([0.2, 0.5, 0.3])),
     d.MultivariateNormal(tl.tensor([1.0, -1.0]), tl.tensor([[2.0, 0.5], [0.5, 1.0]])),
     d.Poisson(40.0), d.Binomial(100, 0.7), d.NegativeBinomial(5.0, 0.3),
+    d.FisherSnedecor(3.0, 15.0), d.LowRankMultivariateNormal(
+        tl.tensor([1.0, -1.0]), tl.tensor([[0.5], [-2.0]]), tl.tensor([1.0, 0.3])),
+    d.Wishart(4.5, tl.tensor([[2.0, 0.5], [0.5, 1.0]])),
 ], ids=lambda x: type(x).__name__)
 def test_values_have_the_mean_and_the_variance(distribution):
     drawn = distribution.sample((N,)).double()

@@ -56,6 +56,11 @@ SMOOTH = [
     (of("Beta", 0.7, 2.0), (0, 1)), (of("Beta", 2.5, 3.0), (0, 1)),
     (of("Weibull", 2.5, 1.7), (0, inf)), (of("InverseGamma", 3.5, 2.0), (0, inf)),
     (of("Pareto", 1.5, 2.5), (1.5, inf)),
+    (of("GeneralizedPareto", 0.5, 2.0, -0.3), (0.5, 0.5 + 2 / 0.3)),
+    (of("GeneralizedPareto", 0.5, 2.0, 0.0), (0.5, inf)),
+    (of("GeneralizedPareto", 0.5, 2.0, 0.2), (0.5, inf)),
+    (of("Kumaraswamy", 1.7, 2.5), (0, 1)), (of("ContinuousBernoulli", 0.2), (0, 1)),
+    (of("ContinuousBernoulli", 0.4999), (0, 1)),
 ]
 # whose moments need not be finite: the mean and the variance, too
 HEAVY = [
@@ -66,6 +71,7 @@ HEAVY = [
     (of("InverseGamma", 1.0, 2.0), (0, inf), inf, inf),
     (of("InverseGamma", 1.5, 2.0), (0, inf), 4, inf),
     (of("Uniform", -1.0, 5.0), (-1, 5), 2, 3),           # the mode of which is not a number
+    (of("ContinuousBernoulli", 0.5), (0, 1), 0.5, 1 / 12),
 ]
 ALL = [*SMOOTH, *(each[:2] for each in HEAVY)]
 EACH = pytest.mark.parametrize("p, breaks", ALL, ids=repr)
@@ -227,6 +233,30 @@ PAIRS = [
     (of("Chi2", 5.0), of("Chi2", 3.0), POSITIVE),
     (of("InverseGamma", 2.5, 3.0), of("InverseGamma", 1.7, 2.0), POSITIVE),
     (of("Beta", 2.5, 3.0), of("Beta", 1.7, 4.0), (0, 1)),
+    (of("Pareto", 2.0, 2.5), of("Pareto", 1.5, 1.7), (2, inf)),
+    (of("ContinuousBernoulli", 0.2), of("ContinuousBernoulli", 0.7), (0, 1)),
+    (of("Beta", 2.5, 3.0), of("ContinuousBernoulli", 0.7), (0, 1)),
+    (of("Beta", 2.5, 3.0), of("Exponential", 0.7), (0, 1)),
+    (of("Beta", 2.5, 3.0), of("Gamma", 1.7, 0.7), (0, 1)),
+    (of("Beta", 2.5, 3.0), of("Normal", 1.7, 0.7), (0, 1)),
+    (of("Beta", 2.5, 3.0), of("Uniform", 0.0, 1.5), (0, 1)),
+    (of("ContinuousBernoulli", 0.2), of("Exponential", 0.7), (0, 1)),
+    (of("ContinuousBernoulli", 0.2), of("Normal", 1.7, 0.7), (0, 1)),
+    (of("ContinuousBernoulli", 0.2), of("Uniform", 0.0, 1.5), (0, 1)),
+    (of("Exponential", 1.5), of("Gumbel", -0.5, 2.0), POSITIVE),
+    (of("Exponential", 1.5), of("Normal", -0.5, 2.0), POSITIVE),
+    (of("Gamma", 2.5, 3.0), of("Gumbel", -0.5, 2.0), POSITIVE),
+    (of("Gamma", 2.5, 3.0), of("Normal", -0.5, 2.0), POSITIVE),
+    (of("Gumbel", 0.5, 1.5), of("Normal", -0.5, 2.0), REAL),
+    (of("Normal", 0.5, 1.5), of("Gumbel", -0.5, 2.0), REAL),
+    (of("Pareto", 2.0, 2.5), of("Exponential", 1.5), (2, inf)),
+    (of("Pareto", 2.0, 2.5), of("Gamma", 1.5, 0.7), (2, inf)),
+    (of("Uniform", 0.2, 0.7), of("Beta", 2.5, 3.0), (0.2, 0.7)),
+    (of("Uniform", 0.0, 1.0), of("ContinuousBernoulli", 0.2), (0, 1)),
+    (of("Uniform", 0.2, 0.7), of("Exponential", 1.5), (0.2, 0.7)),
+    (of("Uniform", 0.0, 0.7), of("Gamma", 1.5, 0.7), (0, 0.7)),
+    (of("Uniform", -1.0, 0.7), of("Gumbel", 1.5, 0.7), (-1, 0.7)),
+    (of("Uniform", 1.2, 2.7), of("Pareto", 1.2, 0.7), (1.2, 2.7)),
 ]
 
 
@@ -235,6 +265,23 @@ def test_divergences_are_means_of_log_ratios(p, q, breaks):
     expected = integral(p, lambda x, log: log - q.log_prob(tl.tensor(x)).numpy(), breaks)
     assert d.kl_divergence(p, q).item() == pytest.approx(expected, rel=1e-7)
     assert d.kl_divergence(p, p).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_ratios():
+    p = of("FisherSnedecor", 3.0, 9.5)
+    assert integral(p, lambda x, log: 1, (0, inf)) == pytest.approx(1)
+    assert integral(p, lambda x, log: x, (0, inf)) == pytest.approx(p.mean.item())
+    assert integral(p, lambda x, log: (x - p.mean.item())**2, (0, inf)) == pytest.approx(
+        p.variance.item())
+
+
+def test_angles():
+    for k in (0.3, 2.0, 40.0):
+        p = of("VonMises", 0.5, k)
+        breaks = (0.5 - np.pi, 0.5, 0.5 + np.pi)
+        assert integral(p, lambda x, log: 1, breaks) == pytest.approx(1)
+        assert integral(p, lambda x, log: 1 - np.cos(x - 0.5), breaks) == pytest.approx(
+            p.variance.item())
 
 
 @pytest.mark.parametrize("p, q, n", [

@@ -39,7 +39,7 @@ COUNTED = {
     "products/product.pyx": "batch dims of the operands, which broadcast to those of the result",
     "arrays/convert.pyx": "sizes of the tensor that is filled",
     "index/slices.pyx": "some sizes of one tensor",
-    "layout/pad.pyx": "some sizes of one tensor",
+    "create/padding.pyx": "some sizes of one tensor",
     "index/strided.pyx": "neighbouring dims of a tensor",
     "tiles/plan.pyx": "neighbouring dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",

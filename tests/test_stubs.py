@@ -50,7 +50,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("command", ["stubs", "operations"])
+@pytest.mark.parametrize("command", ["stubs", "operations", "path_of_a_call"])
 @pytest.mark.skipif(not (ROOT / "tools").is_dir(), reason="needs the repository")
 def test_what_is_generated_is_not_stale(command):
     path = os.pathsep.join([str(Path(tl.__file__).parents[1]), str(ROOT)])

@@ -1,4 +1,4 @@
-"""Derivatives of a function of one example, taken for the whole batch at once."""
+"""Transforms inside `vmap`: derivatives of a function of one example for a whole batch at once."""
 
 from tensorlib.autograd.transform import Recording
 from tensorlib.batch import Batched, as_example, running_levels, batch_of

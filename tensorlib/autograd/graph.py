@@ -1,4 +1,4 @@
-"""The recorded graph from the user's side: its nodes, and hooks on the values they save."""
+"""`tensorlib.autograd.graph`: the nodes of the graph, and hooks on the values they save."""
 
 import functools
 from contextvars import ContextVar

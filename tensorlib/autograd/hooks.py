@@ -1,4 +1,4 @@
-"""Keeping and watching gradients of single tensors."""
+"""Methods of Tensor for its gradient: `register_hook`, `retain_grad` and their kin."""
 
 import weakref
 

@@ -1,4 +1,4 @@
-"""Checkpoints: values that are computed again in the backward sweep instead of being kept."""
+"""Activation checkpointing: values computed again in the backward sweep instead of being saved."""
 
 import weakref
 from collections.abc import Iterable

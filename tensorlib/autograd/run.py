@@ -1,4 +1,4 @@
-"""A run of a function that is differentiated: the one implementation of all transforms.
+"""A recorded run of a function and its derivatives: what all transforms are implemented by.
 
 `func` and `autograd.functional` are two faces of it, torch.func's and torch.autograd.functional's.
 They say which arguments are differentiated, check what they are given and choose what to return.

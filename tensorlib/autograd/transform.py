@@ -1,4 +1,4 @@
-"""A function's recorded run on tensors of its own: what every functional transform begins with.
+"""`Recording`: a function run and recorded on fresh tensors, with which every transform begins.
 
 `Run` (run.py) has the same for functions of nested containers.
 """

@@ -1,4 +1,4 @@
-"""Nested containers: tuples, lists, named tuples and dicts of leaves, and None, which has none.
+"""Pytrees: nested tuples, lists, named tuples and dicts of leaves, and None, which has none.
 
 `flatten` gives the leaves in order, and the structure, from which `unflatten` makes the container
 again with other leaves. A dict's leaves are in the order of its keys as they were put in.

@@ -1,4 +1,4 @@
-"""Batches of examples that are seen as one: what `vmap` and batched derivatives run on."""
+"""Batched values: what `vmap` and batched derivatives run on."""
 
 from tensorlib.batch import adjoints, indexing, matrices, ordering, scattering
 from tensorlib.batch.rules import one_by_one, warn_of_loop

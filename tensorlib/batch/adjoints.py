@@ -1,4 +1,4 @@
-"""Batching rules of the operations that only gradients are made of."""
+"""Batching rules of operations that occur in gradients alone."""
 
 from tensorlib._core.index.batch_keys import lifted, ndim_picked
 from tensorlib.batch.rules import check_dims

@@ -1,4 +1,4 @@
-"""Reading and writing the elements of every example by one key.
+"""Batching rules of indexing: one key read or written in every example.
 
 A key has a basic part (ints, slices, None, ...), which gives a view of the whole batch, and
 positions and masks on what that leaves. Positions that differ between examples go together with

@@ -1,4 +1,4 @@
-"""Batching rules of functions of matrices: the batch is one more of their dims in front."""
+"""Batching rules of linear algebra: the batch is one more leading dim."""
 
 from tensorlib.batch.values import batch_of, batched
 from tensorlib.ops.late import operations

@@ -1,4 +1,4 @@
-"""Batching rules of operations that look along one dim for an order: positions in it."""
+"""Batching rules of operations along one dim: sorting, searching, scans."""
 
 from tensorlib.batch.rules import check_dims
 from tensorlib.batch.values import aligned, batch_of, batched, is_at

@@ -1,4 +1,4 @@
-"""Batching rules of functions that put values at positions along a dim.
+"""Batching rules of scatter operations, which write at positions along a dim.
 
 A rule takes the level and the function's arguments. Elements along a dim are put by one call on the
 batch, whose other dims go along; slices too, as elements where the positions differ.

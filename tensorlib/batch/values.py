@@ -1,4 +1,4 @@
-"""One example of a batch: what the function that `vmap` maps sees in the place of its tensors.
+"""`Batched`: the value that stands for one example of a batch in a function under `vmap`.
 
 A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
 example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is

@@ -10,46 +10,62 @@ itself, of gamma, beta and Dirichlet numbers at their quantile (Figurnov, Mohame
 "Implicit Reparameterization Gradients", NeurIPS 2018).
 """
 
-from tensorlib.distributions import constraints, discrete, location, multivariate, positive
-from tensorlib.distributions import transformed, transforms, utils
+from tensorlib.distributions import (
+    constraints, discrete, distribution, kl_pairs, location, matrices, mixtures, multivariate,
+    positive, transformed, transforms, unit_interval, utils)
 from tensorlib.distributions.constraint_registry import biject_to, transform_to
 from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, Multinomial, NegativeBinomial, OneHotCategorical,
     OneHotCategoricalStraightThrough, Poisson)
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily, Independent
 from tensorlib.distributions.mixtures import (
-    InverseGamma, LogitRelaxedBernoulli, MixtureSameFamily, Pareto, RelaxedBernoulli,
-    RelaxedOneHotCategorical, Weibull)
+    GeneralizedPareto, InverseGamma, LogitRelaxedBernoulli, MixtureSameFamily, Pareto,
+    RelaxedBernoulli, RelaxedOneHotCategorical, Weibull)
 from tensorlib.distributions.kl import kl_divergence, register_kl
-from tensorlib.distributions.location import Cauchy, Gumbel, Laplace, Normal, StudentT, Uniform
-from tensorlib.distributions.multivariate import MultivariateNormal
+from tensorlib.distributions.location import (
+    Cauchy, Gumbel, Laplace, Normal, StudentT, Uniform, VonMises)
+from tensorlib.distributions.matrices import LKJCholesky, Wishart
+from tensorlib.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from tensorlib.distributions.positive import (
-    Beta, Chi2, Dirichlet, Exponential, Gamma, HalfCauchy, HalfNormal)
-from tensorlib.distributions.transformed import LogNormal, TransformedDistribution
+    Beta, Chi2, Dirichlet, Exponential, FisherSnedecor, Gamma, HalfCauchy, HalfNormal)
+from tensorlib.distributions.transformed import (
+    LogisticNormal, LogNormal, TransformedDistribution)
 from tensorlib.distributions.transforms import (
-    AbsTransform, AffineTransform, ComposeTransform, ExpTransform, IndependentTransform,
-    LowerCholeskyTransform, PowerTransform, ReshapeTransform, SigmoidTransform, SoftmaxTransform,
-    SoftplusTransform, StickBreakingTransform, TanhTransform, Transform, identity_transform)
+    AbsTransform, AffineTransform, CatTransform, ComposeTransform, CorrCholeskyTransform,
+    CumulativeDistributionTransform, ExpTransform, IndependentTransform, LowerCholeskyTransform,
+    PositiveDefiniteTransform, PowerTransform, ReshapeTransform, SigmoidTransform,
+    SoftmaxTransform, SoftplusTransform, StackTransform, StickBreakingTransform, TanhTransform,
+    Transform, identity_transform)
+from tensorlib.distributions.unit_interval import ContinuousBernoulli, Kumaraswamy
 
 # PyTorch has a module for each class: `distributions.categorical.Categorical` is there, too
-normal = laplace = cauchy = studentT = uniform = gumbel = location
+exp_family = independent = distribution
+normal = laplace = cauchy = studentT = uniform = gumbel = von_mises = location
 gamma = beta = dirichlet = exponential = half_normal = half_cauchy = chi2 = positive
+fishersnedecor = positive
 bernoulli = binomial = categorical = geometric = multinomial = negative_binomial = discrete
 one_hot_categorical = poisson = discrete
-log_normal = transformed_distribution = transformed
-multivariate_normal = multivariate
+log_normal = logistic_normal = transformed_distribution = transformed
+multivariate_normal = lowrank_multivariate_normal = multivariate
+mixture_same_family = pareto = generalized_pareto = weibull = inverse_gamma = mixtures
+relaxed_bernoulli = relaxed_categorical = mixtures
+continuous_bernoulli = kumaraswamy = unit_interval
+lkj_cholesky = wishart = matrices
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical",
-    "Cauchy", "Chi2", "ComposeTransform", "Dirichlet", "Distribution", "ExpTransform",
-    "Exponential", "ExponentialFamily", "Gamma", "Geometric", "Gumbel", "HalfCauchy",
-    "HalfNormal", "Independent", "IndependentTransform", "InverseGamma", "Laplace",
-    "LogNormal", "LogitRelaxedBernoulli", "LowerCholeskyTransform", "MixtureSameFamily",
-    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
-    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PowerTransform",
-    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform",
-    "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform", "StudentT",
-    "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
+    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform",
+    "Categorical", "Cauchy", "Chi2", "ComposeTransform", "ContinuousBernoulli",
+    "CorrCholeskyTransform", "CumulativeDistributionTransform", "Dirichlet", "Distribution",
+    "ExpTransform", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma",
+    "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent",
+    "IndependentTransform", "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal",
+    "LogisticNormal", "LogitRelaxedBernoulli", "LowRankMultivariateNormal",
+    "LowerCholeskyTransform", "MixtureSameFamily", "Multinomial", "MultivariateNormal",
+    "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto",
+    "Poisson", "PositiveDefiniteTransform", "PowerTransform", "RelaxedBernoulli",
+    "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform",
+    "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart",
     "biject_to", "constraints", "identity_transform", "kl_divergence", "register_kl",
     "transform_to", "transforms", "utils",
 ]

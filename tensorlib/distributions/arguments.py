@@ -1,4 +1,4 @@
-"""What the distributions do with their arguments: broadcasting, chances and their logarithms."""
+"""Arguments of distributions: broadcasting, probabilities and logits."""
 
 from functools import cached_property
 from numbers import Number

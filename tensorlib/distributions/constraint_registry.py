@@ -9,9 +9,10 @@ from tensorlib.distributions import constraints
 from tensorlib.distributions.constraints import Constraint
 from tensorlib.distributions.transform import (
     ComposeTransform, IndependentTransform, identity_transform)
+from tensorlib.distributions.side_by_side import CatTransform, StackTransform
 from tensorlib.distributions.transforms import (
-    AffineTransform, ExpTransform, LowerCholeskyTransform, SigmoidTransform, SoftmaxTransform,
-    StickBreakingTransform)
+    AffineTransform, CorrCholeskyTransform, ExpTransform, LowerCholeskyTransform,
+    PositiveDefiniteTransform, SigmoidTransform, SoftmaxTransform, StickBreakingTransform)
 
 
 class ConstraintRegistry:
@@ -65,6 +66,13 @@ for _registry in (biject_to, transform_to):
         [ExpTransform(), AffineTransform(constraint.upper_bound, -1)]))
     _registry.register(constraints.interval, to_interval)
     _registry.register(constraints.lower_cholesky, lambda constraint: LowerCholeskyTransform())
+    _registry.register(constraints.corr_cholesky, lambda constraint: CorrCholeskyTransform())
+    _registry.register(constraints.cat, lambda constraint, registry=_registry: CatTransform(
+        [registry(part) for part in constraint.cseq], constraint.dim, constraint.lengths))
+    _registry.register(constraints.stack, lambda constraint, registry=_registry: StackTransform(
+        [registry(part) for part in constraint.cseq], constraint.dim))
 
 biject_to.register(constraints.simplex, lambda constraint: StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda constraint: SoftmaxTransform())
+for _constraint in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(_constraint, lambda constraint: PositiveDefiniteTransform())

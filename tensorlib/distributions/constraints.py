@@ -6,6 +6,8 @@ tensor([ True, False])
 
 import numpy as np
 
+import tensorlib as tl
+
 
 class Constraint:
     """A set of values. `event_dim` is how many of the last dims make one value."""
@@ -78,6 +80,29 @@ class independent(Constraint):
         for _ in range(self.reinterpreted_batch_ndims):
             held = held.all(-1)
         return held
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """What every component of a mixture may give: the components are along the last batch dim."""
+
+    def __init__(self, base_constraint):
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self):
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self):
+        return self.base_constraint.event_dim
+
+    def check(self, value):
+        held = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        kept = value.ndim - self.event_dim
+        return held.reshape((*held.shape[:kept], -1)).all(-1)
+
+    def __repr__(self):
+        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
 class _Real(Constraint):
@@ -197,6 +222,15 @@ class _LowerCholesky(_LowerTriangular):
         return super().check(value).logical_and((value.diagonal(0, -2, -1) > 0).all(-1))
 
 
+class _CorrCholesky(_LowerCholesky):
+    """Cholesky factors of correlations: their rows have length 1."""
+
+    def check(self, value):
+        tolerance = 10 * value.shape[-1] * tl.finfo(value.dtype).eps
+        length = value.square().sum(-1).sqrt()
+        return super().check(value).logical_and(((length - 1).abs() <= tolerance).all(-1))
+
+
 class _Square(Constraint):
     event_dim = 2
 
@@ -212,17 +246,70 @@ class _Symmetric(_Square):
         return value.isclose(value.mT, atol=1e-6).flatten(-2).all(-1)
 
 
-class _PositiveDefinite(_Symmetric):
+class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        if not symmetric.all():
-            return symmetric
-        return eigenvalues(value).min(-1).values > 0
+        return self._takes(eigenvalues(value)).all(-1) if symmetric.all() else symmetric
+
+    def _takes(self, values):
+        return values >= 0
+
+
+class _PositiveDefinite(_PositiveSemidefinite):
+    def _takes(self, values):
+        return values > 0
 
 
 def eigenvalues(value):
     """The eigenvalues of symmetric matrices."""
     return value.new_tensor(np.linalg.eigvalsh(value.detach().double().numpy()))
+
+
+class cat(Constraint):
+    """Parts of sizes `lengths` along a dim, each of which has a set of its own.
+
+    Raises: ValueError for other lengths than there are sets.
+    """
+
+    def __init__(self, cseq, dim=0, lengths=None):
+        self.cseq = list(cseq)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        self.dim = dim
+        if len(self.lengths) != len(self.cseq):
+            raise ValueError(f"cat: got {len(self.lengths)} lengths for {len(self.cseq)} "
+                             "constraints")
+
+    @property
+    def is_discrete(self):
+        return any(part.is_discrete for part in self.cseq)
+
+    @property
+    def event_dim(self):
+        return max(part.event_dim for part in self.cseq)
+
+    def check(self, value):
+        parts = value.split(self.lengths, self.dim)
+        return tl.cat([one.check(part) for one, part in zip(self.cseq, parts)], self.dim)
+
+
+class stack(Constraint):
+    """The slices along a dim, each of which has a set of its own."""
+
+    def __init__(self, cseq, dim=0):
+        self.cseq, self.dim = list(cseq), dim
+
+    @property
+    def is_discrete(self):
+        return any(part.is_discrete for part in self.cseq)
+
+    @property
+    def event_dim(self):
+        event_dim = max(part.event_dim for part in self.cseq)
+        return event_dim + (self.dim + event_dim < 0)
+
+    def check(self, value):
+        return tl.stack([one.check(part) for one, part in zip(
+            self.cseq, value.unbind(self.dim))], self.dim)
 
 
 dependent = _Dependent()
@@ -238,7 +325,9 @@ unit_interval = interval(0.0, 1.0)
 simplex = _Simplex()
 lower_triangular = _LowerTriangular()
 lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
 square = _Square()
 symmetric = _Symmetric()
+positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 multinomial = _Multinomial

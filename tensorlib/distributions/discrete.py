@@ -1,4 +1,4 @@
-"""Distributions of whole numbers, of classes, and of counts of classes.
+"""Discrete distributions: of integers, of classes, and of counts of classes.
 
 Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005).
 """

@@ -1,4 +1,4 @@
-"""Gamma numbers with the gradient of their shape."""
+"""Gamma variates with the gradient of their concentration."""
 
 import tensorlib as tl
 from tensorlib.autograd import Function

@@ -1,4 +1,6 @@
-"""Kullback and Leibler's divergence of pairs of distributions.
+"""Kullback and Leibler's divergence of pairs of distributions of one family.
+
+Those of different families are in `kl_pairs`.
 
 Source: Gil, Alajaji and Linder, "Renyi divergence measures for commonly used univariate continuous
 distributions", Information Sciences 249, 2013, for most formulas.
@@ -10,13 +12,14 @@ import tensorlib as tl
 from tensorlib.distributions.arguments import softplus, sum_rightmost
 from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson)
-from tensorlib.distributions.distribution import Distribution, Independent
-from tensorlib.distributions.factors import solve_triangular
-from tensorlib.distributions.mixtures import InverseGamma
+from tensorlib.distributions.distribution import Distribution, ExponentialFamily, Independent
 from tensorlib.distributions.location import EULER, Cauchy, Gumbel, Laplace, Normal, Uniform
-from tensorlib.distributions.multivariate import MultivariateNormal
+from tensorlib.distributions.matrices import Wishart, mvdigamma
+from tensorlib.distributions.mixtures import InverseGamma, Pareto
+from tensorlib.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from tensorlib.distributions.positive import Beta, Dirichlet, Exponential, Gamma, HalfNormal
 from tensorlib.distributions.transformed import TransformedDistribution
+from tensorlib.distributions.unit_interval import ContinuousBernoulli
 
 inf = math.inf
 RULES = {}
@@ -37,14 +40,18 @@ def register_kl(type_p, type_q):
     return register
 
 
+def without_rule(type_p, type_q):
+    """The error of classes that there is no rule for."""
+    return NotImplementedError(
+        f"No KL(p || q) is implemented for p type {type_p.__name__} and q type {type_q.__name__}")
+
+
 def rule_for(type_p, type_q):
     """The rule of the nearest classes that both are subclasses of. Raises: NotImplementedError."""
     found = [(type_p.__mro__.index(p) + type_q.__mro__.index(q), type_p.__mro__.index(p), rule)
              for (p, q), rule in RULES.items() if issubclass(type_p, p) and issubclass(type_q, q)]
     if not found:
-        raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {type_p.__name__} and q type "
-            f"{type_q.__name__}")
+        raise without_rule(type_p, type_q)
     return min(found, key=lambda row: row[:2])[2]
 
 
@@ -138,18 +145,6 @@ def _(p, q):
     return -ratio.log() + ratio - 1
 
 
-@register_kl(Exponential, Gamma)
-def _(p, q):
-    ratio = q.rate / p.rate
-    return (-q.concentration * ratio.log() + ratio + q.concentration.lgamma()
-            + q.concentration * EULER - (1 + EULER))
-
-
-@register_kl(Gamma, Exponential)
-def _(p, q):
-    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
-
-
 @register_kl(HalfNormal, HalfNormal)
 def _(p, q):
     ratio = (p.scale / q.scale).square()
@@ -160,21 +155,6 @@ def _(p, q):
 def _(p, q):
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
-
-
-@register_kl(Normal, Laplace)
-def _(p, q):
-    z = (p.loc - q.loc) / p.scale
-    away = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z * z).exp() + (p.loc - q.loc) * (
-        z * math.sqrt(0.5)).erf()
-    return -p.entropy() + (2 * q.scale).log() + away / q.scale
-
-
-@register_kl(Laplace, Normal)
-def _(p, q):
-    ratio = (q.scale / p.scale).square()
-    away = 0.5 * ((p.loc - q.loc) / q.scale).square()
-    return 0.5 * (0.5 * math.pi * ratio).log() - 1 + 1 / ratio + away
 
 
 @register_kl(Cauchy, Cauchy)
@@ -196,23 +176,60 @@ def _(p, q):
     return found.where((q.low <= p.low).logical_and(q.high >= p.high), inf)
 
 
-@register_kl(Uniform, Normal)
+@register_kl(Pareto, Pareto)
 def _(p, q):
-    mean = ((p.high + p.low) / 2 - q.loc).square()
-    spread = (p.high - p.low).square() / 12
-    return (math.sqrt(2 * math.pi) * q.scale / (p.high - p.low)).log() + 0.5 * (
-        spread + mean) / q.scale.square()
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return found.where(p.scale >= q.scale, inf)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _(p, q):
+    return (p.mean * (p.logits - q.logits) + p._log_norm() + (-p.probs).log1p()
+            - q._log_norm() - (-q.probs).log1p())
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _(p, q):
     if p.event_shape != q.event_shape:
         raise ValueError("KL-divergence between two Multivariate Normals with different event "
                          "shapes cannot be computed")
-    factors = solve_triangular(q._factor, p._factor, upper=False).square().sum((-2, -1))
-    z = solve_triangular(q._factor, (q.loc - p.loc).unsqueeze(-1), upper=False)
-    away = z.squeeze(-1).square().sum(-1)
-    return q._log_volume() - p._log_volume() + 0.5 * (factors + away - p.event_shape[0])
+    if isinstance(p, MultivariateNormal):
+        spread = q._square_length(p._factor)
+    else:
+        spread = q._square_length(p.cov_factor) + q._diagonal_length(p.cov_diag)
+    away = q._square_length((q.loc - p.loc).unsqueeze(-1))
+    return q._log_volume() - p._log_volume() + 0.5 * (spread + away - p.event_shape[0])
+
+
+@register_kl(Wishart, Wishart)
+def _(p, q):
+    n = p.event_shape[-1]
+    if n != q.event_shape[-1]:
+        raise ValueError("KL-divergence between two Wisharts with different event shapes cannot "
+                         "be computed")
+    trace = (q.precision_matrix * p.covariance_matrix).sum((-2, -1))
+    return (q.df * (q._log_volume() - p._log_volume()) + 0.5 * p.df * (trace - n)
+            + tl.mvlgamma(0.5 * q.df, n) - tl.mvlgamma(0.5 * p.df, n)
+            + 0.5 * (p.df - q.df) * mvdigamma(0.5 * p.df, n))
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _(p, q):
+    """Bregman's divergence of the log normalizers, for families that say what theirs are."""
+    if type(p) is not type(q) or not hasattr(p, "_log_normalizer"):
+        raise without_rule(type(p), type(q))
+    natural = [x if x.requires_grad else x.detach().requires_grad_() for x in p._natural_params]
+    norm = p._log_normalizer(*natural)
+    means = tl.autograd.grad(norm.sum(), natural, create_graph=True)
+    found = q._log_normalizer(*q._natural_params) - norm
+    for of_p, of_q, mean in zip(natural, q._natural_params, means):
+        product = (of_q - of_p) * mean
+        found = found - sum_rightmost(product, product.ndim - found.ndim)
+    return found
 
 
 @register_kl(Independent, Independent)

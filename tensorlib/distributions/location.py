@@ -1,4 +1,5 @@
-"""Distributions of a location and a scale: normal, Cauchy, Laplace, Student's t, Gumbel, uniform.
+"""Distributions of a location and a scale: normal, Cauchy, Laplace, Student's t, Gumbel, uniform,
+and, on the circle, von Mises.
 
 Source: Devroye, Non-Uniform Random Variate Generation (1986), for the transforms of uniform and
 normal numbers that values are drawn by.
@@ -269,3 +270,60 @@ class Uniform(Distribution):
 
     def entropy(self):
         return (self.high - self.low).log()
+
+
+class VonMises(Distribution):
+    """The von Mises distribution of angles about `loc`; `concentration` is like 1 / variance.
+
+    Units: radians, from -pi to pi.
+    Source: Best and Fisher, "Efficient Simulation of the von Mises Distribution", Applied
+    Statistics 28, 1979.
+    """
+
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc, concentration, validate_args=None):
+        self.loc, self.concentration = broadcast_all(loc, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        """The circular variance, 1 - E[cos(x - loc)]."""
+        return 1 - special.i1e(self.concentration) / special.i0e(self.concentration)
+
+    def _envelope(self):
+        """The parameter of the wrapped Cauchy distribution that values are drawn from."""
+        k = self.concentration.detach().double()
+        tau = 1 + (1 + 4 * k * k).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * k)
+        return ((1 + rho * rho) / (2 * rho)).where(k >= 1e-5, 1 / k + k)    # where rho cancels
+
+    def sample(self, sample_shape=()):
+        with tl.no_grad():
+            k, r, shape = self.concentration.double(), self._envelope(), self._extended_shape(
+                sample_shape)
+            angle, found = tl.zeros(shape, dtype=k.dtype), tl.zeros(shape, dtype=tl.bool)
+            while not found.all():
+                u, chance, side = tl.rand((3, *shape), dtype=k.dtype)
+                z = (math.pi * u).cos()
+                f = (1 + r * z) / (r + z)
+                c = k * (r - f)
+                taken = (c * (2 - c) > chance).logical_or((c / chance).log() + 1 - c >= 0)
+                angle = angle.where(found, f.clamp(-1, 1).acos() * (side - 0.5).sign())
+                found = found.logical_or(taken)
+            turned = (angle + math.pi + self.loc) % (2 * math.pi) - math.pi
+            return turned.to(self.loc.dtype)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        k = self.concentration
+        return k * ((value - self.loc).cos() - 1) - special.i0e(k).log() - math.log(2 * math.pi)

@@ -1,4 +1,4 @@
-"""Further distributions: mixtures, relaxed classes, and transforms of exponential numbers.
+"""Mixtures, relaxed categorical distributions, and transforms of exponential variates.
 
 Sources: Jang, Gu and Poole, "Categorical Reparameterization with Gumbel-Softmax", and Maddison,
 Mnih and Teh, "The Concrete Distribution", both ICLR 2017, for the relaxed ones.
@@ -66,7 +66,7 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self):
-        return self._component_distribution.support
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _shares(self):
         """The chances of the components, with the dims of an event."""
@@ -201,6 +201,77 @@ class Pareto(Distribution):
 
     def entropy(self):
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+class GeneralizedPareto(Distribution):
+    """The distribution of what exceeds a high threshold: loc + scale * (exp(c e) - 1) / c for
+    exponential e and the concentration c, and loc + scale * e where that is 0.
+
+    Source: Pickands, "Statistical Inference Using Extreme Order Statistics", Annals of Statistics
+    3, 1975.
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive,
+                       "concentration": constraints.real}
+    has_rsample = True
+
+    def __init__(self, loc, scale, concentration, validate_args=None):
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @constraints.dependent_property
+    def support(self):
+        end = self.loc - self.scale / self.concentration
+        return constraints.interval(self.loc, end.where(self.concentration < 0, math.inf))
+
+    def _by_tail(self, exponential, power):
+        """The first where the concentration is 0, the second, a function of it, elsewhere."""
+        c = self.concentration
+        light = c.isclose(tl.zeros_like(c))
+        return tl.where(light, exponential, power(c.where(light.logical_not(), 1.0)))
+
+    @property
+    def mean(self):
+        c = self.concentration
+        return (self.loc + self.scale / (1 - c)).where(c < 1, math.nan)
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        c = self.concentration
+        return (self.scale.square() / ((1 - c).square() * (1 - 2 * c))).where(c < 0.5, math.nan)
+
+    def rsample(self, sample_shape=()):
+        return self.icdf(tl.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        z = (value - self.loc) / self.scale
+        return -self.scale.log() - self._by_tail(
+            z, lambda c: tl.special.xlog1py(1 + 1 / c, c * z))
+
+    def log_survival_function(self, value):
+        """The logarithm of the chance of values above `value`."""
+        self._validate_sample(value)
+        z = (value - self.loc) / self.scale
+        return -self._by_tail(z, lambda c: (c * z).log1p() / c)
+
+    def log_cdf(self, value):
+        """The logarithm of `cdf`."""
+        return (-self.log_survival_function(value).exp()).log1p()
+
+    def cdf(self, value):
+        return -self.log_survival_function(value).expm1()
+
+    def icdf(self, value):
+        drawn = -(-value).log1p()
+        return self.loc + self.scale * self._by_tail(drawn, lambda c: (c * drawn).expm1() / c)
+
+    def entropy(self):
+        return self.scale.log() + self.concentration + 1
 
 
 class InverseGamma(Distribution):

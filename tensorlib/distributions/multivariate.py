@@ -1,4 +1,4 @@
-"""The multivariate normal distribution."""
+"""Multivariate normal distributions."""
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
@@ -94,8 +94,16 @@ class MultivariateNormal(Distribution):
         return self.loc + (self._factor @ z.unsqueeze(-1)).squeeze(-1)
 
     def _log_volume(self):
-        """The logarithm of the determinant of the factor."""
+        """Half the logarithm of the determinant of the covariance."""
         return self._factor.diagonal(0, -2, -1).log().sum(-1)
+
+    def _square_length(self, columns):
+        """The trace of columns.mT @ precision_matrix @ columns."""
+        return solve_triangular(self._factor, columns, upper=False).square().sum((-2, -1))
+
+    def _diagonal_length(self, diagonal):
+        """The trace of the precision matrix times a diagonal one."""
+        return self._square_length(diagonal.sqrt().diag_embed())
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -108,6 +116,119 @@ class MultivariateNormal(Distribution):
         n = self._event_shape[0]
         found = n * (0.5 + HALF_LOG_TWO_PI) + self._log_volume()
         return found.expand(self._batch_shape)
+
+
+class LowRankMultivariateNormal(Distribution):
+    """The normal distribution of vectors, of covariance W @ W.mT + diag(d).
+
+    W is `cov_factor`, of few columns, and d is `cov_diag`. Nothing is computed from the whole
+    covariance, but by Woodbury's identity and the determinant lemma from the capacitance,
+    1 + W.mT @ diag(1 / d) @ W.
+
+    Source: Petersen and Pedersen, The Matrix Cookbook, 2012, section 3.2.
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1)}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
+        require("LowRankMultivariateNormal", tl.Tensor, loc=loc, cov_factor=cov_factor,
+                cov_diag=cov_diag)
+        if loc.ndim < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        if cov_factor.ndim < 2:
+            raise ValueError("cov_factor must be at least two-dimensional")
+        n, rank = loc.shape[-1], cov_factor.shape[-1]
+        if cov_factor.shape[-2] != n or cov_diag.shape[-1:] != (n,):
+            raise ValueError(f"cov_factor must be a batch of matrices with shape {n} x m, and "
+                             f"cov_diag one of vectors with shape ({n},), got shapes "
+                             f"{tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}")
+        try:
+            shape = tl.broadcast_shapes(
+                loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
+        except RuntimeError as error:
+            raise ValueError(f"Incompatible batch shapes: loc {tuple(loc.shape)}, cov_factor "
+                             f"{tuple(cov_factor.shape)}, cov_diag {tuple(cov_diag.shape)}"
+                             ) from error
+        self.loc, self.cov_diag = loc.expand((*shape, n)), cov_diag.expand((*shape, n))
+        self.cov_factor = cov_factor.expand((*shape, n, rank))
+        super().__init__(shape, (n,), validate_args=validate_args)
+
+    @derived
+    def _capacitance_factor(self):
+        """The Cholesky factor of the capacitance."""
+        scaled = self.cov_factor / self.cov_diag.sqrt().unsqueeze(-1)
+        rank = scaled.shape[-1]
+        return cholesky(scaled.mT @ scaled + tl.eye(rank, dtype=scaled.dtype))
+
+    @derived
+    def _reduced(self):
+        """A for which the precision is diag(1 / d) - A.mT @ A."""
+        scaled = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
+        return solve_triangular(self._capacitance_factor, scaled, upper=False)
+
+    @derived
+    def scale_tril(self):
+        """The Cholesky factor of the covariance."""
+        root = self.cov_diag.sqrt().unsqueeze(-1)
+        scaled = self.cov_factor / root
+        n = self._event_shape[0]
+        return root * cholesky(scaled @ scaled.mT + tl.eye(n, dtype=scaled.dtype))
+
+    @derived
+    def covariance_matrix(self):
+        """The covariance."""
+        return self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed()
+
+    @derived
+    def precision_matrix(self):
+        """The inverse of the covariance."""
+        return self.cov_diag.reciprocal().diag_embed() - self._reduced.mT @ self._reduced
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return self.cov_factor.square().sum(-1) + self.cov_diag
+
+    def rsample(self, sample_shape=()):
+        shape, dtype = self._extended_shape(sample_shape), self.loc.dtype
+        few = tl.randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=dtype)
+        common = (self.cov_factor @ few).squeeze(-1)
+        return self.loc + common + self.cov_diag.sqrt() * tl.randn(shape, dtype=dtype)
+
+    def _log_volume(self):
+        """Half the logarithm of the determinant of the covariance."""
+        return self._capacitance_factor.diagonal(0, -2, -1).log().sum(-1) + 0.5 * (
+            self.cov_diag.log().sum(-1))
+
+    def _square_length(self, columns):
+        """The trace of columns.mT @ precision_matrix @ columns."""
+        whole = (columns.square() / self.cov_diag.unsqueeze(-1)).sum((-2, -1))
+        return whole - (self._reduced @ columns).square().sum((-2, -1))
+
+    def _diagonal_length(self, diagonal):
+        """The trace of the precision matrix times a diagonal one."""
+        along = (self._reduced.square() * diagonal.unsqueeze(-2)).sum((-2, -1))
+        return (diagonal / self.cov_diag).sum(-1) - along
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        away = self._square_length((value - self.loc).unsqueeze(-1))
+        n = self._event_shape[0]
+        return -0.5 * away - self._log_volume() - n * HALF_LOG_TWO_PI
+
+    def entropy(self):
+        return self._event_shape[0] * (0.5 + HALF_LOG_TWO_PI) + self._log_volume()
 
 
 def factor_of_inverse(precision):

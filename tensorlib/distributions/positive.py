@@ -1,4 +1,4 @@
-"""Distributions of positive numbers, and of shares: gamma, exponential, beta, Dirichlet.
+"""Distributions of positive numbers and on the simplex: gamma, exponential, beta, Dirichlet.
 
 Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions (1994).
 """
@@ -67,6 +67,47 @@ class Chi2(Gamma):
 
     def expand(self, batch_shape, _instance=None):
         return self._as_checked(type(self)(self.df.expand(batch_shape), validate_args=False))
+
+
+class FisherSnedecor(Distribution):
+    """The F distribution: of the ratio of two chi-square numbers, each by its degrees of freedom.
+    """
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1, df2, validate_args=None):
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self):
+        df2 = self.df2.where(self.df2 > 2, math.nan)
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self):
+        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return found.where(self.df1 > 2, math.nan)
+
+    @property
+    def variance(self):
+        df1, df2 = self.df1, self.df2.where(self.df2 > 4, math.nan)
+        return 2 * df2.square() * (df1 + df2 - 2) / (df1 * (df2 - 2).square() * (df2 - 4))
+
+    def rsample(self, sample_shape=()):
+        shape, tiny = self._extended_shape(sample_shape), tl.finfo(self.df1.dtype).tiny
+        above, below = (standard_gamma((0.5 * df).expand(shape)) / df
+                        for df in (self.df1, self.df2))
+        return (above / below.clamp(min=tiny)).clamp(min=tiny)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        a, b, ratio = 0.5 * self.df1, 0.5 * self.df2, self.df1 / self.df2
+        norm = (a + b).lgamma() - a.lgamma() - b.lgamma()
+        return (norm + a * ratio.log() + (a - 1) * value.log()
+                - (a + b) * (ratio * value).log1p())
 
 
 class Exponential(ExponentialFamily):

@@ -8,7 +8,8 @@ from tensorlib.distributions.arguments import require, sum_rightmost
 from tensorlib.ops.foreign import members
 from tensorlib.distributions.distribution import Distribution, Independent, text_of
 from tensorlib.distributions.location import Normal
-from tensorlib.distributions.transforms import ComposeTransform, ExpTransform, Transform
+from tensorlib.distributions.transforms import (
+    ComposeTransform, ExpTransform, StickBreakingTransform, Transform)
 
 
 class TransformedDistribution(Distribution):
@@ -151,3 +152,32 @@ class LogNormal(TransformedDistribution):
 
     def __repr__(self):
         return f"LogNormal(loc: {text_of(self.loc)}, scale: {text_of(self.scale)})"
+
+
+class LogisticNormal(TransformedDistribution):
+    """The distribution of n + 1 shares that are made of n normal numbers by breaking a stick.
+
+    Source: Aitchison and Shen, "Logistic-Normal Distributions", Biometrika 67, 1980.
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        base = Normal(loc, scale, validate_args)
+        super().__init__(base if base.batch_shape else base.expand((1,)),
+                         StickBreakingTransform(), validate_args)
+
+    @property
+    def loc(self):
+        """The means of the normal numbers."""
+        return self.base_dist.base_dist.loc
+
+    @property
+    def scale(self):
+        """Their standard deviations."""
+        return self.base_dist.base_dist.scale
+
+    def __repr__(self):
+        return f"LogisticNormal(loc: {text_of(self.loc)}, scale: {text_of(self.scale)})"

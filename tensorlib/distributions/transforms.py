@@ -10,14 +10,17 @@ import math
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import softplus, sum_rightmost
+from tensorlib.distributions.side_by_side import CatTransform, StackTransform
 from tensorlib.distributions.transform import (
     ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform)
+from tensorlib.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform", "IndependentTransform",
-    "LowerCholeskyTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform",
-    "SoftmaxTransform", "SoftplusTransform", "StickBreakingTransform", "TanhTransform", "Transform",
-    "identity_transform",
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform",
+    "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
+    "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
+    "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
 ]
 
 
@@ -289,3 +292,106 @@ class LowerCholeskyTransform(Transform):
     def _inverse(self, y):
         eye = tl.eye(y.shape[-1], dtype=y.dtype)
         return y.tril(-1) + (y.diagonal(0, -2, -1).log().unsqueeze(-1) * eye)
+
+
+class PositiveDefiniteTransform(Transform):
+    """Square matrices as positive definite ones, through their Cholesky factors."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
+
+    def __eq__(self, other):
+        return isinstance(other, PositiveDefiniteTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        factor = LowerCholeskyTransform()(x)
+        return factor @ factor.mT
+
+    def _inverse(self, y):
+        return LowerCholeskyTransform().inv(tl.linalg.cholesky(y))
+
+
+class CorrCholeskyTransform(Transform):
+    """N (N - 1) / 2 numbers as the Cholesky factor of the correlations of N variables.
+
+    Each row is made like sticks are broken: the square of an element is the part tanh(x)**2 of
+    what those before it left of the row's length, which is 1. The Jacobian is that of the elements
+    below the diagonal.
+
+    Source: Stan Reference Manual, "Cholesky factors of correlation matrices".
+    """
+
+    domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
+
+    def __eq__(self, other):
+        return isinstance(other, CorrCholeskyTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        edge = 1 - tl.finfo(x.dtype).eps
+        part = vec_to_tril_matrix(x.tanh().clamp(min=-edge, max=edge), -1)
+        left = (1 - part.square()).sqrt().cumprod(-1)
+        return (part + tl.eye(part.shape[-1], dtype=x.dtype)) * moved_on(left)
+
+    def _inverse(self, y):
+        left = moved_on(1 - y.square().cumsum(-1))
+        return (tril_matrix_to_vec(y, -1) / tril_matrix_to_vec(left, -1).sqrt()).atanh()
+
+    def log_abs_det_jacobian(self, x, y):
+        left = tril_matrix_to_vec(1 - y.square().cumsum(-1), -2)
+        of_tanh = -2 * (x + softplus(-2 * x) - math.log(2)).sum(-1)
+        return 0.5 * left.log().sum(-1) + of_tanh
+
+    def forward_shape(self, shape):
+        if not shape:
+            raise ValueError("Too few dimensions on input")
+        n = round((0.25 + 2 * shape[-1])**0.5 + 0.5)
+        if n * (n - 1) // 2 != shape[-1]:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return tl.Size((*shape[:-1], n, n))
+
+    def inverse_shape(self, shape):
+        if len(shape) < 2:
+            raise ValueError("Too few dimensions on input")
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
+        return tl.Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
+
+
+def moved_on(x):
+    """Each row moved by one element, behind a 1."""
+    return tl.cat([tl.ones_like(x[..., :1]), x[..., :-1]], -1)
+
+
+class CumulativeDistributionTransform(Transform):
+    """Values of a distribution as the chances of values up to them.
+
+    >>> from tensorlib.distributions import Normal, transforms
+    >>> transforms.CumulativeDistributionTransform(Normal(0., 1.))(tensorlib.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
+
+    codomain, bijective, sign = constraints.unit_interval, True, 1
+
+    def __init__(self, distribution, cache_size=0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self):
+        return self.distribution.support
+
+    def with_cache(self, cache_size=1):
+        return CumulativeDistributionTransform(self.distribution, cache_size)
+
+    def _call(self, x):
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y):
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x, y):
+        return self.distribution.log_prob(x)

@@ -1,4 +1,4 @@
-"""What distributions of one's own are made of, under the names of `torch.distributions.utils`."""
+"""Helpers for distributions of one's own, under the names of `torch.distributions.utils`."""
 
 import tensorlib as tl
 from tensorlib.distributions.arguments import (

@@ -1,4 +1,4 @@
-"""A call of what `vmap` made: the arguments become batches, and the results what they hold."""
+"""A call of a function that `vmap` made: arguments become batches, results tensors again."""
 
 from numpy import ndarray
 

@@ -1,4 +1,4 @@
-"""Looking at a graph: its picture, its text for Graphviz, its figures.
+"""The autograd graph as a picture, as text for Graphviz, and as a summary in numbers.
 
 >>> w = tensorlib.ones(3, requires_grad=True)
 >>> loss = (w * w).sum()

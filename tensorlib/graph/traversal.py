@@ -1,4 +1,4 @@
-"""Going through a graph, by what its nodes say of themselves."""
+"""Traversal of a graph by the public attributes of its nodes."""
 
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.node import gradient_node

@@ -1,4 +1,4 @@
-"""Tensors among other libraries: NumPy's functions on them give Tensors, inside the graph."""
+"""NumPy's protocols: its functions on Tensors give Tensors, with autograd."""
 
 from tensorlib._core.tensor.tensor import attach
 from tensorlib._core.base.importing import deferred

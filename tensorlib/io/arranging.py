@@ -1,4 +1,4 @@
-"""NumPy's functions that arrange elements, on Tensors: shapes, axes, joining and cutting."""
+"""NumPy's shape functions on Tensors: shapes, axes, joining and splitting."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""NumPy's own functions on the memory of Tensors, where that loses no gradient."""
+"""NumPy functions that run on the memory of Tensors as arrays, where that loses no gradient."""
 
 import inspect
 

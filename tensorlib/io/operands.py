@@ -1,4 +1,4 @@
-"""What NumPy's functions are given, as tensorlib's functions take it, and what is refused."""
+"""Arguments of NumPy's functions converted to those of tensorlib's, or refused."""
 
 import functools
 import sys

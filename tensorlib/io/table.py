@@ -1,4 +1,4 @@
-"""The table of NumPy's functions that work on Tensors: each with what does its work here."""
+"""The table of NumPy functions that work on Tensors, each with the function that does it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What functions of matrices refuse, and the matrices that they are tested with."""
+"""Checks of the arguments of linear algebra, and sample matrices for its tests."""
 
 from operator import index as as_int
 

@@ -1,4 +1,4 @@
-"""What computes with matrices: kernels of our own for small ones, LAPACK for the others.
+"""Decompositions and solvers: the library's kernels for small matrices, LAPACK for the others.
 
 LAPACK is called by the loops of `numpy.linalg` and, for what these lack, in the library that NumPy
 has loaded. Functions take Tensors outside of graphs, or arrays, and give arrays; batches are in the

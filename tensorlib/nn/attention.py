@@ -1,4 +1,4 @@
-"""How PyTorch's scripts choose a kernel for attention; there is one, which needs no choice.
+"""The choice of an attention kernel, as PyTorch's scripts make it: there is one kernel here.
 
 >>> from tensorlib.nn.attention import SDPBackend, sdpa_kernel
 >>> with sdpa_kernel(SDPBackend.MATH):

@@ -1,4 +1,4 @@
-"""How the parameters of layers are first drawn. Each function writes into a tensor; it is returned.
+"""Initialisation of parameters. Each function writes into a tensor, and returns it.
 
 >>> weight = tensorlib.empty(3, 5)
 >>> kaiming_uniform_(weight, nonlinearity="relu").shape

@@ -1,4 +1,4 @@
-"""Tensors that modules own: parameters, which are learnt, and buffers, which are only kept."""
+"""`Parameter` and `Buffer`: the tensors that modules own, learnt or only kept."""
 
 from tensorlib import Tensor, empty
 

@@ -1,4 +1,4 @@
-"""Branches and loops in ONNX: `If`, `Loop` and `Scan`, whose graphs are the blocks."""
+"""Control flow in ONNX: `If`, `Loop` and `Scan`, whose subgraphs are a program's blocks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which sizes of the inputs stay open, as the two arguments of `export` say it."""
+"""Dynamic axes: which sizes of the inputs stay open, from the arguments of `export`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

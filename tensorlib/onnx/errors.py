@@ -1,4 +1,4 @@
-"""What an export that fails raises."""
+"""The errors of a failed export, and the import of `onnx`."""
 
 from importlib import import_module
 from typing import Any

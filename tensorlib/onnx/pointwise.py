@@ -1,4 +1,4 @@
-"""Operations that work element by element, in ONNX."""
+"""Element-wise operations in ONNX."""
 
 import math
 from typing import Any

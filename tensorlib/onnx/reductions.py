@@ -1,4 +1,4 @@
-"""Sums and other reductions, orders and cumulative sums, in ONNX."""
+"""Reductions, sorting and cumulative sums in ONNX."""
 
 from typing import Any
 

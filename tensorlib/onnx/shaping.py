@@ -1,4 +1,4 @@
-"""Shapes, parts and positions, in ONNX."""
+"""Shapes, slices and indexing in ONNX."""
 
 from typing import Any
 

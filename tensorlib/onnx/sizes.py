@@ -1,8 +1,8 @@
-"""Sizes that an exported model leaves open.
+"""Symbolic sizes: those of dynamic axes in an exported model.
 
-A capture knows sizes as numbers. So a model is traced several times, with other numbers for the
-sizes that are to stay open, and the programs are compared: a number that is the same in all of them
-is a constant, and one that differs is a formula of the open sizes, found from its values.
+A captured program has sizes as numbers. So a model is traced several times, with other numbers for
+the sizes that are to stay open, and the programs are compared: a number that is the same in all of
+them is a constant, and one that differs is a formula of the open sizes, found from its values.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Calls of operations as records, and the backward operation of each."""
+"""`call` and `build_grad_op`: calls of operations as records, and their backward operations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`compose`: one operation of a function made of others, with its graph inside one node."""
+"""`compose`: a function of operations as one operation, whose node holds the graph of its parts."""
 
 import functools
 from collections.abc import Callable

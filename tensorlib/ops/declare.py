@@ -177,7 +177,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
     the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the input's storage, always or "maybe". out, inplace:
+    follows. view: the result looks at the storage of the input; "maybe": where it can. out, inplace:
     it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the
     function that is called, for operations too hot for a Python frame; the decorated function is
     then only the signature and the docstring. convert: what brings the arguments of a call into
@@ -277,7 +277,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
     `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
-    it draws numbers. view: "maybe", the result looks at the input's storage. between: the
+    it draws numbers. view: "maybe", the result may look at the input's storage. between: the
     keyword of a number that older scripts write after the first tensor. What returns no Tensor says
     what by the annotation of the function.
 

@@ -1,4 +1,4 @@
-"""Code from outside the library: forward functions, which may run anything, and NumPy's memory."""
+"""Calls of code from outside the library: users' forward functions, and NumPy's allocations."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Methods and operators of a class whose instances go where Tensors go: those of Tensor.
+"""The methods and operators of Tensor for a class whose instances go where Tensors go.
 
 Compiled functions hand operations on such an instance to its class, by `__tensor_call__`
 (_core/arrays/operands.pyx). So a method of it is the function that it is of Tensors.

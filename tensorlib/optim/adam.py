@@ -1,4 +1,4 @@
-"""Adam: steps by running means of the gradient and of its square."""
+"""Adam: steps by running averages of the gradient and of its square."""
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer, decayed, moments

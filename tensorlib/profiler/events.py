@@ -1,4 +1,4 @@
-"""What a profile saw, as figures: of single events, of operations, and of lines of the program."""
+"""The results of a profile, as figures of events, of operations, and of source lines."""
 
 import json
 import os

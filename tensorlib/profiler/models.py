@@ -1,4 +1,4 @@
-"""A model as a table: its layers, what they give, hold and multiply."""
+"""A model as a table: its layers with output shapes, parameters and multiplications."""
 
 from typing import Any, NamedTuple
 

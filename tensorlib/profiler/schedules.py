@@ -1,4 +1,4 @@
-"""When a profile is taken, and of what."""
+"""`schedule` and `ProfilerActivity`: when a profile is taken, and of what."""
 
 from collections.abc import Callable
 from enum import Enum

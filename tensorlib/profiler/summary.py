@@ -1,4 +1,4 @@
-"""What a model is made of: see `summary`."""
+"""`summary`: the layers of a model as a table, imported when first called."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Taking a profile."""
+"""`profile`: the context that records events."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Calls with blocks: the functions of control flow are run once, on variables, in new blocks."""
+"""Calls with blocks: each function of control flow is traced once, on variables, into a block."""
 
 from collections.abc import Callable
 from typing import Any

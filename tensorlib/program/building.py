@@ -1,4 +1,4 @@
-"""Building by hand: operations on Variables become calls, with the shapes that they would have.
+"""Programs built by hand: operations on Variables become calls, whose shapes are inferred.
 
 Nothing is computed. A call is run once on tensors without elements, which have the shapes and
 dtypes of its variables, so that what the operation itself refuses is an error in the line that was

@@ -1,4 +1,4 @@
-"""What a capture is offered, in the terms of calls: names of arguments, and the user's line."""
+"""Intercepted calls in canonical form: the operation, arguments by name, the user's line."""
 
 import sys
 from functools import cache

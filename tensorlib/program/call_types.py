@@ -1,4 +1,4 @@
-"""What the type of a call stands for: the names of what it takes and gives, and how it is run.
+"""The types of calls: the names of their inputs and outputs, and the function that runs them.
 
 A type is the name of an operation of the registry (`tanh`), of its backward operation
 (`tanh_gradient`, to any order), of its form in place (`tanh_`), of a method that writes (`copy_`),

@@ -1,6 +1,6 @@
-"""Capture for replay: a function runs as it is, and what it does is noted as far as that goes.
+"""Capture for `compile`: a function runs eagerly, and its operations are captured while it does.
 
-Beside what `trace` takes, `loss.backward()` and an optimiser's `step()` are captured. What can't be
+Beside what `trace` captures, `loss.backward()` and an optimiser's `step()` are. What can't be
 captured ends the capture, and not the function: its effects are those of an eager run either way.
 """
 

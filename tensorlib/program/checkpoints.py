@@ -1,4 +1,4 @@
-"""A backward part that keeps few values: what lies between checkpoints is computed again."""
+"""Checkpoints in an appended backward: what lies between them is computed again, not kept."""
 
 from tensorlib.program.backward import Backward
 from tensorlib.program.call_types import form_of_call

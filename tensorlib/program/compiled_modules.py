@@ -1,4 +1,4 @@
-"""What `compile` gives of a module of `nn`: a module, too, that can be a part of others."""
+"""`compile` of a module of `nn`: the result is a module too, which can be a part of others."""
 
 from collections.abc import Iterator
 from functools import WRAPPER_ASSIGNMENTS, partial

@@ -1,4 +1,4 @@
-"""Operations and functions of the library that a machine has steps for, and needs not call.
+"""Operations, and functions, that the executor runs by a step of its own, without a call of them.
 
 The steps run the same loops, so that the bits are the same.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong with programs."""
+"""The errors of programs."""
 
 from tensorlib.ops.errors import DataDependent
 

@@ -1,4 +1,4 @@
-"""Tensors that a captured function made and left somewhere: a replay would not put them there."""
+"""Escaping tensors: what a captured function stored outside itself, which a replay would not."""
 
 import gc
 import sys

@@ -1,8 +1,8 @@
-"""What a captured function finds by name around it, so that a change there has it captured anew.
+"""Guards of a captured function: what it reads by name, a change of which has it captured anew.
 
 The names are read from the code of the function, of the functions that it names, of methods, and of
 the `forward` of modules (reads.py). What they stand for in closures, in globals, in attributes of
-objects, in dicts and in lists is watched: numbers, objects, and tensors that the program reads.
+objects, in dicts and in lists is guarded: numbers, objects, and tensors that the program reads.
 """
 
 import sys
@@ -21,8 +21,8 @@ from tensorlib.program.guarded import Surroundings, Watched
 
 MEMBERS = ("_parameters", "_buffers", "_modules")
 ALWAYS = {"training", "_hooks", "_compiled_call", *MEMBERS}      # what each call of a module reads
-LARGEST = 256                # elements of a list that is watched
-MOST = 10_000                # things that are looked at, beside modules
+LARGEST = 256                # elements of a list that is guarded
+MOST = 10_000                # things that are visited, beside modules
 
 
 class Search:
@@ -140,9 +140,9 @@ class Search:
                     self.run(own[chain[0]], x)
 
     def is_new(self, *what: Any, whose: Any = None) -> bool:
-        """Whether this was not looked at, and there is room for it. The first is an object.
+        """Whether this was not visited before, and fewer than `MOST` were. The first is an object.
 
-        whose: what it belongs to. There is room for all that belongs to modules.
+        whose: what it belongs to. What belongs to modules does not count.
         """
         key = id(what[0]), *what[1:]
         if key in self.seen:
@@ -153,7 +153,8 @@ class Search:
         return self.room >= 0
 
     def follow(self) -> None:
-        """Looks in all objects for what is read of nobody knows which, until there is no more."""
+        """Adds the names in `anywhere`, which are read of unknown objects, of all objects found,
+        until nothing is added any more."""
         size = None
         while size != (size := (len(self.objects), len(self.anywhere))):
             for x, _ in list(self.objects.values()):
@@ -162,7 +163,7 @@ class Search:
                         self.see(x, (name,))
 
     def watched(self) -> list[Watched]:
-        """What is to be watched of the objects."""
+        """The guards of the objects found: a dict each, with the names that are read of it."""
         found = []
         for x, names in self.objects.values():
             inside = parts_of(x)
@@ -180,7 +181,7 @@ class Search:
         return found
 
     def read_of_module(self, x: Any, names: set[str]) -> set[str]:
-        """The names that a call of a module reads, or of one that does not run `names` alone."""
+        """The names that a call of a module reads; `names` and `training` if it did not run."""
         if id(x) not in self.ran:
             return names | {"training"}
         inside = vars(x)
@@ -188,7 +189,7 @@ class Search:
         return {*names, *members, *names_of_library(type(x)) & inside.keys(), *ALWAYS}
 
     def matters(self, x: Any) -> bool:
-        """Whether something is to be watched: all but tensors that the program does not read."""
+        """Whether a value needs a guard: all but tensors that the program does not read."""
         return not issubclass(type(x), Tensor) or id(x) in self.tensors
 
 

@@ -1,4 +1,4 @@
-"""What programs made by hand begin with: inputs, parameters, and the program that is built."""
+"""Inputs and parameters of programs built by hand, and the program under construction."""
 
 from contextlib import AbstractContextManager
 from typing import Any

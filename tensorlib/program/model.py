@@ -1,4 +1,4 @@
-"""What a program is: blocks of operation calls on variables. Plain data, without a way to run it.
+"""The IR: programs, blocks, calls of operations, variables. Plain data, without a way to run it.
 
 A `Program` has a list of `Block`s, of which the first is its own; the others belong to operations
 of control flow. A block has `OpCall`s in the order in which they run, and `Variable`s by name. A
@@ -51,7 +51,8 @@ class OpCall:
     """One call of an operation in a block.
 
     type: the operation's name: one of the registry's; `NAME_gradient` for the backward operation of
-        NAME, to any order; `NAME_` for a write in place; or one that only programs have (own.py).
+        NAME, to any order; `NAME_` for a write in place; or one that only programs have
+        (call_types.py).
     inputs: by the names of the operation's arguments. A Variable; a Python number, which promotes
         as in an expression; None; or a tuple of these where the operation takes a sequence.
     outputs: the Variables that it writes, in order; None for a result that nobody needs.

@@ -1,4 +1,4 @@
-"""Planning: a machine (executor.pyx) that runs a program without Python between its steps.
+"""Planning: makes a program a `Machine` (executor.pyx), which runs without Python between steps.
 
 Each call of the program is rehearsed on tensors without memory. What a call becomes is decided
 here, by its type: a step of the machine that knows its kernel, or a call of the function.

@@ -1,4 +1,4 @@
-"""What the code of a function reads by name: globals, closures, and attributes of these."""
+"""The names that the byte code of a function reads: globals, closures, and attributes of these."""
 
 import dis
 from functools import lru_cache

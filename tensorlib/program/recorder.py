@@ -1,4 +1,4 @@
-"""Capture: what runs on real tensors is noted, call by call, in the block of a program.
+"""Capture: the operations that run on real tensors, recorded call by call in a block.
 
 A `Recorder` is attached to the thread while a function runs (_core/base/capture.pyx). It is offered
 each operation, has the library do it, and notes it: for each tensor it knows the variable that

@@ -1,4 +1,4 @@
-"""Captured calls that run again: as they are, or as one node of the caller's graph."""
+"""Replay of a captured program: without a graph, or as one node of the caller's graph."""
 
 from threading import Lock
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a captured function returns beside tensors: a replay gives the same, and makes nothing anew.
+"""Results of a captured function that are no tensors: a replay returns the same objects.
 """
 
 from enum import Enum

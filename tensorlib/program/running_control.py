@@ -1,4 +1,4 @@
-"""How the interpreter runs calls that have blocks."""
+"""Control flow in the interpreter: how calls that have blocks are run."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Running a program one call after the other: each is made ready once, and values are let go of.
+"""Running a program call by call: a schedule is made once, with the last use of each value.
 
 A `Line` is a call whose arguments were looked up in advance. It says which values nobody reads
 after it. All that a program runs for some variables is its `Lines`, which hold as long as its calls

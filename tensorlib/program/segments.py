@@ -1,4 +1,4 @@
-"""Running calls with control flow: what lies between branches and loops runs as machines.
+"""Programs with control flow: the straight-line segments between branches and loops are planned.
 
 The calls of a block are cut where one has blocks of its own. Each run of plain calls becomes a
 machine, planned when it is first reached; the interpreter chooses the branch and counts the steps

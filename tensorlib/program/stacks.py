@@ -1,4 +1,4 @@
-"""The values of a variable at each step of a loop, which may be such stacks again."""
+"""Stacks: the values of a variable at each step of a loop, possibly nested."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A backward sweep inside a captured function, as a program notes it: an appended backward part."""
+"""A backward sweep inside a captured function, which becomes an appended backward part."""
 
 from typing import Any
 

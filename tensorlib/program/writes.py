@@ -1,4 +1,4 @@
-"""Writes in place, as a program notes them.
+"""Writes in place, and how a capture records them.
 
 What the captured function made itself is not written in a program: the new value is a new variable,
 the tensor it is a view of becomes that with the view put in, and other views of it are taken anew

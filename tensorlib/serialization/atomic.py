@@ -1,4 +1,4 @@
-"""Files that are replaced all at once: a reader finds the old one or the new one, whole."""
+"""Atomic replacement of files: a reader finds the old one or the new one, whole."""
 
 from __future__ import annotations
 

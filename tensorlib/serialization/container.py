@@ -1,4 +1,4 @@
-"""The safetensors format: a header of JSON, and the elements of named tensors.
+"""The safetensors format: a JSON header, then the elements of named tensors.
 
 The file begins with the length of the header, 8 bytes, the lowest first. The header maps each name
 to the dtype, the shape and the range of bytes of a tensor; ranges count from the end of the header,

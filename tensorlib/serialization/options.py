@@ -1,4 +1,4 @@
-"""What loading may build beside tensors and containers, and PyTorch's other settings."""
+"""Safe globals, which loading may build beside tensors, and PyTorch's other settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickles read as data: an interpreter of their instructions that calls nothing it does not know.
+"""Pickles read as data: an interpreter of their opcodes that calls nothing it does not know.
 
 Python's own `pickle` imports what a pickle names and calls it. Here a name is looked up in a table,
 and what the table does not have is an error. Lengths and positions are held against the bytes that

@@ -1,4 +1,4 @@
-"""Which tensors lie in the same memory, and what to write so that they do so again."""
+"""Tensors that share memory, and what is written so that they share it again when loaded."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from optim_cases import EVERY, OPTIONS, numbers
 
 import tensorlib as tl
 from tensorlib import optim
-from tensorlib._core.apply.prepared import prepare
+from tensorlib._core.apply.optimizer_step import prepare
 
 SHAPES = (3, 5), (), (40,), (0, 2)
 

@@ -6,13 +6,12 @@ For any layout, size and dtype, with any number of threads.
 import numpy as np
 import pytest
 from optim_cases import EVERY, OPTIONS, USED_MOST, given_tensors, results, shown, trajectory
-from tensorlib._core.apply.updating import run_update
+from tensorlib._core.apply.optimizer_step import run_update
 from tensorlib._core.tiles.update import Update
 
 import tensorlib as tl
 from tensorlib import optim
-from tensorlib.ops.updates import trace_update
-from tensorlib.optim.formula import FormulaOptimizer
+from tensorlib.optim.formula import FormulaOptimizer, trace_update
 from tensorlib.testing import assert_close
 
 

@@ -1,4 +1,4 @@
-"""Importing in little time: what many programs do without is imported when first asked for."""
+"""Lazy imports: modules that many programs do without are imported when first used."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""What nodes note for the detection of anomalies, and what is said where a gradient goes wrong."""
+"""Anomaly mode: the stack that a new node keeps, and the message where a gradient goes wrong."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What users hang on tensors and nodes: the handles of hooks, notes, and what these hold."""
+"""The handles of hooks, the metadata of nodes, and which tensors a user's object holds."""
 
 from functools import partial
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Saved values that hooks make something else of: `autograd.graph.saved_tensors_hooks`."""
+"""Pack and unpack hooks on saved values: `autograd.graph.saved_tensors_hooks`."""
 
 from tensorlib._core.graph.modes import _set_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor

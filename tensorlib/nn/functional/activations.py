@@ -1,4 +1,4 @@
-"""Activations: each one pass over the elements, and their gradients one pass or a tile program."""
+"""Activations without parameters: each is one loop, and its gradient a loop or a tile program."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Pools with a given number of windows, which differ in size, and pools of powers."""
+"""Adaptive pooling, whose number of windows is given, and power-average (LP) pooling."""
 
 import math
 from operator import index as as_int

@@ -1,4 +1,4 @@
-"""Attention: softmax(queries @ keys.mT) @ values, by tiles, so that no matrix is held."""
+"""`scaled_dot_product_attention`: softmax(queries @ keys.mT) @ values, by tiles."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Rules of operations that are one kernel: those of the operations that they stand for."""
+"""Rules of fused operations, taken from the composed formulas that they replace."""
 
 from tensorlib import func, zeros_like
 from tensorlib._core.arrays.operands import stands_in

@@ -1,4 +1,4 @@
-"""Checks of what functions of networks are given."""
+"""Checks of arguments that functions of networks share."""
 
 from tensorlib._core.tensor.tensor import Tensor
 

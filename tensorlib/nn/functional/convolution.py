@@ -1,4 +1,4 @@
-"""Convolutions, the transposed ones, and windows as columns: adjoints of each other."""
+"""Convolutions and transposed convolutions, each the adjoint of the other."""
 
 import itertools
 import math

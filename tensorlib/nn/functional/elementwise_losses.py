@@ -1,4 +1,4 @@
-"""Losses element by element, between what was computed and what was wanted."""
+"""Element-wise losses between predictions and targets."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Maxima of windows whose places are drawn, for sizes that no stride gives."""
+"""Fractional max pooling: windows at random positions, for output sizes that no stride gives."""
 
 import numpy as np
 

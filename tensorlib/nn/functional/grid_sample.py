@@ -1,4 +1,4 @@
-"""Images looked at in places between their elements: by a kernel, and the formula it stands for."""
+"""`grid_sample`: images interpolated at points, by a kernel and by the formula it replaces."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Normalisation of groups of channels, of single ones, and over neighbouring ones."""
+"""Group normalisation, instance normalisation, and local response normalisation."""
 
 import math
 

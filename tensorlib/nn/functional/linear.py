@@ -1,4 +1,4 @@
-"""Products with weights, and rows of a table."""
+"""`linear`, `bilinear` and `embedding`: products with weights, and rows of a table."""
 
 from math import prod
 from operator import index as as_int

@@ -1,4 +1,4 @@
-"""Losses of margins and distances, and the distances themselves."""
+"""Margin losses, `cosine_similarity`, `pairwise_distance` and `normalize`."""
 
 import numpy as np
 

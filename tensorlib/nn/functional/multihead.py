@@ -1,4 +1,4 @@
-"""Attention of several heads, with its projections: what `nn.MultiheadAttention` computes."""
+"""Multi-head attention with its projections: what `nn.MultiheadAttention` computes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Normalisation of rows and of channels: one kernel forward, one for each gradient."""
+"""Layer, RMS and batch normalisation: one kernel forward, one for each gradient."""
 
 import math
 from operator import index as as_int

@@ -1,4 +1,4 @@
-"""Activations that numbers shape, which may be tensors that broadcast."""
+"""Activations with parameters (slopes, thresholds, bounds), which may be tensors that broadcast."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Maxima and means of windows, and windows as columns."""
+"""Max and average pooling, unpooling, and `unfold` and `fold` (im2col and col2im)."""
 
 import math
 from collections import namedtuple

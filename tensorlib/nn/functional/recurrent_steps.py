@@ -1,4 +1,4 @@
-"""Recurrent layers over a whole sequence as one operation, and as operations of their own.
+"""Recurrent layers over a whole sequence: as one fused operation, and as the formula it replaces.
 
 The rows of `gates` are what the input gives, step after step: sizes[t] rows of step t, one for each
 example that is still going on, as in a packed sequence. A layer has its input multiplied by its

@@ -1,4 +1,4 @@
-"""Images of other sizes, and images looked at elsewhere."""
+"""`interpolate`, `affine_grid` and `grid_sample`: images of other sizes or at other points."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Samples of what networks are made of."""
+"""Sample inputs for the tests of functions of networks."""
 
 import numpy as np
 

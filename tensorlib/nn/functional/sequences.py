@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss of all alignments of a sequence."""
+"""`ctc_loss`: connectionist temporal classification, over all alignments of a sequence."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Rows of a table by classes: sums, means and maxima of bags of rows, and classes as vectors."""
+"""`embedding_bag`, the sums, means or maxima of bags of rows of a table; and `one_hot`."""
 
 from operator import index as as_int
 

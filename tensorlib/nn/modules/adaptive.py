@@ -1,4 +1,4 @@
-"""The logarithm of a softmax over very many classes, of which few are frequent."""
+"""Adaptive softmax: log-probabilities of very many classes, of which few are frequent."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

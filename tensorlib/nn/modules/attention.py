@@ -1,4 +1,4 @@
-"""Attention of several heads, with its projections."""
+"""Multi-head attention, with its projections."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls of modules whose gradients are seen by hooks as they pass."""
+"""Calls of modules that have backward hooks: nodes on inputs and outputs that run the hooks."""
 
 from tensorlib import Tensor
 from tensorlib.autograd import Function

@@ -1,4 +1,4 @@
-"""Channels in another order."""
+"""`ChannelShuffle`: channels of groups interleaved."""
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F

@@ -1,4 +1,4 @@
-"""Windows of images as columns, and columns put together as images."""
+"""`Unfold` and `Fold`: sliding windows as columns (im2col), and their sums as images (col2im)."""
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F

@@ -1,4 +1,4 @@
-"""Hooks around the call of a module: before it, after it, and where its gradients pass."""
+"""Module hooks: before and after the call of a module, and on its gradients."""
 
 import warnings
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Layers that learn their sizes from the first input they see."""
+"""Lazy modules, which take their sizes from the first input."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Layers that multiply with a matrix of weights."""
+"""Linear layers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Losses: what is to be made small, as modules."""
+"""Losses as modules."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a module has: parameters, buffers and modules, put there and found again."""
+"""The members of a module: registration and lookup of parameters, buffers and submodules."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Module: what models are made of."""
+"""`Module`, the base class of layers and models."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Normalisation without statistics of a batch."""
+"""Normalisation layers without batch statistics: layer, RMS, group, local response."""
 
 from collections.abc import Sequence
 from typing import Any

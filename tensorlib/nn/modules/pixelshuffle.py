@@ -1,4 +1,4 @@
-"""Channels laid out as pixels, and pixels as channels."""
+"""`PixelShuffle` and `PixelUnshuffle`: channels as pixels, and pixels as channels."""
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F

@@ -1,4 +1,4 @@
-"""Modules that show the options they were made with."""
+"""The repr of modules: the options that they were made with."""
 
 from tensorlib.nn.modules.module import Module
 

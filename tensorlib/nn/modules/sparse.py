@@ -1,4 +1,4 @@
-"""Tables of vectors, of which a network looks up rows."""
+"""`Embedding` and `EmbeddingBag`: tables of vectors whose rows are looked up."""
 
 from typing import Any, Self
 

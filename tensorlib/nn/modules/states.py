@@ -1,4 +1,4 @@
-"""The state of a module as a dict of tensors, and a module put into such a state."""
+"""`state_dict` and `load_state_dict`."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping

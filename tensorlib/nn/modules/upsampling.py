@@ -1,4 +1,4 @@
-"""Images of another size."""
+"""Upsampling layers."""
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F

@@ -1,4 +1,4 @@
-"""Layers with a weight and, it may be, a bias; and the lazy ones among them."""
+"""The base of layers with a weight and an optional bias, and of their lazy forms."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Gradients made smaller where they are too large."""
+"""Gradient clipping, by norm and by value."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A layer and the batch normalisation after it as one layer, for use after training."""
+"""Fusion of a layer with the batch normalisation after it, for inference."""
 
 import copy
 from typing import TypeVar

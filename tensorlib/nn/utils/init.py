@@ -1,4 +1,4 @@
-"""Modules whose parameters are not drawn."""
+"""`skip_init`: modules whose parameters are not initialised."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Weights taken out of use by masks of zeros and ones.
+"""Pruning: weights masked with zeros and ones.
 
 >>> layer = l1_unstructured(Linear(4, 2), "weight", amount=3)
 >>> int((layer.weight == 0).sum())

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: padded to the longest, or packed without padding.
+"""Sequences of different lengths: padded to the longest, or as a `PackedSequence`.
 
 A packed sequence holds the first elements of all sequences, then the second ones of those that have
 one, and so on, the longest sequence first. So each step of a recurrent layer is a run of rows.

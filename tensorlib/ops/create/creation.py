@@ -1,4 +1,4 @@
-"""New tensors, and new values for old ones."""
+"""New tensors: from data, of given sizes, evenly spaced; and triangles of matrices."""
 
 from operator import index as as_int
 

@@ -1,4 +1,4 @@
-"""Reading and writing parts of a tensor by index expressions."""
+"""Index expressions, masks, `index_select` and `gather`, and their adjoints."""
 
 import numpy as np
 

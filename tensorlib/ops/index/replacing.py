@@ -1,4 +1,4 @@
-"""Copies of a tensor with some of its elements replaced, or combined with others; and in place."""
+"""`index_put`, `masked_scatter`, `scatter_reduce` and copies with a view replaced; and in place."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Copies of a tensor with other values put, or added, at positions along a dim; and in place."""
+"""`scatter`, `index_copy`, `index_add` and `index_fill`: writes at positions along a dim."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Slices and elements read at positions, and positions as numbers of rows and columns."""
+"""`select`, `take` and `argwhere`, and flat positions as coordinates (`unravel_index`)."""
 
 from operator import index as as_int
 

@@ -1,4 +1,4 @@
-"""Names that older scripts call."""
+"""Functions and methods that only older scripts call."""
 
 import numpy as np
 

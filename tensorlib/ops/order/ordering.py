@@ -1,4 +1,4 @@
-"""The order of elements along a dim, found by NumPy's vectorized sorts: see _core/reduce/order.pyx.
+"""The permutations that sort along a dim, by NumPy's sorts of keys (_core/reduce/order.pyx).
 
 Of equal elements the first comes first, NaN is greater than all numbers, and -0.0 is 0.0.
 """

@@ -1,4 +1,4 @@
-"""Which elements there are, and where others belong among them."""
+"""`unique`, `isin`, `searchsorted` and `bucketize`."""
 
 import numpy as np
 

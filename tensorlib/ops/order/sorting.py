@@ -1,4 +1,4 @@
-"""Elements in order, and the largest and smallest of them."""
+"""`sort`, `argsort`, `topk` and `kthvalue`."""
 
 from collections import namedtuple
 

@@ -1,4 +1,4 @@
-"""The largest and the smallest: their values, their places, or both."""
+"""Maxima and minima: their values, their positions, or both."""
 
 from collections import namedtuple
 

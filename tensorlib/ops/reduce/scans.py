@@ -1,4 +1,4 @@
-"""Running products, extremes and sums of exponentials along a dim; means without NaN."""
+"""Cumulative products, extremes and logsumexp along a dim; and `nanmean`."""
 
 from collections import namedtuple
 

@@ -1,4 +1,4 @@
-"""How far elements lie from their mean, and from zero."""
+"""Variance, standard deviation and norms."""
 
 import numpy as np
 

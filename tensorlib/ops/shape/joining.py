@@ -1,4 +1,4 @@
-"""Tensors cut into parts, and parts joined into one."""
+"""`cat` and `stack`, `split`, `chunk` and `unbind`: tensors joined, and split into views."""
 
 from operator import index as as_int
 

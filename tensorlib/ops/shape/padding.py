@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from tensorlib._core.create import frames
+from tensorlib._core.create import padding as kernels
 from tensorlib._core.create.creation import plain_number
-from tensorlib._core.layout import pad as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite, op
@@ -25,7 +24,7 @@ def margins(x, pad, mode="constant", value=None):
     return np.pad(x, pairs, MODES[mode])
 
 
-@op(public=False, method=False, kernel=frames.framed,
+@op(public=False, method=False, kernel=kernels.framed,
     reference=lambda x, pad, value: margins(x, pad, value=value),
     samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)))
 def framed(input: Tensor, pad, value):

@@ -1,5 +1,5 @@
-"""Operations that record a write in place into a view: its base with the view put in, and each view
-as a part of that.
+"""The operations that record a write in place into a view: the base with the new view, and each
+view anew as a part of the base.
 
 `place` is where a view lies in its base: sizes, strides and offset of the view, strides and offset
 of the base, in elements of the storage.

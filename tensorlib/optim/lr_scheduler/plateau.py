@@ -1,4 +1,4 @@
-"""A schedule by what the training achieves."""
+"""`ReduceLROnPlateau`: a rate that falls when a metric stops improving."""
 
 from math import inf
 from typing import Any, SupportsFloat

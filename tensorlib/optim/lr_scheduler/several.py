@@ -1,4 +1,4 @@
-"""Schedules made of others: one after another, or all at once."""
+"""`SequentialLR` and `ChainedScheduler`: schedules made of others."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What passes ask of calls: whether one may be left out, moved or done once for all.
+"""Facts about calls that passes ask for: whether one may be removed, moved or done once for all.
 
 A variable *lasts* if its memory may be that of what is fed or of what is there from run to run: it
 is given, or may be a view of such. What it holds changes where a call writes.

@@ -1,4 +1,4 @@
-"""Mixed precision, as scripts written for it expect: here everything is computed as it is written.
+"""Mixed precision under PyTorch's names: `autocast` changes no dtype, `GradScaler` works in full.
 
 On CPUs without instructions for it, products of bfloat16 cost more than those of float32: they are
 converted on the way. So `autocast` changes no dtype: results are as exact as those without it, and

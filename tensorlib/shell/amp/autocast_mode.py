@@ -1,4 +1,4 @@
-"""`autocast`, under which everything is computed as it is written."""
+"""`autocast`, which changes no dtype."""
 
 import warnings
 from _thread import _local as local   # of `threading`, which an import is not worth

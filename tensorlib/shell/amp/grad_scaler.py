@@ -1,4 +1,4 @@
-"""Losses scaled up, so that small gradients of half precision do not vanish."""
+"""`GradScaler`: losses scaled up, so that small gradients of half precision do not underflow."""
 
 import warnings
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""How a list of examples becomes a batch: tensors are stacked, containers keep their structure."""
+"""`default_collate`: a list of examples as a batch, with tensors stacked and containers kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From keys to a batch: what a loader does itself, or each of its workers."""
+"""Fetching a batch by its keys, in the loader's process or in a worker."""
 
 from __future__ import annotations
 

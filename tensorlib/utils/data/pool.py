@@ -1,4 +1,4 @@
-"""The worker processes of a loader, as it sees them: tasks go out, replies come in."""
+"""The pool of a loader's worker processes: tasks go out, replies come in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Margins around planes that show the planes themselves, as `pad` makes them, and back: raw."""
+"""Padding, and its adjoint: with a number, or by reflecting, replicating or wrapping round.
+
+Outside autograd. A negative size of padding crops.
+"""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -12,17 +15,69 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.create.creation cimport fill_number
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
 
 cdef enum:
     GRAIN = 1 << 15          # elements of a piece of work
 
-cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of a size or a margin: no sum overflows
+cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of a size or of padding: no sum overflows
 
 ctypedef fused floating:
     float
     double
+
+
+# ---- with a number -------------------------------------------------------------------------------
+
+def framed(Tensor input, tuple pad, value):
+    """`input` with margins of a number, in pairs for the last dim first; negative ones cut off.
+
+    Raises: RuntimeError for margins that do not fit.
+    """
+    pad = settled(pad)
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t kept[MAX_NDIM]
+    cdef Py_ssize_t from_place = 0, to_place = 0, before, after
+    cdef int d, k, ndim = input.ndim_, pairs = len(pad) // 2
+    cdef bint fills = False, some = True
+    cdef Tensor out
+    if len(pad) % 2 or pairs > ndim:
+        raise RuntimeError(f"pad: got {len(pad)} margins for {ndim} dims")
+    for d in range(ndim):
+        before = after = 0
+        k = ndim - 1 - d
+        if k < pairs:
+            for number in pad[2 * k:2 * k + 2]:
+                if not -FARTHEST <= number <= FARTHEST:
+                    raise RuntimeError(f"pad: a margin of {number} is out of range")
+            before, after = pad[2 * k], pad[2 * k + 1]
+        dims[d] = input.dims[d] + before + after
+        kept[d] = input.dims[d] + min(before, <Py_ssize_t>0) + min(after, <Py_ssize_t>0)
+        if dims[d] < 0:
+            raise RuntimeError(f"pad: the padding {(before, after)} cuts off more than a dim of "
+                               f"size {input.dims[d]} has")
+        fills = fills or before > 0 or after > 0
+        some = some and kept[d] > 0
+    count("pad", ndim, dims)
+    out = new_tensor(input.type, ndim, dims)
+    if fills:
+        fill_number("pad", out, value)
+    if some:
+        for d in range(ndim):
+            k = ndim - 1 - d
+            before = pad[2 * k] if k < pairs else 0
+            to_place += max(before, <Py_ssize_t>0) * out.steps[d]
+            from_place -= min(before, <Py_ssize_t>0) * input.steps[d]
+        copy_into(new_view(out, ndim, kept, out.steps,
+                           out.data_pointer + to_place * ITEMSIZE[out.type]),
+                  new_view(input, ndim, kept, input.steps,
+                           input.data_pointer + from_place * ITEMSIZE[out.type]))
+    return out
+
+
+# ---- with what the plane shows -------------------------------------------------------------------
 
 # Planes of up to three dims; those before these have size 1.
 ctypedef struct Bordered:
@@ -120,13 +175,13 @@ cdef void add_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         add(b, begin, end, <double>0)
 
 
-cdef int fill(Bordered* b, int mode, tuple spatial, tuple margins, Py_ssize_t* room) except -1:
+cdef int fill(Bordered* b, int mode, tuple spatial, tuple margins, Py_ssize_t* buffer) except -1:
     """Takes the sizes, and finds what each place shows. Raises: RuntimeError."""
     cdef Py_ssize_t before = 0, after = 0, at, k
     cdef int d, n = len(spatial)
     for d in range(3):
         before = after = 0
-        b.places[d] = room
+        b.places[d] = buffer
         if d >= 3 - n:
             k = 2 * (2 - d)
             before, after = margins[k], margins[k + 1]
@@ -135,8 +190,8 @@ cdef int fill(Bordered* b, int mode, tuple spatial, tuple margins, Py_ssize_t* r
             if not 0 <= at < b.size[d]:
                 raise RuntimeError(f"pad: margins of {before} and {after} don't fit a dim of size "
                                    f"{b.size[d]}")
-            room[k] = at
-        room += b.out[d]
+            buffer[k] = at
+        buffer += b.out[d]
     b.first = min(max(before, <Py_ssize_t>0), b.out[2])
     b.last = max(b.first, b.out[2] - max(after, <Py_ssize_t>0))
     b.source = max(-before, <Py_ssize_t>0)
@@ -171,7 +226,7 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     cdef Bordered b
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t planes = 1, rows
-    cdef Py_ssize_t* room
+    cdef Py_ssize_t* buffer
     cdef int d, n = len(spatial), era, kind = take_sizes(&b, mode, spatial, margins)
     cdef int lead = input.ndim_ - n, dtype = input.type
     cdef bint fits = lead >= 0
@@ -200,11 +255,11 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     b.itemsize = ITEMSIZE[dtype]
     b.x, b.y = (y.data_pointer, x.data_pointer) if back else (x.data_pointer, y.data_pointer)
     rows = planes * b.out[0] * b.out[1]
-    room = <Py_ssize_t*>malloc((b.out[0] + b.out[1] + b.out[2]) * sizeof(Py_ssize_t))
-    if room == NULL:
+    buffer = <Py_ssize_t*>malloc((b.out[0] + b.out[1] + b.out[2]) * sizeof(Py_ssize_t))
+    if buffer == NULL:
         raise MemoryError("pad: no memory for the places of margins")
     try:
-        fill(&b, kind, spatial, margins, room)
+        fill(&b, kind, spatial, margins, buffer)
         era = work_begins()
         with nogil:
             if back:
@@ -213,5 +268,5 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
                 parallel_for(show_rows, &b, rows, 1 + GRAIN // b.out[2])
         work_ends(era)
     finally:
-        free(room)
+        free(buffer)
     return cast(y, input.type)
