@@ -177,7 +177,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
     the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the storage of the input; "maybe": where it can. out, inplace:
+    follows. view: the result looks at the memory of the input, or "maybe" does. out, inplace:
     it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the
     function that is called, for operations too hot for a Python frame; the decorated function is
     then only the signature and the docstring. convert: what brings the arguments of a call into
