@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import tensorlib as tl
-from tensorlib._core.graph import observing
+from tensorlib._core.interpreters import profile as observing
 from tensorlib.nn import functional as F
 from tensorlib.profiler import (
     ProfilerAction,

@@ -25,8 +25,8 @@ ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.special": "special
 # What the modules of the shell are called: `tensorlib.cuda` is `tensorlib/shell/cuda`.
 SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] != "__"}
 # The rooms of _core, in the same way.
-ROOMS = ["base", "tensor", "tiles", "graph", "arrays", "reduce", "layout", "index", "products",
-         "layers", "apply", "create", "sweep"]
+ROOMS = ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout", "index",
+         "products", "layers", "apply", "create", "sweep"]
 HEAVY = ["hypothesis", "matplotlib", "onnx", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.

@@ -4,7 +4,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import nn
-from tensorlib._core.graph import observing
+from tensorlib._core.interpreters import profile as observing
 from tensorlib.profiler.models import ModelSummary
 
 # a layer, the shape it is called on, what it gives, and its multiplications

@@ -2,8 +2,8 @@
 
 import functools
 
-from tensorlib._core.base.capture import current
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.sweep.graph_reader import input_facts
 from tensorlib._core.sweep.python_nodes import (
     custom_node,
@@ -183,9 +183,9 @@ class Function:
         """Runs the forward and records it."""
         if Batched in map(type, args):
             return function_vmap.apply_to_batch(cls, args, OfBatch)
-        capture = current()
-        if capture is not None:
-            return capture.function(cls, args)
+        done = offered_as("function", cls, args)
+        if done is not NotImplemented:
+            return done
         ctx = FunctionCtx(tuple(isinstance(x, Tensor) and x.requires_grad for x in args))
         with no_grad():
             output = function_vmap.run_forward(cls, ctx, args)

@@ -1,4 +1,4 @@
-"""backward() and grad(): what users call, which checks its arguments and runs the sweep."""
+"""`backward()` and `grad()`: they check their arguments and run the sweep."""
 
 from tensorlib._core.arrays.operands cimport scalar_tensor
 from tensorlib._core.base.dtypes cimport FLOAT32

@@ -4,11 +4,11 @@ import functools
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from tensorlib._core.base.capture import beside
 from tensorlib._core.create.overwrite import _count_write
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.graph.modes import _set_packing
 from tensorlib._core.graph.node import Node
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.sweep.sweep import current_sweep, is_reached, is_running
 from tensorlib._core.tensor.tensor import Tensor
@@ -157,7 +157,7 @@ class saved_tensors_hooks:
     def __enter__(self):
         if _refusal.get() is not None:
             raise RuntimeError(_refusal.get())
-        beside("saved_tensors_hooks")
+        tell("effect", "saved_tensors_hooks", None)
         self.before.append(_set_packing(self.hooks))
 
     def __exit__(self, *error):

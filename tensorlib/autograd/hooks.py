@@ -2,10 +2,10 @@
 
 import weakref
 
-from tensorlib._core.base.capture import beside
 from tensorlib._core.graph.attached import (
     add_accumulated_hook, add_hook, add_retaining_hook,
 )
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.ops.publish import attach_checked
 
 
@@ -28,7 +28,7 @@ def register_hook(self, hook):
     if not self.requires_grad:
         raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require "
                            "gradient")
-    beside("register_hook", self)
+    tell("effect", "register_hook", self)
     return add_hook(self, hook)
 
 
@@ -53,7 +53,7 @@ def register_post_accumulate_grad_hook(self, hook):
     if not self.is_leaf:
         raise RuntimeError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot "
                            "be registered on non-leaf tensors")
-    beside("register_post_accumulate_grad_hook", self)
+    tell("effect", "register_post_accumulate_grad_hook", self)
     return add_accumulated_hook(self, hook)
 
 
@@ -73,7 +73,7 @@ def retain_grad(self):
     if not self.requires_grad:
         raise RuntimeError("retain_grad: can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf:
-        beside("retain_grad", self)
+        tell("effect", "retain_grad", self)
         add_retaining_hook(self, Keep(self))
 
 

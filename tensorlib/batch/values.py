@@ -3,7 +3,7 @@
 A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
 example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is
 nested, it holds a Batched of the `vmap` around it. Compiled functions hand operations over to it by
-`__tensor_call__` (_core/arrays/operands.pyx), so Tensors never pay for it.
+`__tensor_call__` (_core/interpreters/foreign.pyx), so Tensors never pay for it.
 """
 
 import threading

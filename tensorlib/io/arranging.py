@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib.io.operands import alike, dtype_of, tensor_of
 from tensorlib.io.table import counterpart
 from tensorlib.ops.declare import FUNCTIONS

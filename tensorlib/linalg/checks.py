@@ -5,7 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.arrays.operands import behind
+from tensorlib._core.interpreters.foreign import behind
 
 DTYPES = ("float32", "float64")
 

@@ -5,9 +5,9 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
-from tensorlib._core.arrays.operands import behind, stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.interpreters.foreign import behind, stands_in
 from tensorlib._core.layout.views import zeros
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from tensorlib._core.graph.op import Op, find
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.sweep.rules import gradients
 from tensorlib._core.tensor.tensor import Tensor

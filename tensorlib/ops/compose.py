@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib._core.base.capture import current
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.sweep.python_nodes import (
     captured,
     custom_node,
@@ -78,9 +78,9 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
 
 def run(op, *args, **kwargs):
     """Runs a composed operation: its graph inside one node, or its parts where these are needed."""
-    capture = current()
-    if capture is not None:
-        return capture.composed(op, functools.partial(run, op), args, kwargs)
+    done = offered_as("composed", op, functools.partial(run, op), args, kwargs)
+    if done is not NotImplemented:
+        return done
     values = (*args, *kwargs.values())
     if not is_grad_enabled() or runs_in_parts(values):
         result = op.forward(*args, **kwargs)

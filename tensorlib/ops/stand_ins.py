@@ -1,7 +1,7 @@
 """The methods and operators of Tensor for a class whose instances go where Tensors go.
 
 Compiled functions hand operations on such an instance to its class, by `__tensor_call__`
-(_core/arrays/operands.pyx). So a method of it is the function that it is of Tensors.
+(_core/interpreters/foreign.pyx). So a method of it is the function that it is of Tensors.
 """
 
 from tensorlib._core.tensor.tensor import Tensor

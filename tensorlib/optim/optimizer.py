@@ -11,8 +11,9 @@ from warnings import warn
 from weakref import WeakSet
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
-from tensorlib._core.graph import observing, owners
+from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
+from tensorlib._core.interpreters import profile as observing
 from tensorlib.ops.foreign import within_memory
 
 

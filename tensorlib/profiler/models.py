@@ -2,12 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from tensorlib._core.graph import observing
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.profiler.multiplications import multiplications
 from tensorlib.profiler.table import bytes_text
+from tensorlib.utils.flop_counter import FlopCounterMode
 
 
 class Layer(NamedTuple):
@@ -131,18 +130,18 @@ class Observer:
         self._calls: dict[Any, int] = {}
         self._products: dict[Any, int] = {}
         self._begun: list[int] = []
-        self._events = observing.observe(True)
+        self._counter = FlopCounterMode(display=False).__enter__()
         self._handles = []
         for _, module in self.modules:
             self._handles.append(module.register_forward_pre_hook(self._enter))
             self._handles.append(module.register_forward_hook(self._leave_module))
 
     def _enter(self, module: Any, args: Any) -> None:
-        self._begun.append(len(self._events))
+        self._begun.append(self._counter.get_total_flops())
 
     def _leave_module(self, module: Any, args: Any, output: Any) -> None:
-        ran = self._events[self._begun.pop():]
-        self._products[module] = self._products.get(module, 0) + multiplications(ran)
+        flops = self._counter.get_total_flops() - self._begun.pop()
+        self._products[module] = self._products.get(module, 0) + flops // 2
         self._calls[module] = self._calls.get(module, 0) + 1
         self._gives[module] = shapes_of(output)
         if not any(True for _ in module.children()):
@@ -150,7 +149,7 @@ class Observer:
 
     def leave(self) -> None:
         """Takes the hooks away."""
-        observing.leave_alone()
+        self._counter.__exit__()
         for handle in self._handles:
             handle.remove()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from tensorlib._core.graph import observing
+from tensorlib._core.interpreters import profile as observing
 from tensorlib.profiler.events import EventList, figures_of
 from tensorlib.profiler.schedules import ProfilerAction, ProfilerActivity
 

@@ -1,4 +1,4 @@
-"""The plan of a machine's memory: which values share a place.
+"""Memory planning: which values of a planned program share a place in the arena.
 
 A step that works element by element writes over an operand that nobody reads afterwards. What is
 given to the caller is new in each run; before it is written, its memory holds values of which the

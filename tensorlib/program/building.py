@@ -7,13 +7,12 @@ its size is not known either.
 """
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from tensorlib._core.base.capture import set_capture
 from tensorlib._core.create.generator import Generator
-from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -46,7 +45,7 @@ def builder() -> "Builder | None":
     return _open.builders[-1] if _open.builders else None
 
 
-class Builder:
+class Builder(Capture):
     """Adds what is called on Variables to a block, under `with`.
 
     outer: what knows the tensors around the block: a Recorder, or the builder of a block around it.
@@ -58,13 +57,13 @@ class Builder:
         self.epoch = begin_epoch()
 
     def __enter__(self) -> "Builder":
-        self.before = set_capture(self)
+        super().__enter__()
         _open.builders.append(self)
         return self
 
     def __exit__(self, *error: Any) -> None:
         _open.builders.pop()
-        set_capture(self.before)
+        super().__exit__(*error)
 
     # ---- variables
 
@@ -105,22 +104,14 @@ class Builder:
 
     # ---- calls
 
-    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
-                  kwargs: dict[str, Any]) -> Any:
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The variables of what an operation gives, which becomes a call of the block."""
         if kwargs.pop("out", None) is not None:
-            raise CaptureError(f"{name}: a program takes no out=, {user_line()}; use what is "
+            raise CaptureError(f"{op.name}: a program takes no out=, {user_line()}; use what is "
                                "returned")
-        if name == "backward":
-            raise CaptureError(f"backward: can't run while a program is built, {user_line()}; use "
-                               "program.append_backward or program.gradients")
-        if name == "setitem" or name.endswith("_"):
-            return self.write(name, args, kwargs)
-        if op is None:
-            op = registry[name]
-            if op.draws is not None:
-                tensors, given = drawn(op, args, kwargs)
-                return self.called(name, self.value_of_each(tensors), self.value_of_each(given))
+        if op.draws is not None:
+            tensors, given = drawn(op, args, kwargs)
+            return self.called(op.name, self.value_of_each(tensors), self.value_of_each(given))
         if gives_number(op):
             self.leaving(op.name, args[0])
         if op.returns is not Tensor:
@@ -132,14 +123,24 @@ class Builder:
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
         """The variables of what a composed operation gives: its parts become calls."""
-        return op.forward(*args, **kwargs)
+        with self.resumed():
+            return op.forward(*args, **kwargs)
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """The variables of what an autograd.Function gives."""
         return self.called("function", {"args": self.value(args)}, {"function": cls})
 
-    def write(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def sweep(self, roots: Any, grads: Any, **options: Any) -> Any:
+        """Raises: CaptureError, since a program has its own way to gradients."""
+        raise CaptureError(f"backward: can't run while a program is built, {user_line()}; use "
+                           "program.append_backward or program.gradients")
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
+        if kwargs.pop("out", None) is not None:
+            raise CaptureError(f"{name}: a program takes no out=, {user_line()}; use what is "
+                               "returned")
         type_ = "put_index_" if name == "setitem" else name
         form = form_of(type_)
         values = [self.value(x) for x in args]
@@ -244,16 +245,6 @@ def likes_of_twins(x: Any) -> Any:
     if not isinstance(x, Tensor):
         x = FUNCTIONS["tensor"](x)
     return x.shape, x.dtype
-
-
-@contextmanager
-def unseen() -> Iterator[None]:
-    """A context under which operations are done, and no capture sees them."""
-    before = set_capture(None)
-    try:
-        yield
-    finally:
-        set_capture(before)
 
 
 def twin_of(x: Variable, probe: int) -> Tensor:

@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensorlib._core.base.capture import current, set_capture
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import capture as innermost, unseen
+from tensorlib._core.interpreters.stack import Layer, set_stack
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
-from tensorlib.program.building import Builder, unseen
+from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.call_forms import user_line
@@ -38,6 +39,7 @@ class ReplayRecorder(Recorder):
         self.fullgraph = fullgraph
         self.why = ""
         self.opening: Op | None = None
+        self.being_opened: list[Op] = []     # and those around it
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
         self.modules: dict[int, tuple[Any, bool]] = {}     # that ran, with `training` by then
@@ -47,6 +49,12 @@ class ReplayRecorder(Recorder):
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
         self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
+        self.layers: Layer | None = None               # the stack that an optimiser's step hides
+
+    def __exit__(self, *error: Any) -> None:
+        if self.layers is not None:          # an optimiser's step that raised
+            set_stack(self.layers)
+        super().__exit__(*error)
 
     def fail(self, why: str) -> None:
         """Ends the capture. Raises: CaptureError if it must not end."""
@@ -62,7 +70,7 @@ class ReplayRecorder(Recorder):
                 raise
             self.fail(str(error))
 
-    def beside(self, name: str, x: Any) -> None:
+    def effect(self, name: str, x: Any) -> None:
         """Is told of what is done to `x` and is no operation: most of it ends the capture."""
         if self.why:
             return
@@ -110,22 +118,30 @@ class ReplayRecorder(Recorder):
             self.know(tensor, x)
         return result
 
-    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
-                  kwargs: dict[str, Any]) -> Any:
-        if self.why:
-            return NotImplemented
-        if op is not None and op is self.opening:
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if op is self.opening:
             self.opening = None
             return NotImplemented
+        if op.linearity == "composite" and not self.why and op not in self.being_opened and (
+                op.returns is Tensor and op.draws is None and not kwargs.get("out")):
+            done = self.opened(op, args, kwargs)
+            if done is not NotImplemented:
+                return done
+        return self.while_it_goes(super().call, op, args, kwargs)
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
+        return self.while_it_goes(super().write, op, name, args, kwargs)
+
+    def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
+        return self.while_it_goes(self.noted_sweep, roots, grads, **options)
+
+    def while_it_goes(self, note: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a way to note gives; NotImplemented where nothing is noted any more."""
+        if self.why:
+            return NotImplemented
         try:
-            if name == "backward":
-                return self.sweep(*args, **kwargs)
-            if op is not None and op.linearity == "composite" and name == op.name and (
-                    op.returns is Tensor and op.draws is None and not kwargs.get("out")):
-                done = self.opened(op, args, kwargs)
-                if done is not NotImplemented:
-                    return done
-            return super().operation(op, name, args, kwargs)
+            return note(*args, **kwargs)
         except CaptureError as error:
             if self.since is not None:
                 raise
@@ -137,19 +153,20 @@ class ReplayRecorder(Recorder):
         before, since = self.opening, self.since
         length = len(self.block.ops)
         self.opening, self.since = op, begin_epoch()
-        held = set_capture(self)
+        self.being_opened.append(op)
         try:
-            result = op.function(*args, **kwargs)
-            for x in result if isinstance(result, (tuple, list)) else (result,):
-                if isinstance(x, Tensor):
-                    self.variable_of(x)
-            return result
+            with self.resumed():
+                result = op.function(*args, **kwargs)
+                for x in result if isinstance(result, (tuple, list)) else (result,):
+                    if isinstance(x, Tensor):
+                        self.variable_of(x)
+                return result
         except CaptureError:
             del self.block.ops[length:]
             return NotImplemented
         finally:
-            set_capture(held)
             self.opening, self.since = before, since
+            self.being_opened.pop()
 
     def variable_of(self, tensor: Tensor) -> Variable:
         """As of every recorder. Raises: CaptureError for what was not made by operations."""
@@ -162,8 +179,9 @@ class ReplayRecorder(Recorder):
 
     # ---- training steps
 
-    def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *, retain_graph: bool,
-              create_graph: bool, inputs: Any, accumulate_grads: bool, no_grad: Any) -> Any:
+    def noted_sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
+                    retain_graph: bool, create_graph: bool, inputs: Any, accumulate_grads: bool,
+                    no_grad: Any) -> Any:
         """A backward sweep: the backward part of what was noted so far.
 
         Raises: CaptureError for what can't be noted, before the sweep has run.
@@ -277,9 +295,9 @@ class ReplayRecorder(Recorder):
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser before its step, which is noted as a whole."""
-        if current() is not self or self.why:
+        if innermost() is not self or self.why:
             return
-        set_capture(None)
+        self.layers = set_stack(None)
         self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
         if args or kwargs:
             self.fail(f"step: a closure can't be captured, {user_line()}")
@@ -287,7 +305,7 @@ class ReplayRecorder(Recorder):
 
     def before_module(self, module: Any, args: Any) -> None:
         """Is called before a module runs: what it does may depend on whether it is in training."""
-        if current() is not self or self.why:
+        if innermost() is not self or self.why:
             return
         if id(module) not in self.modules:
             self.modules[id(module)] = module, module.training
@@ -297,10 +315,13 @@ class ReplayRecorder(Recorder):
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Is called by an optimiser after its step."""
+        if self.layers is None:
+            return
         if not self.why:
             self.note(OpCall("optimizer_step", {"params": (), "grads": ()}, (),
                              {"optimizer": optimizer}, user_line()))
-            set_capture(self)
+        set_stack(self.layers)
+        self.layers = None
 
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -1,4 +1,4 @@
-"""`compile`: a function that is captured once for each kind of arguments, and replayed."""
+"""`compile`: the trace cache, which captures a function once for each kind of arguments."""
 
 import re
 import warnings
@@ -24,7 +24,7 @@ from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Signature
 from tensorlib.program.guards import Search
 from tensorlib.program.trace import captured_names
-from tensorlib.program.guarded import Surroundings
+from tensorlib.program.guarded import Guards
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
 
@@ -76,10 +76,10 @@ class Compiled(Dispatcher):
                 if now is None or not are_same(now, tensors):
                     raise Unplanned("it changes its arguments in Python")
                 refuse_to_return(result[0], (args, kwargs))
-                around = search.surroundings(
+                guards = search.guards(
                     list(recorder.modules.values()),
                     [x.value for x in recorder.program.persistables()])
-                way = way_for(kind, recorder, tensors, result, around, flags_of(self._options))
+                way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options))
         except (Unplanned, CaptureError, ProgramError) as error:
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
@@ -90,7 +90,7 @@ class Compiled(Dispatcher):
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-            result: list[Any], around: Surroundings | None, flags: dict[str, bool]) -> Way:
+            result: list[Any], guards: Guards | None, flags: dict[str, bool]) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
@@ -111,7 +111,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
                   recorder.program.persistables(), wanted, flags)
     places = {x: i for i, x in enumerate(wanted)}
     return Way(
-        kind, Conditions(replay.values, recorder.leaves, recorder.bare, around),
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
         replay, None if linked else replay.machine, structure,
         [places[x] if type(x) is Variable else -1 for x in slots],
         [None if type(x) is Variable else x for x in slots])

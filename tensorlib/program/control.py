@@ -7,7 +7,7 @@ a program is traced or built by hand each is one call, whose functions become it
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tensorlib._core.base.capture import current
+from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
@@ -182,9 +182,9 @@ def switch_case(branch_index: Any, branch_fns: Any,
 
 def home_of(*values: Any) -> Any:
     """What captures a call with these values: a Recorder, a Builder, or None."""
-    capture = current()
-    if capture is not None:
-        return capture
+    found = capture()
+    if found is not None:
+        return found
     leaves = flatten(values)[0]
     return builder_for(values) if any(type(x) is Variable for x in leaves) else None
 

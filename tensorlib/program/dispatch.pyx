@@ -1,13 +1,13 @@
-"""Calls of compiled functions: each finds the way in which calls of its kind are replayed."""
+"""Dispatch of calls of compiled functions: a lookup in the trace cache by signature and guards."""
 
 cimport cython
-from tensorlib._core.base.capture cimport attached
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.stack cimport current_layer
 from tensorlib.program.executor cimport Machine
 from tensorlib.program.signatures cimport Conditions, Signature
 
 from tensorlib._core.arrays.as_numbers import differentiating
-from tensorlib._core.base.capture import current
 from tensorlib.autograd.tree import unflatten
 from tensorlib.batch import running_levels
 
@@ -66,7 +66,7 @@ cdef class Dispatcher:
     def __call__(self, *args, **kwargs):
         cdef Way way
         cdef list tensors
-        if self._eager or attached and current() is not None or running_levels() or (
+        if self._eager or watched and current_layer() is not None or running_levels() or (
                 differentiating() or mode().packing != NULL):      # hooks see each saved value
             return self._f(*args, **kwargs)
         for way in self._entries:

@@ -1,4 +1,4 @@
-"""What lies around a captured function under names, and whether it is as it was."""
+"""Guards: the values that a captured function read by name, and whether they are as they were."""
 
 cimport cython
 from cpython.dict cimport PyDict_GetItem, PyDict_Next, PyDict_Size
@@ -13,8 +13,8 @@ cdef object MISSING = object()
 
 
 @cython.binding(False)            # methods check their `self`
-cdef class Watched:
-    """A dict of which some names matter: attributes of an object, or globals of a module.
+cdef class DictGuard:
+    """A guard of some names of a dict: attributes of an object, or globals of a module.
 
     all: what is under every name, in order, as it was when it was last looked at; so a small dict
     that nobody touched takes 2 ns for each name. None for a large one.
@@ -26,7 +26,7 @@ cdef class Watched:
         self.before = [now.get(name, MISSING) for name in self.names]
         self.all = list(now.values()) if len(now) <= 2 * len(self.names) + 8 else None
 
-    cdef bint is_as_before(self) except -1:
+    cdef bint holds(self) except -1:
         """Whether what matters is as it was. One value that is the same as another will do."""
         cdef Py_ssize_t i
         cdef PyObject* found
@@ -57,24 +57,24 @@ cdef class Watched:
 
 
 @cython.binding(False)            # methods check their `self`
-cdef class Surroundings:
-    """All that is watched of a function. cells: of its closure. hooks: dicts of them by kind, of
+cdef class Guards:
+    """All guards of a function. cells: of its closure. hooks: dicts of them by kind, of
     the modules that ran and of all modules."""
 
-    def __init__(self, list cells, list watched, list lists, list hooks):
-        self.cells, self.watched = cells, watched
+    def __init__(self, list cells, list dicts, list lists, list hooks):
+        self.cells, self.dicts = cells, dicts
         self.lists = [(each, tuple(each)) for each in lists]
         self.contents = [content_of(<PyObject*>cell) for cell in cells]
         self.hooks = [(kinds, keys_in(kinds)) for kinds in map(list, map(dict.values, hooks))]
 
-    cdef bint are_as_before(self) except -1:
+    cdef bint hold(self) except -1:
         cdef Py_ssize_t i
-        cdef Watched each
+        cdef DictGuard each
         for i in range(len(self.cells)):
             if not is_same(self.contents[i], content_of(<PyObject*>self.cells[i])):
                 return False
-        for each in self.watched:
-            if not each.is_as_before():
+        for each in self.dicts:
+            if not each.holds():
                 return False
         for pair in self.lists:
             if not is_same(tuple(pair[0]), pair[1]):

@@ -17,7 +17,7 @@ from tensorlib.program.dispatch import Dispatcher
 from tensorlib.program.call_forms import HOME
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.reads import Chain, functions_of, reads_of
-from tensorlib.program.guarded import Surroundings, Watched
+from tensorlib.program.guarded import DictGuard, Guards
 
 MEMBERS = ("_parameters", "_buffers", "_modules")
 ALWAYS = {"training", "_hooks", "_compiled_call", *MEMBERS}      # what each call of a module reads
@@ -31,14 +31,14 @@ class Search:
 
     others: the arguments that are no tensors and no containers; a signature compares those itself.
     earlier: what was in cells, lists and objects then, by their id. What the function changes as it
-    runs, such as a count of its calls, is not watched: a replay does not change it.
+    runs, such as a count of its calls, has no guard: a replay does not change it.
     """
 
     def __init__(self, f: Any, args: tuple[Any, ...], others: list[Any]):
         self.ran: set[int] = set()
         self.tensors: set[int] = set()
         self.seen: set[tuple[Any, ...]] = set()
-        self.room = MOST
+        self.left = MOST
         self.cells: list[Any] = []
         self.objects: dict[int, tuple[Any, set[str]]] = {}      # with the names that are read
         self.lists: list[list[Any]] = []
@@ -53,13 +53,12 @@ class Search:
             **{id(x): tuple(x) for x in self.lists},
             **{id(x): dict(parts_of(x)) for x, _ in self.objects.values()}}
 
-    def surroundings(self, ran: list[tuple[Any, bool]],
-                     tensors: list[Tensor]) -> Surroundings | None:
-        """What is to be watched, after the function ran; None for nothing.
+    def guards(self, ran: list[tuple[Any, bool]], tensors: list[Tensor]) -> Guards | None:
+        """The guards, after the function ran; None for nothing.
 
         ran: the modules that ran, with `training` by then. tensors: those that the program reads.
-        No other tensor is watched. Raises: Unplanned for a module that is set to another mode, and
-        for more than can be watched.
+        No other tensor has a guard. Raises: Unplanned for a module that is set to another mode, and
+        for more than can be guarded.
         """
         modules = [x for x, _ in ran]
         self.ran = {id(x) for x in modules}
@@ -70,7 +69,7 @@ class Search:
             if x.training is not earlier["training"]:
                 raise Unplanned(f"it sets {type(x).__name__} to another mode")
         self.follow()
-        if self.room < 0:
+        if self.left < 0:
             raise Unplanned(f"its code reads more than {MOST} things by name")
         hooks = [vars(vars(x)["_hooks"]) for x in modules if vars(x).get("_hooks") is not None]
         if modules:
@@ -79,8 +78,8 @@ class Search:
                  and content_of(cell) is self.earlier.get(id(cell), content_of(cell))]
         lists = [x for x in self.lists if all(
             map(is_, x, self.earlier.get(id(x), x))) and len(x) == len(self.earlier.get(id(x), x))]
-        found = cells, self.watched(), lists, hooks
-        return Surroundings(*found) if any(found) else None
+        found = cells, self.dict_guards(), lists, hooks
+        return Guards(*found) if any(found) else None
 
     def run(self, f: Any, owner: Any = None) -> None:
         """Looks at what a function reads. owner: its first argument, if that is known."""
@@ -148,9 +147,9 @@ class Search:
         if key in self.seen:
             return False
         if not is_module(whose):
-            self.room -= 1
+            self.left -= 1
         self.seen.add(key)
-        return self.room >= 0
+        return self.left >= 0
 
     def follow(self) -> None:
         """Adds the names in `anywhere`, which are read of unknown objects, of all objects found,
@@ -162,7 +161,7 @@ class Search:
                     for name in (parts_of(x).keys() | functions_of(type(x)).keys()) & self.anywhere:
                         self.see(x, (name,))
 
-    def watched(self) -> list[Watched]:
+    def dict_guards(self) -> list[DictGuard]:
         """The guards of the objects found: a dict each, with the names that are read of it."""
         found = []
         for x, names in self.objects.values():
@@ -174,10 +173,10 @@ class Search:
             read = {name for name in read if self.matters(inside.get(name))
                     and inside.get(name) is earlier.get(name)}
             if read:
-                found.append(Watched(inside, read))
+                found.append(DictGuard(inside, read))
             if id(x) in self.ran and inside["_modules"]:
                 # a container runs those too that come later
-                found.append(Watched(inside["_modules"], inside["_modules"], whole=True))
+                found.append(DictGuard(inside["_modules"], inside["_modules"], whole=True))
         return found
 
     def read_of_module(self, x: Any, names: set[str]) -> set[str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from operator import methodcaller
 from typing import Any
 
-from tensorlib._core.base.capture import set_capture
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -241,16 +241,15 @@ class Closed(Exception):
     """A function does what has no step."""
 
 
-class Opening:
+class Opening(Capture):
     """A capture of a function of the library in a rehearsal: each operation leaves its steps."""
 
     def __init__(self, machine: Machine):
         self.machine = machine
 
-    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
-                  kwargs: dict[str, Any]) -> Any:
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What an operation gives, after its steps were noted."""
-        if op is None or name != op.name or op.random or kwargs.get("out") is not None:
+        if op.random or kwargs.get("out") is not None:
             raise Closed
         if not self.machine.knows(tensors_in((args, kwargs))):
             raise Closed              # elements that were made up where there are none
@@ -272,12 +271,12 @@ class Opening:
             return results[0] if len(results) == 1 else results
         return found
 
-    def leaving(self, *asked: Any) -> None:
-        """Elements are asked for, which a rehearsal does not have; or a function of the user runs.
-        """
+    def leaving(self, *asked: Any, **options: Any) -> None:
+        """Elements are asked for, which a rehearsal does not have; or a tensor is written, or a
+        function of the user runs."""
         raise Closed
 
-    function = composed = leaving
+    write = sweep = function = composed = leaving
 
 
 def opened(machine: Machine, function: Any, args: tuple[Any, ...],
@@ -287,13 +286,11 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
     None where it is made of none, or does what has no step.
     """
     mark = machine.mark()
-    before = set_capture(Opening(machine))
     try:
-        result = function(*args, **kwargs)
+        with unseen(), Opening(machine):
+            result = function(*args, **kwargs)
     except Exception:                         # what fails without elements may run with them
         result = None
-    finally:
-        set_capture(before)
     results = result if type(result) is tuple else (result,)
     if result is None or not all(
             isinstance(x, Tensor) and machine.is_known(x) for x in results):

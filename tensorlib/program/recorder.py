@@ -1,22 +1,22 @@
 """Capture: the operations that run on real tensors, recorded call by call in a block.
 
-A `Recorder` is attached to the thread while a function runs (_core/base/capture.pyx). It is offered
-each operation, has the library do it, and notes it: for each tensor it knows the variable that
-stands for its present value. A write in place into what the function made itself gives a new
-variable, as the graph has a new node for it (writes.py); a write into a captured tensor is noted as
-it is.
+A `Recorder` is on the thread's stack of interpreters while a function runs (_core/interpreters/).
+It is offered each operation, has the library do it, and notes it: for each tensor it knows the
+variable that stands for its present value. A write in place into what the function made itself
+gives a new variable, as the graph has a new node for it (writes.py); a write into a captured tensor
+is noted as it is.
 """
 
 from typing import Any
 
-from tensorlib._core.base.capture import current, set_capture
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import Capture, capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.blocks import composed_call
-from tensorlib.program.building import Builder, unseen
+from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.call_types import cuts
 from tensorlib.program.model import Block, OpCall, Variable
@@ -34,7 +34,7 @@ from tensorlib.program.signatures import memory_of, storage_of
 from tensorlib.program.writes import Writes
 
 
-class Recorder:
+class Recorder(Capture):
     """Notes the operations of this thread in a block, under `with`.
 
     block: where calls are noted. names: of tensors by their id, for what is captured.
@@ -56,13 +56,10 @@ class Recorder:
         self.constants[id(tensor)] = tensor
 
     def __enter__(self) -> "Recorder":
-        if current() is not None:
+        if capture() is not None:
             raise RuntimeError("program: a function is being traced already on this thread")
-        set_capture(self)
+        super().__enter__()
         return self
-
-    def __exit__(self, *error: Any) -> None:
-        set_capture(None)
 
     # ---- tensors and their variables
 
@@ -125,21 +122,11 @@ class Recorder:
 
     # ---- what a capture is asked
 
-    def operation(self, op: Op | None, name: str, args: tuple[Any, ...],
-                  kwargs: dict[str, Any]) -> Any:
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Has the library do an operation, notes it and returns what it gives."""
-        if kwargs.get("out") is not None:
-            raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor "
-                               "that is returned")
-        kwargs.pop("out", None)
-        if name == "backward":
-            return noted_sweep(self, *args, **kwargs)
-        if name == "setitem" or name.endswith("_"):
-            return self.writes.write(op, name, args, kwargs)
-        if op is None:
-            op = registry[name]
-            if op.draws is not None:
-                return self.draw(op, args, kwargs)
+        refuse_out(op.name, kwargs)
+        if op.draws is not None:
+            return self.draw(op, args, kwargs)
         if gives_number(op):
             self.leaving(op.name, args[0])
         if op.returns is not Tensor:
@@ -149,12 +136,22 @@ class Recorder:
         result = function(*args, **kwargs)
         return self.noted(op.name, inputs, result, plain(op, given, self.value))
 
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
+        """Has the library do a write in place, and notes it."""
+        refuse_out(name, kwargs)
+        return self.writes.write(op, name, args, kwargs)
+
+    def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
+        """Has the library do a backward sweep, and notes it as a backward part."""
+        return noted_sweep(self, roots, grads, **options)
+
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
         """Has a composed operation done, and notes it as a call with a block."""
         with unseen():
             found = composed_call(Builder(self.block, self), op, args, kwargs)
-            result = function(*args, **kwargs)
+        result = function(*args, **kwargs)
         for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
             self.know(tensor, x)
         return result
@@ -172,8 +169,7 @@ class Recorder:
         """Has an autograd.Function run, and notes it as a call."""
         inputs = {"args": self.value(args)}
         before = [x._version for x in args if isinstance(x, Tensor)]
-        with unseen():
-            result = cls.apply(*args)
+        result = cls.apply(*args)
         if [x._version for x in args if isinstance(x, Tensor)] != before:
             raise CaptureError(f"{cls.__name__}: an autograd.Function that writes in place can't "
                                f"be captured, {user_line()}")
@@ -231,3 +227,10 @@ class Recorder:
         """Adds a call to the block."""
         self.block.ops.append(call)
 
+
+def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
+    """Raises: CaptureError for a call with `out=`."""
+    if kwargs.get("out") is not None:
+        raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that is "
+                           "returned")
+    kwargs.pop("out", None)

@@ -1,4 +1,4 @@
-"""A replayed call as one node in the graph of the caller.
+"""A replay as one node of the caller's autograd graph.
 
 The node keeps the tensors that the backward part reads. Its one gradient rule runs that part.
 """

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib.program.guarded cimport Surroundings
+from tensorlib.program.guarded cimport Guards
 
 cdef class Signature:
     cdef object shape                # nested tuples: what `look` takes the arguments apart into
@@ -19,7 +19,7 @@ cdef class Signature:
 
 cdef class Conditions:
     cdef list values, examples, requires, leaves, bare
-    cdef Surroundings surroundings
+    cdef Guards guards
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept

@@ -1,4 +1,4 @@
-"""What calls have in common that do the same operations: how their arguments are laid out."""
+"""Signatures of calls, the keys of the trace cache: types, shapes and layouts of the arguments."""
 
 cimport cython
 import numpy as np
@@ -10,7 +10,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.values cimport fields_of, is_same, settled
-from tensorlib.program.guarded cimport Surroundings
+from tensorlib.program.guarded cimport Guards
 
 from tensorlib._core.base.region import set_without_memory
 
@@ -136,11 +136,11 @@ cdef class Conditions:
     """What has to be as it was, beside the arguments, for a call to be replayed.
 
     values: tensors from around the function, of which the layout and the dtype stay. leaves: those
-    without hooks. bare: those without a `.grad`. surroundings: what is watched, None for nothing.
+    without hooks. bare: those without a `.grad`. guards: None for none.
     """
 
-    def __init__(self, list values, list leaves, list bare, Surroundings surroundings=None):
-        self.values, self.leaves, self.bare, self.surroundings = values, leaves, bare, surroundings
+    def __init__(self, list values, list leaves, list bare, Guards guards=None):
+        self.values, self.leaves, self.bare, self.guards = values, leaves, bare, guards
         self.examples = [like_on_meta(x) for x in values]
         self.requires = [requires_grad(<Tensor?>x) for x in values]
 
@@ -153,7 +153,7 @@ cdef class Conditions:
                 return False
         if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
             return False
-        return self.surroundings is None or self.surroundings.are_as_before()
+        return self.guards is None or self.guards.hold()
 
 
 cdef bint is_like(Tensor x, Tensor example, bint requires):

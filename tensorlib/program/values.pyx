@@ -1,4 +1,4 @@
-"""Values of Python as a compiled function is called with them: which are the same, to the bits."""
+"""Comparison of Python values in signatures and guards: by identity, exact type and bits."""
 
 from array import array
 from collections import deque

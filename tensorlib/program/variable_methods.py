@@ -18,7 +18,7 @@ from tensorlib.program.call_forms import passed_check, user_line
 
 def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operation given Variables becomes: a call in the block that is built."""
-    return builder_for(args, kwargs).operation(op, op.name, args, dict(kwargs))
+    return builder_for(args, kwargs).call(op, args, dict(kwargs))
 
 
 def builder_for(*values: Any) -> Builder:
@@ -33,7 +33,7 @@ def builder_for(*values: Any) -> Builder:
 def in_place(function: Any) -> Any:
     """The method `NAME_` of Variables: a call that writes over the value."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return builder_for(self, args).write(f"{function.__name__}_", (self, *args), kwargs)
+        return builder_for(self, args).write(None, f"{function.__name__}_", (self, *args), kwargs)
     return method
 
 
@@ -45,14 +45,14 @@ def out_of_place(function: Any) -> Any:
 def writing(name: str) -> Any:
     """A method that writes, or draws, over the value."""
     def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return builder_for(self, args).write(name, (self, *args), kwargs)
+        return builder_for(self, args).write(None, name, (self, *args), kwargs)
     return method
 
 
 def build(op: Op, args: tuple[Any, ...]) -> Any:
     """The variables of what an operation gives, as a call of the block that its arguments are in.
     """
-    return builder_for(args).operation(op, op.name, args, {})
+    return builder_for(args).call(op, args, {})
 
 
 def get_item(self: Variable, key: Any) -> Any:
@@ -67,7 +67,7 @@ def detach(self: Variable) -> Any:
 
 def set_item(self: Variable, key: Any, value: Any) -> None:
     """Writes where the index expression picks."""
-    builder_for(self, key, value).write("setitem", (self, value, key), {})
+    builder_for(self, key, value).write(None, "setitem", (self, value, key), {})
 
 
 def number(name: str) -> Any:

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from tensorlib import compile
-from tensorlib._core.base import capture
+from tensorlib._core.interpreters.capture import capture
 from tensorlib.program.errors import CaptureError
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
@@ -19,7 +19,7 @@ def is_compiling() -> bool:
     >>> tensorlib.compiler.is_compiling()
     False
     """
-    recorder = capture.current()
+    recorder = capture()
     return recorder is not None and not getattr(recorder, "why", "")
 
 
@@ -55,7 +55,7 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *,
 
 def refuse(why: str) -> None:
     """Ends the capture under way. Raises: CaptureError if it must not end."""
-    recorder: Any = capture.current()
+    recorder: Any = capture()
     if not hasattr(recorder, "fail"):
         raise CaptureError(why)
     recorder.fail(why)

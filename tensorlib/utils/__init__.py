@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING
 from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
-    from tensorlib.utils import benchmark, checkpoint, data, dlpack, hooks
+    from tensorlib.utils import (
+        benchmark,
+        checkpoint,
+        data,
+        dlpack,
+        flop_counter,
+        hooks,
+        module_tracker,
+    )
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker"]
 
 __getattr__, __dir__ = on_first_use(__name__, {name: name for name in __all__})

@@ -4,8 +4,10 @@ from tensorlib.utils import benchmark as benchmark
 from tensorlib.utils import checkpoint as checkpoint
 from tensorlib.utils import data as data
 from tensorlib.utils import dlpack as dlpack
+from tensorlib.utils import flop_counter as flop_counter
 from tensorlib.utils import hooks as hooks
+from tensorlib.utils import module_tracker as module_tracker
 
 __all__ = [
-    "benchmark", "checkpoint", "data", "dlpack", "hooks"
+    "benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker"
 ]

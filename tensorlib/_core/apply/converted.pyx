@@ -10,12 +10,12 @@ from warnings import warn
 from cpython.object cimport PyObject_Call
 
 from tensorlib._core.apply.operators cimport (
-    call_binary, call_inplace, check_count, done_elsewhere, store_results,
+    call_binary, call_inplace, check_count, store_results,
 )
-from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
+from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.error_names import name_errors, shown
@@ -29,7 +29,6 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
     that may stand after the first tensor, as older versions of PyTorch took it.
     """
     def checked(*args, **kwargs):
-        cdef object out = None
         if between is not None and len(args) == len(places) + 1 and between not in kwargs and (
                 is_number(args[1]) and isinstance(args[2], Tensor)):
             warn_of_place(name, between)
@@ -37,22 +36,8 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             args = (args[0], *args[2:])
         check_tensors(name, places, args, kwargs)
         if watched:
-            result = done_elsewhere(op, name, checked, args, kwargs)
-            if result is not NotImplemented:
-                return result
-        if takes_out and "out" in kwargs:
-            out = kwargs.pop("out")
-        event = begin_event(name, NULL, 0) if observing else None
-        try:
-            result = function(*args, **kwargs) if kwargs else function(*args)
-        except BaseException as error:
-            raise shown(error, function, kwargs)
-        finally:
-            end_event(event)
-        if out is None:
-            return result
-        return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
-                             result, out)
+            return interpreted(op, name, args, kwargs, plain_function, (name, function, takes_out))
+        return run_function(name, function, takes_out, args, kwargs)
 
     def checked_first(first=..., /, *args, **kwargs):
         if watched:
@@ -69,6 +54,26 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             raise shown(error, function, kwargs)
 
     return checked if takes_out or tuple(places.values()) != (0,) else checked_first
+
+
+cdef object plain_function(object what, tuple args, dict kwargs):
+    name, function, takes_out = what
+    return run_function(name, function, takes_out, args, {} if kwargs is None else kwargs)
+
+
+cdef inline object run_function(str name, object function, bint takes_out, tuple args, dict kwargs):
+    """What a function in Python gives, or its `out` with that."""
+    cdef object out = None
+    if takes_out and "out" in kwargs:
+        out = kwargs.pop("out")
+    try:
+        result = function(*args, **kwargs) if kwargs else function(*args)
+    except BaseException as error:
+        raise shown(error, function, kwargs)
+    if out is None:
+        return result
+    return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
+                         result, out)
 
 
 cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1:

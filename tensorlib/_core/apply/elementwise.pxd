@@ -5,14 +5,14 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.program cimport Program
 
-cdef object run_watched(Op op, PyObject** args)
+cdef object bind_watched(Op op, PyObject** args)
 cdef Tensor run_elementwise(Op op, PyObject** args)
 
-cdef inline object apply_elementwise(Op op, PyObject** args):
-    """Runs an element-wise operation on tensors and records it."""
-    return run_watched(op, args) if watched else run_elementwise(op, args)
+cdef inline object bind_elementwise(Op op, PyObject** args):
+    """Does an element-wise operation on tensors: the door for these, with a C array."""
+    return bind_watched(op, args) if watched else run_elementwise(op, args)
 
-cdef object offered_tensors(Op op, str name, PyObject** args)
+cdef tuple tuple_of(PyObject** args, int n)
 cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL
 cdef int result_dtype(Op op, PyObject** args) except -1
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1

@@ -5,22 +5,21 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
-from tensorlib._core.arrays.operands cimport number, operand, stand_in
-from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.arrays.operands cimport number, operand
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
     is_unsigned, promote,
 )
+from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
-from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
-from tensorlib._core.graph.recording cimport record
+from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.foreign cimport stand_in
+from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.tensor.meta cimport is_meta, meta_arguments
-from tensorlib._core.tensor.numbers cimport element
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
@@ -30,32 +29,24 @@ from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
-cdef object offered_tensors(Op op, str name, PyObject** args):
-    """An element-wise operation as a capture does it, to which numbers are numbers."""
-    cdef list given = []
-    cdef Tensor x
-    for i in range(op.n_args):
-        x = <Tensor>args[i]
-        given.append(element(x) if x.is_scalar else x)
-    return offered(op, name, tuple(given), None)
+cdef extern from "Python.h":
+    ctypedef struct TupleItems "PyTupleObject":
+        PyObject** ob_item
 
 
-cdef object run_watched(Op op, PyObject** args):
-    """Runs an element-wise operation that a capture, a profile or the device `meta` looks at."""
-    cdef list event
-    if attached:
-        done = offered_tensors(op, op.name, args)
-        if done is not NotImplemented:
-            return done
-    if meta_arguments(args, op.n_args):
-        return apply_without_memory(op, args)
-    if not observing:
-        return run_elementwise(op, args)
-    event = begin_event(op.name, args, op.n_args)
-    try:
-        return run_elementwise(op, args)
-    finally:
-        end_event(event)
+
+cdef object bind_watched(Op op, PyObject** args):
+    """`bind_elementwise` where something looks at operations."""
+    return interpreted(op, op.name, tuple_of(args, op.n_args), None, plain_elementwise, op)
+
+
+cdef object plain_elementwise(object what, tuple args, dict kwargs):
+    return run_elementwise(<Op>what, (<TupleItems*><PyObject*>args).ob_item)
+
+
+cdef tuple tuple_of(PyObject** args, int n):
+    """The tensors of a C array as a tuple."""
+    return tuple([<object>args[i] for i in range(n)])
 
 
 cdef Tensor run_elementwise(Op op, PyObject** args):
@@ -84,15 +75,6 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
     if mode().grad:
         record(op, args, n, out, None)
     return out
-
-
-cdef object apply_without_memory(Op op, PyObject** args):
-    """`apply_elementwise` where a tensor has no memory."""
-    without_memory()[0] = True
-    try:
-        return apply_elementwise(op, args)
-    finally:
-        without_memory()[0] = False
 
 
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
@@ -269,19 +251,6 @@ cdef bint has_dims(Tensor x, const Py_ssize_t* dims) noexcept:
 
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     """out := op(args), for `out=` and in-place forms; the caller has checked `out`."""
-    return observed_into(op, args, out) if observing else run_into(op, args, out)
-
-
-cdef int observed_into(Op op, PyObject** args, Tensor out) except -1:
-    """`run_into`, as an event."""
-    cdef list event = begin_event(op.name + "_", args, op.n_args)
-    try:
-        return run_into(op, args, out)
-    finally:
-        end_event(event)
-
-
-cdef int run_into(Op op, PyObject** args, Tensor out) except -1:
     cdef PyObject* safe[MAX_INPUTS]
     cdef list copies
     cdef Tensor x
@@ -338,7 +307,7 @@ cdef object apply_unary(Op op, object x):
             return done
         raise TypeError(f"{op.name}: input must be a Tensor, not {type(x).__name__}")
     args[0] = <PyObject*>x
-    return apply_elementwise(op, args)
+    return bind_elementwise(op, args)
 
 
 cdef object apply_binary(Op op, object a, object b):
@@ -361,4 +330,4 @@ cdef object apply_binary(Op op, object a, object b):
         return NotImplemented
     args[0] = <PyObject*>x
     args[1] = <PyObject*>y
-    return apply_elementwise(op, args)
+    return bind_elementwise(op, args)

@@ -1,4 +1,4 @@
-"""Where the table of what low floors call above themselves is filled, all of it."""
+"""Fills the table of upcalls: what lower layers of the library call in higher ones."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -13,6 +13,7 @@ from tensorlib._core.base.upcalls cimport (
     setitem_function, upcalls,
 )
 from tensorlib._core.graph.attached cimport track_held
+from tensorlib._core.interpreters.stack cimport effect, leaving, offered
 from tensorlib._core.tensor.numbers cimport item_of
 
 from tensorlib._core.base.upcalls import OPERATIONS
@@ -42,6 +43,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     upcalls.item = <item_function>item_of
     upcalls.fill_buffer = <buffer_function>fill_buffer
     upcalls.track_held = <held_function>track_held
+    upcalls.leaving, upcalls.effect, upcalls.offered = leaving, effect, offered
 
 
 cdef PyObject* owned(object value):

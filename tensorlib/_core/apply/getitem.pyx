@@ -1,4 +1,4 @@
-"""`x[key]` and `x[key] = value` in the graph."""
+"""Indexing with autograd: `x[key]` and `x[key] = value`."""
 
 from cpython.object cimport PyObject
 
@@ -6,18 +6,15 @@ from tensorlib._core.apply.inplace cimport (
     check_writable, is_expanded, new_histories, take_histories,
 )
 from tensorlib._core.arrays.convert cimport from_data
-from tensorlib._core.arrays.operands cimport stand_in, stands_in
-from tensorlib._core.base.capture cimport attached, offered
-from tensorlib._core.base.region cimport without_memory
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.recording cimport record
 from tensorlib._core.index.basic cimport basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
-from tensorlib._core.tensor.meta cimport meta_arguments
+from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.foreign cimport stand_in, stands_in
+from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
 
@@ -41,31 +38,13 @@ cdef int put_name(str name, Tensor x, error) except -1:
 
 cdef object looked_up(Tensor x, object key):
     """x[key], recorded."""
-    return look_up_watched(x, key) if watched else look_up(x, key)
+    if watched:
+        return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
+    return look_up(x, key)
 
 
-cdef object look_up_watched(Tensor x, object key):
-    """`look_up` where a capture, a profile or the device `meta` looks at it."""
-    cdef PyObject* args[1]
-    cdef list event
-    if attached:
-        done = offered(registered(GETITEM), "getitem", (x, key), None)
-        if done is not NotImplemented:
-            return done
-    args[0] = <PyObject*>x
-    if meta_arguments(args, 1):
-        without_memory()[0] = True
-        try:
-            return look_up_watched(x, key)
-        finally:
-            without_memory()[0] = False
-    if not observing:
-        return look_up(x, key)
-    event = begin_event("getitem", args, 1)
-    try:
-        return look_up(x, key)
-    finally:
-        end_event(event)
+cdef object plain_look_up(object what, tuple args, dict kwargs):
+    return look_up(<Tensor>args[0], args[1])
 
 
 cdef object look_up(Tensor x, object key):
@@ -97,32 +76,18 @@ cdef object look_up(Tensor x, object key):
 
 cdef int setitem(Tensor x, object key, object value) except -1:
     try:
-        return write_watched(x, key, value) if watched else write(x, key, value)
+        if not watched:
+            return write(x, key, value)
+        interpreted(registered(INDEX_PUT), "setitem", (x, value, key), None, plain_write, None, 1)
+        return 0
     except (IndexError, TypeError, RuntimeError) as error:
         put_name("setitem", x, error)
         raise
 
 
-cdef int write_watched(Tensor x, object key, object value) except -1:
-    """`write` where a capture, a profile or the device `meta` looks at it."""
-    cdef PyObject* args[1]
-    cdef list event
-    if attached:
-        done = offered(registered(INDEX_PUT), "setitem", (x, value, key), None)
-        if done is not NotImplemented:
-            return 0
-    args[0] = <PyObject*>x
-    if meta_arguments(args, 1):
-        without_memory()[0] = True
-        try:
-            return write_watched(x, key, value)
-        finally:
-            without_memory()[0] = False
-    event = begin_event("setitem", args, 1) if observing else None
-    try:
-        return write(x, key, value)
-    finally:
-        end_event(event)
+cdef object plain_write(object what, tuple args, dict kwargs):
+    write(<Tensor>args[0], args[2], args[1])
+    return args[0]
 
 
 cdef int write(Tensor x, object key, object value) except -1:

@@ -6,9 +6,7 @@ new history here.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.elementwise cimport apply_into, offered_tensors
-from tensorlib._core.base.capture cimport attached
-from tensorlib._core.base.region cimport without_memory
+from tensorlib._core.apply.elementwise cimport apply_into, tuple_of
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
@@ -17,9 +15,9 @@ from tensorlib._core.graph.attached cimport RETAINS, hook_node
 from tensorlib._core.graph.modes cimport PACKED, mode
 from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.graph.op cimport Op, Rule
-from tensorlib._core.graph.recording cimport record
 from tensorlib._core.graph.saved cimport note_written
-from tensorlib._core.tensor.meta cimport meta_arguments
+from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, new_tensor, requires_grad,
     same_shape, track_tensor,
@@ -114,7 +112,14 @@ cdef list copied_from(Tensor x, Tensor source):
     return new_histories(x, fresh)
 
 
-cdef object apply_inplace(Op op, PyObject** args):
+cdef object bind_inplace(Op op, PyObject** args):
+    """Does an element-wise operation that writes over its first tensor: the door for these."""
+    if watched:
+        return interpreted(op, op.name + "_", tuple_of(args, op.n_args), None, plain_inplace, op)
+    return run_inplace(op, args)
+
+
+cdef object run_inplace(Op op, PyObject** args):
     """x := op(x, ...) of the tensors `args`, of which `x` is the first.
 
     It is recorded as a new value of `x` and of the tensor it is a view of. `args` are changed.
@@ -125,17 +130,6 @@ cdef object apply_inplace(Op op, PyObject** args):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int i, ndim
     cdef bint wanted = requires_grad(x)
-    if watched:
-        if attached:
-            done = offered_tensors(op, op.name + "_", args)
-            if done is not NotImplemented:
-                return done
-        if meta_arguments(args, op.n_args):
-            without_memory()[0] = True
-            try:
-                return apply_inplace(op, args)
-            finally:
-                without_memory()[0] = False
     for i in range(1, op.n_args):
         other = <Tensor>args[i]
         wanted = wanted or requires_grad(other)
@@ -179,6 +173,14 @@ cdef object apply_inplace(Op op, PyObject** args):
         apply_into(op, args, x)
     take_histories(histories)
     return x
+
+
+cdef object plain_inplace(object what, tuple args, dict kwargs):
+    cdef PyObject* given[MAX_INPUTS]
+    cdef int i
+    for i in range((<Op>what).n_args):
+        given[i] = <PyObject*>args[i]
+    return run_inplace(<Op>what, given)
 
 
 cdef Tensor computed(Op op, PyObject** args, Tensor x):

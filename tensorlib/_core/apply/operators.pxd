@@ -5,7 +5,6 @@ cdef object binary_operator(OpSlot which, object a, object b)
 cdef object unary_operator(OpSlot which, object a)
 cdef object inplace_operator(OpSlot which, object a, object b)
 cdef int check_count(str name, int wanted, tuple more, object last) except -1
-cdef object done_elsewhere(Op op, str name, object function, tuple args, dict kwargs)
 cdef object call_binary(Op op, object a, object b, tuple more, object out)
 cdef object call_inplace(Op op, object x, object other, tuple more)
 cdef object store_results(str name, tuple inputs, object result, object out)

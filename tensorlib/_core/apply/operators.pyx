@@ -6,27 +6,24 @@ The function of each is made once, closed over its record: a hot operation runs 
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.elementwise cimport apply_binary, apply_elementwise, apply_unary
-from tensorlib._core.apply.inplace cimport apply_inplace
+from tensorlib._core.apply.elementwise cimport apply_binary, bind_elementwise, apply_unary
+from tensorlib._core.apply.inplace cimport bind_inplace
 from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
-    all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of,
-    refuse_shared_write, refused, stand_in, tuple_of,
+    all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of, refused,
+    tuple_of,
 )
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport observing
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.recording cimport apply_general, observed_forward, record
-from tensorlib._core.products.product cimport apply_product, product, promoted
-from tensorlib._core.tensor.meta cimport meta_call, on_meta
+from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.foreign cimport refuse_shared_write, stand_in
+from tensorlib._core.interpreters.recording cimport apply_general, record
+from tensorlib._core.products.product cimport bind_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
-
-from functools import partial
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
@@ -38,7 +35,7 @@ from tensorlib._core.graph.op import registry
 
 cdef object binary_operator(OpSlot which, object a, object b):
     cdef Op op = <Op>upcalls.operations[<int>which]
-    return apply_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
+    return bind_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
 
 
 cdef object unary_operator(OpSlot which, object a):
@@ -55,7 +52,7 @@ cdef object inplace_operator(OpSlot which, object a, object b):
         refuse_shared_write(op.name, (b,))
         return NotImplemented
     args[0], args[1] = <PyObject*>a, <PyObject*>x
-    return apply_inplace(op, args)
+    return bind_inplace(op, args)
 
 
 # ---- compiled functions --------------------------------------------------------------------------
@@ -70,30 +67,16 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
     return 0
 
 
-cdef object done_elsewhere(Op op, str name, object function, tuple args, dict kwargs):
-    """What a capture, or the device `meta`, makes of a call of a function; else NotImplemented.
-
-    op: its record, None for a function that a capture sees only the parts of.
-    """
-    if attached and op is not None:
-        done = offered(op, name, args, kwargs)
-        if done is not NotImplemented:
-            return done
-    if meta_call(args) or kwargs and meta_call(kwargs.values()):
-        return on_meta(function, args, kwargs)
-    return NotImplemented
-
-
 cdef object call_out(Op op, tuple args, object out):
     """An element-wise operation into `out`."""
-    if watched and meta_call((*args, out)):
-        return on_meta(apply_out_of, (op, args, out), None)
+    if watched:
+        as_tensors(op, args)                   # refuses what no form that writes takes
+        return interpreted(op, op.name, args, {"out": out}, plain_out, op)
     return apply_out(op, args, out)
 
 
-def apply_out_of(Op op, tuple args, out):
-    """`apply_out`, as a function that is handed on."""
-    return apply_out(op, args, out)
+cdef object plain_out(object what, tuple args, dict kwargs):
+    return apply_out(<Op>what, args, kwargs["out"])
 
 
 def make_elementwise(Op op):
@@ -153,13 +136,13 @@ def make_nary(Op op):
         if all_tensors(args):
             for i in range(op.n_args):
                 given[i] = <PyObject*>args[i]
-            return apply_elementwise(op, given)
+            return bind_elementwise(op, given)
         tensors = operands_of(op, args)
         if tensors is None:
             return refused(op, args)
         for i in range(op.n_args):
             given[i] = <PyObject*><object>tensors[i]
-        return apply_elementwise(op, given)
+        return bind_elementwise(op, given)
     return function
 
 
@@ -203,7 +186,7 @@ cdef object call_inplace(Op op, object x, object other, tuple more):
     if not (isinstance(x, Tensor) and isinstance(other, Tensor)):
         return write_in_place(op, (x, other))
     args[0], args[1] = <PyObject*>x, <PyObject*>other
-    return apply_inplace(op, args)
+    return bind_inplace(op, args)
 
 
 cdef object write_in_place(Op op, tuple given):
@@ -216,7 +199,7 @@ cdef object write_in_place(Op op, tuple given):
     tensors = as_tensors(op, given)
     for i in range(op.n_args):
         args[i] = <PyObject*><object>tensors[i]
-    return apply_inplace(op, args)
+    return bind_inplace(op, args)
 
 
 cdef str wrong_arguments(str name, Op op, tuple args, dict kwargs):
@@ -246,11 +229,10 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
-                return apply_product(op, input, other)
+                return bind_product(op, input, other)
             if watched:
-                done = done_elsewhere(op, op.name, function, (input, other), {"out": out})
-                if done is not NotImplemented:
-                    return done
+                return interpreted(op, op.name, (input, other), {"out": out}, plain_product_into,
+                                   op)
             return product_into(op.name, input, other, out)
         return name_errors(function)
     return maker
@@ -264,6 +246,10 @@ cdef int check_dims(str name, Tensor a, Tensor b, int a_ndim, int b_ndim) except
         raise RuntimeError(
             f"{name}: batch sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
     return 0
+
+
+cdef object plain_product_into(object what, tuple args, dict kwargs):
+    return product_into((<Op>what).name, args[0], args[1], kwargs["out"])
 
 
 cdef object product_into(str name, Tensor a, Tensor b, object out):
@@ -284,7 +270,6 @@ def make_reduction(Op op):
     cdef object forward = op.forward
     cdef bint takes_dtype = "dtype" in op.attributes
     def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-        cdef PyObject* args[1]
         if axis is not None:               # NumPy's names, which PyTorch takes too
             dim = axis
         if keepdims is not None:
@@ -298,26 +283,35 @@ def make_reduction(Op op):
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
         if watched:
-            result = done_elsewhere(op, op.name, function, (input, dim, keepdim), {
-                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
-            if result is not NotImplemented:
-                return result
-        if dtype is not None and not takes_dtype:
-            raise TypeError(f"{op.name}: takes no dtype")
-        if observing:
-            result = observed_forward(op, (input, dim, keepdim, dtype)[:3 + takes_dtype], None)
-        elif takes_dtype:
-            result = forward(input, dim, keepdim, dtype)
-        else:
-            result = forward(input, dim, keepdim)
-        if out is not None:
-            return store_out(op.name, (input,), result, out)
-        if mode().grad and requires_grad(<Tensor>input):
-            args[0] = <PyObject*>input
-            record(op, args, 1, result, WHOLE if dim is None and not keepdim
-                   else {"dim": dim, "keepdim": keepdim})
-        return result
+            return interpreted(op, op.name, (input, dim, keepdim), {
+                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None},
+                plain_reduction, op)
+        return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
     return name_errors(function)
+
+
+cdef object plain_reduction(object what, tuple args, dict kwargs):
+    cdef Op op = what
+    return run_reduction(op, op.forward, "dtype" in op.attributes, args[0], args[1], args[2],
+                         kwargs.get("dtype"), kwargs.get("out"))
+
+
+cdef inline object run_reduction(Op op, object forward, bint takes_dtype, object input, object dim,
+                                 object keepdim, object dtype, object out):
+    cdef PyObject* args[1]
+    if dtype is not None and not takes_dtype:
+        raise TypeError(f"{op.name}: takes no dtype")
+    if takes_dtype:
+        result = forward(input, dim, keepdim, dtype)
+    else:
+        result = forward(input, dim, keepdim)
+    if out is not None:
+        return store_out(op.name, (input,), result, out)
+    if mode().grad and requires_grad(<Tensor>input):
+        args[0] = <PyObject*>input
+        record(op, args, 1, result, WHOLE if dim is None and not keepdim
+               else {"dim": dim, "keepdim": keepdim})
+    return result
 
 
 def make_sized(Op op):
@@ -325,8 +319,6 @@ def make_sized(Op op):
     cdef object forward = op.forward
     cdef str named = op.attributes[0]
     def function(input=None, *sizes, **keyword):
-        cdef PyObject* args[1]
-        cdef Tensor x
         if keyword:
             if op.name == "view" and not sizes and list(keyword) == ["dtype"]:
                 return registry["view_dtype"].function(input, **keyword)
@@ -344,16 +336,23 @@ def make_sized(Op op):
                                 f"{type(input).__name__}")
             return done
         if watched:
-            done = done_elsewhere(op, op.name, function, (input, sizes), None)
-            if done is not NotImplemented:
-                return done
-        x = observed_forward(op, (input, sizes), None) if observing else forward(input, sizes)
-        if mode().grad and requires_grad(<Tensor>input):
-            args[0] = <PyObject*>input
-            record(op, args, 1, x,
-                   {named: sizes} if op.kept_attributes or mode().forward_mode else None)
-        return x
+            return interpreted(op, op.name, (input, sizes), None, plain_sized, op)
+        return run_sized(op, forward, input, sizes)
     return function
+
+
+cdef object plain_sized(object what, tuple args, dict kwargs):
+    return run_sized(<Op>what, (<Op>what).forward, args[0], args[1])
+
+
+cdef inline object run_sized(Op op, object forward, object input, object sizes):
+    cdef PyObject* args[1]
+    cdef Tensor x = forward(input, sizes)
+    if mode().grad and requires_grad(<Tensor>input):
+        args[0] = <PyObject*>input
+        record(op, args, 1, x, {op.attributes[0]: sizes} if (
+            op.kept_attributes or mode().forward_mode) else None)
+    return x
 
 
 cdef tuple as_sizes(Op op, object sizes):
@@ -376,7 +375,7 @@ def make_general(Op op):
                 if done is not NotImplemented:
                     return done
                 check_sequence(op, <tuple>tensors)
-            return run_general(op, args, kwargs)
+            return bind(op, args, kwargs)
     else:
         def function(*args, **kwargs):
             cdef int i
@@ -389,17 +388,24 @@ def make_general(Op op):
                         return done
                     args = convert_arguments(op, args)
                     break
-            return run_general(op, args, kwargs)
+            return bind(op, args, kwargs)
     return function
+
+
+cdef object bind(Op op, tuple args, dict kwargs):
+    """Does an operation on canonical arguments: the door for all that is not element-wise."""
+    if watched:
+        return interpreted(op, op.name, args, kwargs, plain_general, op)
+    return run_general(op, args, kwargs)
+
+
+cdef object plain_general(object what, tuple args, dict kwargs):
+    return run_general(<Op>what, args, kwargs)
 
 
 cdef object run_general(Op op, tuple args, dict kwargs):
     """Runs and records an operation, or stores what it gives in `out`."""
     cdef object out
-    if watched:
-        out = done_elsewhere(op, op.name, partial(run_general_of, op), args, kwargs)
-        if out is not NotImplemented:
-            return out
     if kwargs and "out" in kwargs:
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
@@ -411,11 +417,6 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         return apply_general(op, args, kwargs)
     except BaseException as error:
         raise shown(error, op.function, kwargs)
-
-
-def run_general_of(Op op, *args, **kwargs):
-    """`run_general`, as a function that is handed on."""
-    return run_general(op, args, kwargs)
 
 
 cdef object store_results(str name, tuple inputs, object result, object out):

@@ -1,11 +1,10 @@
-"""Results that go where the caller says: `out=`."""
+"""The `out=` argument: results that are written into a tensor of the caller's."""
 
 from cpython.object cimport PyObject
 
 from tensorlib._core.apply.elementwise cimport apply_into
 from tensorlib._core.apply.inplace cimport check_writable, fits
 from tensorlib._core.arrays.operands cimport as_tensors
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.graph.modes cimport mode
@@ -22,10 +21,6 @@ cdef object apply_out(Op op, tuple args, object out):
     cdef int i, d, ndim = 0
     cdef list tensors = as_tensors(op, args)
     cdef Tensor x
-    if attached:
-        done = offered(op, op.name, args, {"out": out})
-        if done is not NotImplemented:
-            return done
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}: out must be a Tensor, not {type(out).__name__}")
     for i in range(op.n_args):

@@ -1,6 +1,6 @@
 """Memory shared with others: NumPy arrays, the buffer protocol, and changes of dtype through NumPy.
 
-All of it is raw: nothing here is recorded for gradients.
+All of it is outside autograd: nothing here is recorded for gradients.
 """
 
 cimport numpy as cnp
@@ -11,13 +11,14 @@ from libc.stdlib cimport malloc
 
 import numpy as np
 
-from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, from_numpy_dtype, to_numpy_dtype,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport borrow
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 
@@ -116,7 +117,7 @@ def from_numpy(array):
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
     x = from_ndarray("from_numpy", array)
-    if attached:
+    if watched:
         made(x)
     return x
 
@@ -197,7 +198,7 @@ def numpy(Tensor self, *, bint force=False):
     `force=True` ignores that gradients are not tracked through it.
     Raises: RuntimeError if the tensor requires grad, TypeError for bfloat16.
     """
-    if attached:
+    if watched:
         leaving("numpy", self)
     if force:
         to_numpy_dtype(self.type)
@@ -207,7 +208,7 @@ def numpy(Tensor self, *, bint force=False):
 
 def __array__(Tensor self, dtype=None, copy=None):
     """What `numpy.asarray(x)` calls. Raises: ValueError if `copy=False` but a copy is needed."""
-    if attached:
+    if watched:
         leaving("numpy", self)
     if requires_grad(self) and mode().grad:
         raise RuntimeError(
@@ -257,7 +258,7 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     cdef Export* export
     cdef Py_ssize_t* layout
     cdef int d
-    if attached:
+    if watched:
         leaving("memoryview", x)
     if is_meta(x):
         raise BufferError("memoryview: a meta tensor has no elements")

@@ -7,9 +7,10 @@ the rest is refused by those who ask here.
 
 from cpython.exc cimport PyErr_WarnEx
 
-from tensorlib._core.arrays.operands cimport stands_in
-from tensorlib._core.base.capture cimport attached, leaving
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.stack cimport leaving
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 
@@ -40,7 +41,7 @@ cdef object number_of(Tensor x):
     if x.numel_ != 1:
         raise ValueError("only one element tensors can be converted to Python scalars, "
                          f"got shape {tuple(x.shape)}")
-    if attached:
+    if watched:
         leaving("float", x)
     if in_graph(x):
         if stored_at_index():

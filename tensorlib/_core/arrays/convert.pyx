@@ -3,7 +3,7 @@
 A nested sequence is walked twice in C: once for its dtype, once to write its elements. Code that an
 element runs could shrink a list that is being read, so both walk tuples, but for rows of Python's
 own numbers: these run no code and are read where they lie.
-It is raw, but where tensors among the data are in a graph: see as_numbers.pyx.
+It is outside autograd, unless tensors among the data are in a graph: see as_numbers.pyx.
 """
 
 cimport numpy as cnp
@@ -20,23 +20,24 @@ from tensorlib._core.arrays.arrays cimport from_ndarray, numpy_id
 from tensorlib._core.arrays.as_numbers cimport (
     differentiating, in_graph, joined, warn_of_copy, warn_of_number,
 )
-from tensorlib._core.arrays.operands cimport stands_in
-from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
 from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
-from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.arrays.dlpack import from_dlpack
 from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.shape import Size
-from tensorlib._core.tensor.meta import made_on_meta
+from tensorlib._core.interpreters.on_meta import made_on_meta
 
 cnp.import_array()
 
@@ -134,7 +135,7 @@ cdef int leaf_dtype(object leaf, Survey* survey) except -1:
     if stands_in(leaf):
         survey.batched = True
         return dtype_id(leaf.dtype)
-    if attached and isinstance(leaf, Tensor):
+    if watched and isinstance(leaf, Tensor):
         leaving("tensor", leaf)
     survey.linked = survey.linked or in_graph(leaf)
     return scalar_dtype(leaf)
@@ -356,7 +357,7 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
         return from_sequence(data, dtype_or_minus1)
     if stands_in(data) or in_graph(data) and differentiating():
         return (data if dtype_or_minus1 < 0 else data.to(dtype_object(dtype_or_minus1))).clone()
-    if attached and isinstance(data, Tensor):
+    if watched and isinstance(data, Tensor):
         leaving(name, data)
     if in_graph(data):
         warn_of_copy(name)
@@ -433,7 +434,7 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
         x = on_device(x, device)
     if requires_grad:
         x.requires_grad = True
-    if attached:
+    if watched:
         made(x)
     return x
 
@@ -465,7 +466,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if not shared or copy:
         x = (obj if id < 0 else obj.to(dtype_object(id))).clone() if in_graph(obj) else (
             from_data(obj, id, "asarray"))
-    if attached:
+    if watched:
         made(x)
     if requires_grad is False and x.requires_grad:
         x = x.detach()

@@ -4,14 +4,10 @@ from tensorlib._core.tensor.tensor cimport Tensor
 cdef Tensor number(object value, int dtype)
 cdef Tensor operand(Op op, object value, Tensor partner)
 cdef Tensor scalar_tensor(object value, int dtype)
-cpdef bint stands_in(object value)
-cdef object stand_in(Op op, tuple args, dict kwargs)
-cdef int refuse_shared_write(str name, tuple args) except -1
 cdef tuple tuple_of(Op op, object tensors)
 cdef bint all_tensors(tuple tensors)
 cdef int check_sequence(Op op, tuple tensors) except -1
 cdef tuple convert_arguments(Op op, tuple args)
-cpdef object behind(object value)
 cdef list as_tensors(Op op, tuple args)
 cdef object refused(Op op, tuple args)
 cdef list operands_of(Op op, tuple args)

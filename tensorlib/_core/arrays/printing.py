@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 from tensorlib._core.arrays.arrays import shown
-from tensorlib._core.base.capture import leaving
 from tensorlib._core.base.dtypes import get_default_dtype
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor, attach
 
 
@@ -137,7 +137,7 @@ def elements_text(x, indent):
 
 def text(self):
     """What `repr` gives: the elements, and what of dtype and graph is not plain."""
-    leaving("repr", self)
+    tell("leaving", "repr", self)
     name = "tensor" if type(self) is Tensor else type(self).__name__
     indent = len(name) + 1
     suffixes = []

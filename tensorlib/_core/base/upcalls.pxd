@@ -9,6 +9,8 @@ imported; a call through one that is not filled yet raises RuntimeError.
 from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject
 
+from tensorlib._core.base.watch cimport watched
+
 # The operations that the core calls, in the order of OPERATIONS in upcalls.pyx: those of Python's
 # operators, those that subscripts and writes in place record, those that end a gradient rule.
 cdef enum OpSlot:
@@ -28,6 +30,8 @@ ctypedef object (*construct_function)(object data, int dtype_or_minus1)
 ctypedef object (*item_function)(object x)
 ctypedef int (*buffer_function)(object x, Py_buffer* buffer, int flags) except -1
 ctypedef int (*held_function)(object holder, object held) except -1
+ctypedef int (*told_function)(str name, object x) except -1
+ctypedef object (*offered_function)(object op, str name, tuple args, dict kwargs)
 
 cdef struct Upcalls:
     # what the slots of the Tensor type call
@@ -41,6 +45,10 @@ cdef struct Upcalls:
     item_function number
     buffer_function fill_buffer
     held_function track_held
+    # what interpreters are told, and offered, by the room `tensor`
+    told_function leaving
+    told_function effect
+    offered_function offered
     # records of operations, each an `Op`
     PyObject* operations[N_OP_SLOTS]
     # functions of an `Op`: what its gradient needs, its backward operation, its forward-mode rule
@@ -60,3 +68,7 @@ cdef inline object registered(OpSlot which):
     if upcalls.operations[<int>which] == NULL:
         raise_unfilled(slot_name(which))
     return <object>upcalls.operations[<int>which]
+
+cdef inline int effect(str name, object x) except -1:
+    """Tells interpreters of what is done to `x` and is no operation."""
+    return upcalls.effect(name, x) if watched else 0

@@ -56,6 +56,14 @@ cdef int no_track_held(object holder, object held) except -1:
     raise_unfilled("setattr")
 
 
+cdef int no_told(str name, object x) except -1:
+    raise_unfilled(name)
+
+
+cdef object no_offered(object op, str name, tuple args, dict kwargs):
+    raise_unfilled(name)
+
+
 def no_function(op):
     """Raises RuntimeError, in the place of a function of operations."""
     raise_unfilled(op.name)
@@ -70,4 +78,6 @@ upcalls.constructed = no_tensor
 upcalls.item = upcalls.number = no_item
 upcalls.fill_buffer = no_buffer
 upcalls.track_held = no_track_held
+upcalls.leaving = upcalls.effect = no_told
+upcalls.offered = no_offered
 upcalls.needs_of = upcalls.gradient_of = upcalls.tangent_of = <PyObject*>no_function

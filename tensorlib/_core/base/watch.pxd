@@ -1,8 +1,9 @@
 # What looks at operations before they run, as bits. It is 0 nearly always, and then one look at it
-# is all that an operation pays for captures, profiles and tensors without memory.
+# is all that an operation pays for interpreters, profiles and tensors without memory.
 cdef enum:
-    CAPTURES = 1        # a thread has a capture attached
+    INTERPRETERS = 1    # a thread has an interpreter on its stack
     PROFILES = 2        # a profile is being taken
     META = 4            # this process has had a tensor without memory
+    OVERRIDES = 8       # a subclass of Tensor has a `__torch_function__` of its own
 
 cdef int watched

@@ -8,8 +8,6 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph
-from tensorlib._core.arrays.operands cimport behind, stands_in
-from tensorlib._core.base.capture cimport attached, leaving, made
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -17,11 +15,14 @@ from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport begin_making, end_making, observing
+from tensorlib._core.interpreters.foreign cimport behind, stands_in
+from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
+from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.meta cimport device_beside, is_meta, new_on_meta
+from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
 from tensorlib._core.tiles.loops cimport find_cast
@@ -31,7 +32,7 @@ from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import is_meta_device, require_device
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._core.tensor.meta import made_on_meta
+from tensorlib._core.interpreters.on_meta import made_on_meta
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
@@ -110,7 +111,7 @@ cpdef object plain_number(str name, str argument, object value):
                 f"{name}: {argument} is a tensor that requires grad, and {name} has no gradient "
                 f"for it; compute with tensors instead, or give {argument}.item() if no gradient "
                 "is wanted")
-        if attached:
+        if watched:
             leaving(name, value)
         return element(<Tensor>value)
     found = exact_number(value)
@@ -147,7 +148,7 @@ cdef object finish(str name, Tensor x, object out, object requires_grad):
         x.requires_grad = True
     if observing:
         end_making(name, x)
-    if attached:
+    if watched:
         made(x)
     return x
 

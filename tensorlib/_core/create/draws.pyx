@@ -8,13 +8,12 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
-from tensorlib._core.arrays.operands cimport behind
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, KIND, default_float, dtype_object,
 )
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, sized,
 )
@@ -23,6 +22,8 @@ from tensorlib._core.create.generator cimport (
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport behind
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.meta cimport device_beside
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
@@ -199,7 +200,7 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     Raises: RuntimeError for integer dtypes and for sizes that are negative or too large, TypeError.
     Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
     """
-    if attached:
+    if watched:
         done = offered(None, "rand", sizes if size is None else (size,), {
             "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
@@ -220,7 +221,7 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     Source: Box & Muller, A Note on the Generation of Random Normal Deviates (1958), on the numbers
     of `rand`.
     """
-    if attached:
+    if watched:
         done = offered(None, "randn", sizes if size is None else (size,), {
             "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
@@ -235,7 +236,7 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
 def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, layout=None,
                    device=None, pin_memory=False, requires_grad=False):
     """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
-    if attached:
+    if watched:
         done = offered(None, "normal", (mean, std, size), {
             "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
@@ -254,7 +255,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
-    if attached:
+    if watched:
         done = offered(None, "rand_like", (input,), {"generator": generator, "dtype": dtype})
         if done is not NotImplemented:
             return done
@@ -270,7 +271,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
-    if attached:
+    if watched:
         done = offered(None, "randn_like", (input,), {"generator": generator, "dtype": dtype})
         if done is not NotImplemented:
             return done
@@ -288,7 +289,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
     cdef double low = plain_number("uniform_", "from", from_)
     cdef double high = plain_number("uniform_", "to", to)
     cdef uint64_t bits
-    if attached:
+    if watched:
         done = offered(None, "uniform_", (self, from_, to), {"generator": generator})
         if done is not NotImplemented:
             return done
@@ -311,7 +312,7 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
-    if attached:
+    if watched:
         done = offered(None, "normal_", (self, mean, std), {"generator": generator})
         if done is not NotImplemented:
             return done
@@ -332,7 +333,7 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].
     """
-    if attached:
+    if watched:
         done = offered(None, "bernoulli_", (self, p), {"generator": generator})
         if done is not NotImplemented:
             return done
@@ -374,7 +375,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     tensor([0., 1.])
     """
     cdef Tensor x
-    if attached:
+    if watched:
         done = offered(None, "bernoulli", (input, p), {"generator": generator, "out": out})
         if done is not NotImplemented:
             return done

@@ -8,8 +8,9 @@ from libc.string cimport memcpy
 
 import os
 
-from tensorlib._core.base.capture cimport attached, beside
 from tensorlib._core.base.dtypes cimport UINT8
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.interpreters.stack cimport effect
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 
 from tensorlib._core.base.device import CPU, require_cpu
@@ -38,8 +39,8 @@ cdef class Generator:
 
     def __init__(self, device="cpu"):
         require_cpu("Generator", device)
-        if attached:
-            beside("Generator")
+        if watched:
+            effect("Generator", None)
 
     @property
     def device(self):
@@ -55,16 +56,16 @@ cdef class Generator:
         seed = PyNumber_Index(seed)
         if not -2**63 <= seed < 2**64:
             raise OutOfRangeError(f"manual_seed: {seed} is not in [-2**63, 2**64)")
-        if attached:
-            beside("manual_seed", self)
+        if watched:
+            effect("manual_seed", self)
         self.key = seed % 2**64
         self.offset = 0
         return self
 
     def seed(self):
         """A seed from the operating system, from which this generator now starts anew."""
-        if attached:
-            beside("seed", self)
+        if watched:
+            effect("seed", self)
         self.key = int.from_bytes(os.urandom(8), "little")
         self.offset = 0
         return self.key
@@ -90,8 +91,8 @@ cdef class Generator:
             raise RuntimeError(
                 f"set_state: a state has {STATE_BYTES} contiguous bytes, got a tensor of shape "
                 f"{tuple(new_state.shape)}")
-        if attached:
-            beside("set_state", self)
+        if watched:
+            effect("set_state", self)
         memcpy(&self.key, (<Tensor>new_state).data_pointer, 8)
         memcpy(&self.offset, (<Tensor>new_state).data_pointer + 8, 8)
         return self

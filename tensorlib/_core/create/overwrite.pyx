@@ -3,13 +3,15 @@
 from tensorlib._core.apply.inplace cimport (
     check_may_change, check_writable, copied_from, follow, set_history, take_histories,
 )
-from tensorlib._core.arrays.operands cimport operand, refuse_shared_write
-from tensorlib._core.base.capture cimport attached, offered
+from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport untracked
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport refuse_shared_write
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
 )
@@ -62,7 +64,7 @@ def copy_(Tensor self, src, non_blocking=False):
     if source is None:
         refuse_shared_write("copy_", (src,))
         raise TypeError(f"copy_: src must be a Tensor or a number, not {type(src).__name__}")
-    if attached and offered(None, "copy_", (self, src), None) is not NotImplemented:
+    if watched and offered(None, "copy_", (self, src), None) is not NotImplemented:
         return self
     write("copy_", self, source)
     return self
@@ -74,7 +76,7 @@ def fill_(Tensor self, value):
     Gradient: to a tensor `value` the sum; the old elements get zero.
     Raises: RuntimeError, TypeError, OutOfRangeError for a value that the dtype can't hold.
     """
-    if attached and offered(None, "fill_", (self, value), None) is not NotImplemented:
+    if watched and offered(None, "fill_", (self, value), None) is not NotImplemented:
         return self
     if isinstance(value, Tensor):
         if (<Tensor>value).ndim_:
@@ -89,7 +91,7 @@ def fill_(Tensor self, value):
 
 def zero_(Tensor self):
     """This tensor, after all its elements became zero. Gradient: the old elements get zero."""
-    if attached and offered(None, "zero_", (self,), None) is not NotImplemented:
+    if watched and offered(None, "zero_", (self,), None) is not NotImplemented:
         return self
     write_number("zero_", self, 0)
     return self
@@ -125,7 +127,7 @@ def write_result(str name, Tensor x, given):
     if KIND[result.type] > KIND[x.type]:
         raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
                            f"output type {x.dtype}")
-    if attached and offered(None, "copy_", (x, result), None) is not NotImplemented:
+    if watched and offered(None, "copy_", (x, result), None) is not NotImplemented:
         return x
     write(name, x, result)
     return x
@@ -138,7 +140,7 @@ def take_layout(str name, Tensor x, view_of, tuple args):
     """
     cdef Tensor view
     cdef list followed
-    if attached and offered(None, name, (x, *args), None) is not NotImplemented:
+    if watched and offered(None, name, (x, *args), None) is not NotImplemented:
         return x
     check_may_change(name, x, mode().grad)
     x.storage.version += 1

@@ -4,12 +4,12 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, UINT64, dtype_object,
     is_unsigned,
 )
 from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, run_over, sized,
 )
@@ -17,6 +17,7 @@ from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
 from tensorlib._core.create.generator cimport Generator, chosen, refuse_apart, seen_apart
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport copy_into
 
@@ -98,7 +99,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
-    if attached:
+    if watched:
         done = offered(None, "randint", (low, high, size), {
             "generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
@@ -123,7 +124,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     `randint_like(input, high)` begins at 0. Shapes: (*) -> (*).
     Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
     """
-    if attached:
+    if watched:
         done = offered(None, "randint_like", (input, low, high), {
             "generator": generator, "dtype": dtype})
         if done is not NotImplemented:
@@ -144,7 +145,7 @@ def random_(Tensor self, from_=None, to=None, *, generator=None):
     `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
     """
-    if attached:
+    if watched:
         done = offered(None, "random_", (self, from_, to), {"generator": generator})
         if done is not NotImplemented:
             return done

@@ -2,15 +2,16 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
 from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport check_options, chosen_dtype, finish, run_over, sized
 from tensorlib._core.create.draws cimport DRAW_GRAIN
 from tensorlib._core.create.generator cimport Generator, chosen, seen_apart, sizes_apart
 from tensorlib._core.create.random_integers cimport largest
 from tensorlib._core.create.ranges cimport plain_size
+from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast
 
@@ -77,7 +78,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     cdef Py_ssize_t row, rows
     cdef int64_t* places
     cdef int era
-    if attached:
+    if watched:
         done = offered(None, "randperm", (n,), {"generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
             return done

@@ -19,7 +19,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 
 from tensorlib._core.base.device import is_meta_device
-from tensorlib._core.tensor.meta import made_on_meta
+from tensorlib._core.interpreters.on_meta import made_on_meta
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once

@@ -1,4 +1,4 @@
-"""What users hang on tensors and nodes: hooks, and the cycles that these and notes may close."""
+"""Hooks of tensors and nodes, and the reference cycles that hooks and metadata may close."""
 
 from libc.stdint cimport int64_t
 

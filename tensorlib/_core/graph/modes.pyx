@@ -1,4 +1,4 @@
-"""What holds for operations of a thread: recording, inference, anomalies, hooks on saved values."""
+"""The modes of a thread: grad mode, inference mode, anomaly mode, hooks on saved values."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF

@@ -1,13 +1,13 @@
-"""What users see of a node: attached to the type, whose body has what sweeps need."""
+"""The public attributes of a node, attached to its type, whose body has what sweeps need."""
 
 from libc.stdint cimport int64_t
 
 from functools import partial
 
-from tensorlib._core.base.capture cimport beside
 from tensorlib._core.base.closed cimport attach_to
 from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
+from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.graph.attached cimport AFTER, BEFORE, hook_node, track_all
 from tensorlib._core.graph.node cimport Node, OUTPUT, edge_dims, track
 from tensorlib._core.tensor.tensor cimport Tensor, alias
@@ -88,7 +88,7 @@ def register_hook(Node self, hook):
     >>> y.backward()
     (tensor(1.),)
     """
-    beside("register_hook")
+    effect("register_hook", None)
     return hook_node(self, AFTER, 0, hook)
 
 
@@ -98,7 +98,7 @@ def register_prehook(Node self, hook):
     A tuple that it returns takes the place of the gradients of the outputs.
     Returns a handle with `remove()`.
     """
-    beside("register_prehook")
+    effect("register_prehook", None)
     return hook_node(self, BEFORE, 0, hook)
 
 

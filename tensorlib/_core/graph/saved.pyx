@@ -1,4 +1,4 @@
-"""The values that nodes keep for their gradients: saved, checked to be what they were, let go."""
+"""The values that nodes save for backward: kept, checked by their version, released."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF

@@ -10,9 +10,9 @@ from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
 
 import numpy as np
 
-from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.dtypes cimport INTEGER_KIND, ITEMSIZE, KIND, UINT8
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cnp.import_array()

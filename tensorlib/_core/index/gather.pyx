@@ -1,4 +1,4 @@
-"""Elements picked along one dim, as `gather` does, and added back: raw, outside the graph.
+"""`gather` along one dim, and its adjoint, which adds: outside autograd.
 
 The index has the dims of the tensor; in all but one of them it may be smaller. Each element of the
 index names a position in that dim and means its own position in the others. A 0-d tensor counts as

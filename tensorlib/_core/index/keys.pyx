@@ -10,7 +10,7 @@ Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in Py
 always one array of positions or a mask, as in NumPy and as PyTorch announces; slices may step
 backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and positions in the other.
 
-All of it is raw: nothing here is recorded for gradients, and `values` have the tensor's dtype.
+All of it is outside autograd, and `values` have the tensor's dtype.
 """
 
 cimport cython
@@ -20,7 +20,6 @@ from libc.stdint cimport int64_t
 import numpy as np
 
 from tensorlib._core.arrays.convert cimport existing, from_data
-from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
@@ -36,6 +35,7 @@ from tensorlib._core.index.gather cimport wrapped
 from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
+from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.reduce.masks cimport count_true, fill_where, nonzero_mask, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport may_overlap, packed, packed_copy

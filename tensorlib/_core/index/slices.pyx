@@ -1,4 +1,4 @@
-"""The slices of a tensor at the positions of a vector, as `index_select` picks them: raw."""
+"""`index_select`: the slices of a tensor at the positions of a vector. Outside autograd."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy

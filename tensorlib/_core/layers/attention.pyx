@@ -1,4 +1,6 @@
-"""Attention by tiles, raw: the scores of a tile of queries and keys are all that is ever held.
+"""Attention by tiles: no more scores are held than those of one tile of queries and keys.
+
+Outside autograd.
 
 Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness",
 NeurIPS 2022; Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.

@@ -1,4 +1,6 @@
-"""Convolutions as matrix products, raw: of weights with the columns of one image after the other.
+"""Convolutions as matrix products (im2col): of the weight with the columns of each image.
+
+Outside autograd.
 
 The columns of an image are as many times larger than it as a window has elements. They are made
 anew for each product, and those of a large image strip by strip, so that they stay in the caches.

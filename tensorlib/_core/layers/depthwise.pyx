@@ -1,4 +1,6 @@
-"""Convolutions in which each channel of the input is seen alone: sums of shifted rows, raw.
+"""Depthwise convolutions, whose output channels see one input channel each: sums of shifted rows.
+
+Outside autograd.
 
 A plane is copied to where zeros surround it. A tap, which is an element of the weight, there sees
 the elements of all windows of a row at one distance: a row of the result is the sum of rows of the

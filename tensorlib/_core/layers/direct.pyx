@@ -1,4 +1,4 @@
-"""Products of the windows of an image with weights, where the elements lie: without columns.
+"""Direct convolutions: products of the windows of an image with weights, without im2col.
 
 An element of a window is as far from the first one whatever the window is. So a window is the place
 of its first element, and its taps are steps from there, the same for all windows: six windows at a

@@ -1,4 +1,6 @@
-"""The first half along a dim times the logistic function of the second, raw, and its gradient.
+"""`glu`, the first half along a dim times the sigmoid of the second, and its gradient.
+
+Outside autograd.
 
 Memory is contiguous, seen as (outer, 2, n): the halves of each slice are rows.
 """

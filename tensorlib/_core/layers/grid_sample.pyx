@@ -1,4 +1,6 @@
-"""Images looked at in places, as `grid_sample` does, and back: raw."""
+"""`grid_sample`, the bilinear or nearest lookup in images at given points, and its gradients.
+
+Outside autograd."""
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,

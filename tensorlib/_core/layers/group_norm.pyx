@@ -1,4 +1,4 @@
-"""Groups of channels normalised, and channels times a number plus another: raw.
+"""`group_norm`, and the affine map of channels (scale and shift). Outside autograd.
 
 Tensors are (B, C, *) with vectors of C elements. A gradient is one kernel, which leaves those of
 the vectors by each example; they are summed here. Half types are computed in float32.

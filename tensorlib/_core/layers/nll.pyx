@@ -1,4 +1,4 @@
-"""The negative log-likelihood of one class of each row of logits, raw; and its gradient."""
+"""Cross entropy of rows of logits with a class for each, and its gradient. Outside autograd."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,6 @@
-"""Normalisation of tensors, raw: of rows, as `layer_norm`, or of channels, as `batch_norm`.
+"""Normalisation of rows, as in `layer_norm`, or of channels, as in `batch_norm`.
+
+Outside autograd.
 
 The weight says what is normalised: of rows it has the shape of their dims, which come last; of
 channels it is a vector along dim 1. Half types are computed in float32.

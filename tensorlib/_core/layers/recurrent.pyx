@@ -1,4 +1,6 @@
-"""Recurrent layers over a whole sequence, raw: for each step one product and one pass of gates.
+"""Recurrent layers over a whole sequence: for each step one product and one pass of gates.
+
+Outside autograd.
 
 The steps lie one after the other, each with as many rows as examples are still going on, as in a
 packed sequence: step t is the first sizes[t] examples. Backwards in time the steps are taken from

@@ -1,4 +1,6 @@
-"""Windows over the last one to three dims of tensors: columns, maxima and means, raw."""
+"""Sliding windows over one to three dims: im2col and col2im, max and average pooling.
+
+Outside autograd."""
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,

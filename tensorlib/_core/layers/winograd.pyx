@@ -1,4 +1,6 @@
-"""Convolutions with windows of 3 x 3 by fewer multiplications (`_kernels/winograd.h`), raw.
+"""Winograd's convolutions (`_kernels/winograd.h`): windows of 3 x 3 with fewer multiplications.
+
+Outside autograd.
 
 Some rows of tiles at a time, also of several small images, so that the 16 matrices of their windows
 stay in the caches: the image is laid with its channels last and transformed, multiplied by the

@@ -1,4 +1,4 @@
-"""Tensors joined into one: raw, outside the graph."""
+"""Concatenation: `cat` and `stack`, outside autograd."""
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

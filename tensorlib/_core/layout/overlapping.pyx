@@ -1,4 +1,4 @@
-"""Views of windows along a dim, and of any places in a storage. Raw, outside the graph."""
+"""`unfold` and `as_strided`: views whose elements may overlap. Outside autograd."""
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, reach, settled, wrap_dim

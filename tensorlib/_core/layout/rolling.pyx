@@ -1,4 +1,6 @@
-"""Tensors shifted along dims, what leaves at one end coming in at the other: raw.
+"""`roll`: tensors shifted along dims, with what leaves at one end entering at the other.
+
+Outside autograd.
 
 A contiguous tensor is seen as rows, along the last dim that is shifted: each is the end of a row
 of the source, then its beginning. So whichever dims are shifted, memory is gone through once.

@@ -1,6 +1,6 @@
 """Views: the same memory under other sizes and strides; and copies that keep the order of dims.
 
-All of it is raw, outside the graph.
+All of it is outside autograd.
 """
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id

@@ -1,4 +1,4 @@
-"""input @ weight.mT + bias, raw."""
+"""`linear`: input @ weight.mT + bias, outside autograd."""
 
 from cpython.object cimport PyObject
 

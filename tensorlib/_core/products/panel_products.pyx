@@ -1,4 +1,4 @@
-"""Matrix products by panels of ours (`_kernels/panel_product.h`), on raw memory.
+"""The library's own matrix products, by packed panels (`_kernels/panel_product.h`).
 
 They take what is too small for a BLAS to be worth its call, and products of every size where the
 BLAS has no kernels for the widest registers of the processor. OpenBLAS and MKL run those of AVX2 on
@@ -21,7 +21,7 @@ cdef enum:
     SERIAL_BELOW = 8192
     CHUNK = 1 << 18         # products in one chunk of a batch: some 2 to 5 us
     CALL = 1 << 11          # products that take as long as the call for one matrix of a batch
-    # A matrix b that takes no more room than this has its panels on the stack, and goes by them
+    # A matrix b that takes no more memory than this has its panels on the stack, and goes by them
     # whatever the BLAS is: 16 x 8 @ 8 x 16 of float32 in 0.2 us, by OpenBLAS in 0.7.
     ON_STACK = 1 << 15
     LINE = 64
@@ -34,7 +34,7 @@ cdef enum:
     PART = 1 << 19          # bytes of panels
     # Rows of a that were turned lie no power of two apart: these would share few lines of L1.
     TURNED_ROW = DEPTH + 16
-    ROOM = PART + CHUNK_ROWS * TURNED_ROW * 8
+    SCRATCH_BYTES = PART + CHUNK_ROWS * TURNED_ROW * 8
     TURNED_LEAST = 48       # columns of b from which on this is worth it
 
 ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
@@ -106,7 +106,7 @@ cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y
     turns[dtype](x, x_row, y, y_row, m, n)
 
 
-# ---- a b that has room on the stack --------------------------------------------------------------
+# ---- a b that fits on the stack -----------------------------------------------------------------
 
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether b is a small matrix, or so small a vector that the call of the BLAS takes longer than
@@ -131,8 +131,8 @@ cdef void run_by_panels(int dtype, const MatmulArgs* args) noexcept nogil:
 cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Panels* work = <Panels*>context
     cdef const MatmulArgs* args = work.args
-    cdef char[ON_STACK + LINE] room
-    cdef char* p = room + (LINE - <size_t>room % LINE)
+    cdef char[ON_STACK + LINE] scratch
+    cdef char* p = scratch + (LINE - <size_t>scratch % LINE)
     cdef Py_ssize_t chunk, matrix, row, packed = -1, size = args.y_col
     for chunk in range(begin, end):
         matrix, row = chunk // work.chunks, chunk % work.chunks * CHUNK_ROWS
@@ -156,43 +156,43 @@ cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
 
 cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexcept nogil:
     """The rows and columns of a block of y; false where there is no memory for panels."""
-    cdef char* room = take_scratch(ROOM)
+    cdef char* scratch = take_scratch(SCRATCH_BYTES)
     cdef Py_ssize_t size = args.y_col, depth = parts_of(args.k, parts_of(args.k, DEPTH))
     cdef Py_ssize_t most = PART // (depth * size) // COLUMNS * COLUMNS
     cdef Py_ssize_t l = 0, col, end = block.col + block.cols
-    if room == NULL:
+    if scratch == NULL:
         return False
     while l < args.k:
         col = block.col
         while col < end:
-            multiply_part(dtype, args, block, room, l, min(depth, args.k - l), col,
+            multiply_part(dtype, args, block, scratch, l, min(depth, args.k - l), col,
                           min(most, end - col))
             col += most
         l += depth
-    give_scratch(room, ROOM)
+    give_scratch(scratch, SCRATCH_BYTES)
     return True
 
 
-cdef void multiply_part(int dtype, const MatmulArgs* args, Block block, char* room, Py_ssize_t l,
+cdef void multiply_part(int dtype, const MatmulArgs* args, Block block, char* scratch, Py_ssize_t l,
                         Py_ssize_t depth, Py_ssize_t col, Py_ssize_t cols) noexcept nogil:
     """y += a[:, l:l + depth] @ b[l:l + depth, col:col + cols]; y := it for the first l"""
     cdef char* b = args.b + block.matrix * args.b_batch + l * args.b_row + col * args.b_col
-    cdef char* turned = room + PART
+    cdef char* turned = scratch + PART
     cdef char* a
     cdef char* y
     cdef Py_ssize_t size = args.y_col, row = block.row, rows, end = block.row + block.rows
     cdef bint turns_a = args.a_row == size and args.a_col != size and cols >= TURNED_LEAST
-    packs[dtype](b, args.b_row // size, args.b_col // size, room, depth, cols)
+    packs[dtype](b, args.b_row // size, args.b_col // size, scratch, depth, cols)
     while row < end:
         rows = min(<Py_ssize_t>CHUNK_ROWS, end - row)
         a = args.a + block.matrix * args.a_batch + row * args.a_row + l * args.a_col
         y = args.y + block.matrix * args.y_batch + row * args.y_row + col * args.y_col
         if turns_a:
             turns[dtype](a, args.a_col // size, turned, TURNED_ROW, depth, rows)
-            panels[dtype](turned, TURNED_ROW, 1, room, y, args.y_row // size, rows, depth, cols,
+            panels[dtype](turned, TURNED_ROW, 1, scratch, y, args.y_row // size, rows, depth, cols,
                           l > 0)
         else:
-            panels[dtype](a, args.a_row // size, args.a_col // size, room, y, args.y_row // size,
+            panels[dtype](a, args.a_row // size, args.a_col // size, scratch, y, args.y_row // size,
                           rows, depth, cols, l > 0)
         row += rows
 

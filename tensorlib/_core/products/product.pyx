@@ -7,22 +7,20 @@ that lie regularly in memory become one. Half types are computed in float32.
 from cpython.object cimport PyObject
 
 from tensorlib._core.arrays.operands cimport operand
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
-from tensorlib._core.base.region cimport in_region, without_memory
+from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.recording cimport record
+from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
 )
-from tensorlib._core.tensor.meta cimport meta_arguments
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -292,32 +290,19 @@ cdef object inner_error(str name, Tensor a, Tensor b):
 
 # ---- as operations -------------------------------------------------------------------------------
 
-cdef object apply_product(Op op, object a, object b):
+cdef object bind_product(Op op, object a, object b):
     """a @ b, recorded; NotImplemented for types that can't be operands."""
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
             return NotImplemented
     if watched:
-        return product_watched(op, a, b)
+        return interpreted(op, op.name, (a, b), None, plain_product, op)
     return recorded_product(op, a, b)
 
 
-cdef object product_watched(Op op, Tensor a, Tensor b):
-    """`recorded_product` where a capture, a profile or the device `meta` looks at it."""
-    cdef PyObject* args[2]
-    if attached:
-        done = offered(op, op.name, (a, b), None)
-        if done is not NotImplemented:
-            return done
-    args[0], args[1] = <PyObject*>a, <PyObject*>b
-    if meta_arguments(args, 2):
-        without_memory()[0] = True
-        try:
-            return product_watched(op, a, b)
-        finally:
-            without_memory()[0] = False
-    return recorded_product(op, a, b)
+cdef object plain_product(object what, tuple args, dict kwargs):
+    return recorded_product(<Op>what, args[0], args[1])
 
 
 cdef Tensor recorded_product(Op op, object a, object b):
@@ -327,24 +312,10 @@ cdef Tensor recorded_product(Op op, object a, object b):
     if (<Tensor>a).type != (<Tensor>b).type:
         a, b = promoted(a, b)
     args[0], args[1] = <PyObject*>a, <PyObject*>b
-    if observing:
-        out = observed_product(op, args)
-    else:
-        out = product(op.name, <Tensor>a, <Tensor>b)
+    out = product(op.name, <Tensor>a, <Tensor>b)
     if mode().grad:
         record(op, args, 2, out, None)
     return out
-
-
-cdef Tensor observed_product(Op op, PyObject** args):
-    """The product of two tensors, as an event."""
-    cdef list event = begin_event(op.name, args, 2)
-    try:
-        out = product(op.name, <Tensor>args[0], <Tensor>args[1])
-        note_result(event, out)
-        return out
-    finally:
-        end_event(event)
 
 
 cdef tuple promoted(Tensor a, Tensor b):

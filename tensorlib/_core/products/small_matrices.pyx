@@ -1,4 +1,4 @@
-"""Batches of small matrices by kernels of our own, which LAPACK's calls would take longer for.
+"""Decompositions of batches of small matrices by the library's own kernels.
 
 Whether a kernel does the work follows from the size and the dtype of a matrix alone, so that one
 matrix gives the same bits by itself and in a batch.

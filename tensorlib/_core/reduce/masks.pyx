@@ -1,4 +1,4 @@
-"""Masks: packed bool tensors whose bytes are 0 or 1, and what is found and filled through them."""
+"""Boolean masks: contiguous bool tensors, `nonzero`, and filling through a mask."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy

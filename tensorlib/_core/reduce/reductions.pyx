@@ -1,6 +1,6 @@
 """The reductions of tensors: over which dims, in which dtype, and what an empty one gives.
 
-All of it is raw, outside the graph.
+All of it is outside autograd.
 
 Half types are computed in float32. Integers are summed and multiplied in int64, as in PyTorch.
 """

@@ -1,4 +1,4 @@
-"""Looking into a recorded graph: what leads from inputs to outputs, and what one node kept.
+"""Reading a recorded graph: the nodes between inputs and outputs, and what each has saved.
 
 Forward mode and the functional transforms read the graph with these functions.
 """

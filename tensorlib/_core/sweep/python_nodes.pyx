@@ -1,4 +1,4 @@
-"""What `Function` and `ops.compose` need: nodes whose gradient one Python function computes.
+"""Nodes whose gradient one Python function computes, for `Function` and `ops.compose`.
 
 Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
 the edges the node keeps any number of tensors and a payload of Python's.
@@ -8,7 +8,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from tensorlib._core.apply.inplace cimport check_writable, rebase
-from tensorlib._core.arrays.operands cimport stands_in
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.graph.modes cimport mode
@@ -16,8 +15,9 @@ from tensorlib._core.graph.node cimport (
     Edge, Node, edge_dims, gradient_node, new_node, set_edge, track,
 )
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.recording cimport record
 from tensorlib._core.graph.saved cimport check_not_released, keep, saved_at
+from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.sweep.state cimport Sweep, leads_on, nodes_below, own_sweep
 from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport (

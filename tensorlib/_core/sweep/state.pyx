@@ -1,4 +1,4 @@
-"""A sweep's walk over the graph: which nodes it reaches, and what it notes in each.
+"""A sweep's walk over the graph: which nodes it reaches, and the state it keeps in each.
 
 Depth first and iterative, so that a graph of any depth takes constant stack. A sweep inside of a
 hook of another may come by at the same nodes: what the outer one noted there is set aside, and put

@@ -9,13 +9,13 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
-from tensorlib._core.base.capture cimport attached, offered
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
-from tensorlib._core.graph.observing cimport begin_event, end_event, observing
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
+from tensorlib._core.interpreters.door cimport executed, interpreted
+from tensorlib._core.interpreters.profile cimport begin_event, end_event, observing
 from tensorlib._core.sweep.accumulate cimport accumulate, add_to_place
 from tensorlib._core.sweep.hooks cimport (
     run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
@@ -25,8 +25,6 @@ from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_at,
     grad_place, leads_on, own_sweep, pop_ready, push_ready, walk,
 )
-from tensorlib._core.base.region cimport without_memory
-from tensorlib._core.tensor.meta cimport meta_call
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.graph.anomalies import check_nan, explain
@@ -75,12 +73,15 @@ cdef list observed_gradients(Sweep* sweep, Node node, object g):
 
 cdef int run_node(Sweep* sweep, Node node) except -1:
     """Runs the rules of a node and delivers what they give."""
-    return run_observed(sweep, node) if observing else run_rules(sweep, node)
+    return run_observed(sweep, node) if watched else run_rules(sweep, node)
 
 
 cdef int run_observed(Sweep* sweep, Node node) except -1:
-    """`run_rules`, as an event."""
-    cdef list event = begin_event((<Op>node.op).node_name, NULL, 0)
+    """`run_rules`, as an event of a profile."""
+    cdef list event
+    if not observing:
+        return run_rules(sweep, node)
+    event = begin_event((<Op>node.op).node_name, ())
     try:
         return run_rules(sweep, node)
     finally:
@@ -144,6 +145,24 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     output) whose gradients are taken as zero. `shallow`: nothing below the inputs is looked at, as
     no input lies below another.
     """
+    cdef dict options
+    if watched:
+        options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
+                   "accumulate_grads": accumulate_grads, "no_grad": no_grad}
+        if shallow:                              # inside of a node: part of a sweep, and not one
+            return executed(None, "backward", (roots, grads), options, plain_sweep, shallow)
+        return interpreted(None, "backward", (roots, grads), options, plain_sweep, shallow)
+    return run_sweep(roots, grads, retain_graph, create_graph, inputs, accumulate_grads, no_grad,
+                     shallow)
+
+
+cdef object plain_sweep(object what, tuple args, dict kwargs):
+    return run_sweep(args[0], args[1], kwargs["retain_graph"], kwargs["create_graph"],
+                     kwargs["inputs"], kwargs["accumulate_grads"], kwargs["no_grad"], what)
+
+
+cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_graph, tuple inputs,
+                     bint accumulate_grads, set no_grad, bint shallow):
     cdef Sweep sweep
     cdef Mode* current = mode()
     cdef bint grad_before = current.grad
@@ -153,21 +172,6 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
-    cdef list event
-    if attached and not shallow:
-        done = offered(None, "backward", (roots, grads), {
-            "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
-            "accumulate_grads": accumulate_grads, "no_grad": no_grad})
-        if done is not NotImplemented:
-            return done
-    if watched and meta_call((*roots, *grads)):
-        without_memory()[0] = True
-        try:
-            return run_backward(roots, grads, retain_graph, create_graph, inputs,
-                                accumulate_grads, no_grad, shallow)
-        finally:
-            without_memory()[0] = False
-    event = begin_event("backward", NULL, 0) if observing else None
     sweep.since = 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph
@@ -191,13 +195,12 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     finally:
         current.grad, current.node_flags = grad_before, flags_before
         end(&sweep)
-        end_event(event)
     return None if found is None else tuple(found)
 
 
 def sweep(tuple roots, tuple grads, *, bint retain_graph, bint create_graph, inputs,
           bint accumulate_grads, no_grad):
-    """What `run_backward` gives: for a capture, which was offered a sweep."""
+    """What `run_backward` gives: for an interpreter, which was offered a sweep."""
     return run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate_grads, no_grad)
 
 

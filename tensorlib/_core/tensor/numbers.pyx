@@ -16,11 +16,12 @@ from libc.stdint cimport (
 )
 from libc.string cimport memcpy
 
-from tensorlib._core.base.capture cimport attached, leaving
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT16,
     UINT32, UINT64, UINT8, default_float, dtype_object, from_numpy_dtype, is_unsigned,
 )
+from tensorlib._core.base.upcalls cimport upcalls
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
@@ -310,8 +311,8 @@ cdef object element(Tensor x):
 
 cdef object item_of(Tensor x):
     """As `element`, for who asks in Python."""
-    if attached:
-        leaving("item", x)
+    if watched:
+        upcalls.leaving("item", x)
     return element(x)
 
 
@@ -322,8 +323,8 @@ def item(Tensor self):
 
 def tolist(Tensor self):
     """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
-    if attached:
-        leaving("tolist", self)
+    if watched:
+        upcalls.leaving("tolist", self)
     if self.ndim_ == 0:
         return element(self)
     if is_meta(self):

@@ -1,10 +1,11 @@
-"""What is asked of a tensor now and then: attached to the type, whose body has what is hot."""
+"""Attributes and methods of Tensor that are not hot; those that are stand in the type's body."""
 
 cimport cython
 
-from tensorlib._core.base.capture cimport attached, beside, offered
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
+from tensorlib._core.base.upcalls cimport effect, upcalls
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, replace, requires_grad as requires, track_tensor,
@@ -68,8 +69,7 @@ def data_ptr(Tensor self):
 
 def storage_offset(Tensor self):
     """Elements between the start of the storage and the first element."""
-    if attached:
-        beside("storage_offset", self)
+    effect("storage_offset", self)
     return (self.data_pointer - self.storage.data) // ITEMSIZE[self.type]
 
 
@@ -206,8 +206,8 @@ def retains_grad(Tensor self):
 
 def detach(Tensor self):
     """A view of the same elements, outside the graph."""
-    if attached:
-        done = offered(None, "detach", (self,), None)
+    if watched:
+        done = upcalls.offered(None, "detach", (self,), None)
         if done is not NotImplemented:
             return done
     return alias(self)
@@ -217,8 +217,7 @@ def detach_(Tensor self):
     """This tensor, cut from its graph. Raises: RuntimeError for a view."""
     if self.base_ is not None:
         raise RuntimeError("detach_: can't detach views in-place; use detach() instead")
-    if attached:
-        beside("detach_", self)
+    effect("detach_", self)
     self.grad_node = None
     self.slot = 0
     self.wants_grad = False
@@ -264,8 +263,7 @@ def set_data(Tensor self, Tensor value):
     if value.storage.owner is self.storage:          # `x.data = x.data.t()`: the memory stays
         shown = alias(value)
         shown.storage = self.storage
-    if attached:
-        beside("data", self)
+    effect("data", self)
     replace(self, shown)
 
 

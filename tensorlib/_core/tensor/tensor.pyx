@@ -11,7 +11,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
-from tensorlib._core.base.capture cimport aside
 from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
@@ -23,7 +22,7 @@ from tensorlib._core.base.shape cimport (
 from tensorlib._core.base.storage cimport Storage, allocate, first_version, holds, retire, untracked
 from tensorlib._core.base.upcalls cimport (
     ABS, ADD, AND, FLOORDIV, INVERT, LSHIFT, LT, MATMUL, MOD, MUL, NEG, OR, OpSlot, POW, RSHIFT,
-    SUB, TRUEDIV, XOR, upcalls,
+    SUB, TRUEDIV, XOR, effect, upcalls,
 )
 
 from tensorlib._core.base.error_names import name_errors, unknown_keyword
@@ -118,7 +117,7 @@ cdef class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, bint value):
-        aside("requires_grad", self)
+        effect("requires_grad", self)
         set_requires_grad(self, value)
 
     @property
@@ -131,7 +130,7 @@ cdef class Tensor:
         """The gradient that `backward` accumulated here; None, with a warning, if it never will."""
         if self.gradient is None and self.grad_node is not None and not self.keeps_grad:
             warn_of_none()
-        aside("read_grad", self)
+        effect("read_grad", self)
         return self.gradient
 
     @grad.setter
@@ -147,12 +146,12 @@ cdef class Tensor:
                 raise RuntimeError(
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
             upcalls.track_held(self, value)
-        aside("grad", self)
+        effect("grad", self)
         self.gradient = value
 
     @grad.deleter
     def grad(self):
-        aside("grad", self)
+        effect("grad", self)
         self.gradient = None
 
     def __setattr__(self, name, value):

@@ -367,7 +367,7 @@ def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
 def pad(
     input: Tensor, pad: Any, mode: _str = 'constant', value: _Number | Tensor | None = None
 ) -> Tensor:
-    """`input` with margins: pairs of sizes before and after, for the last dim first."""
+    """`input` padded: pairs of sizes before and after, for the last dim first."""
 
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """The larger of each element and 0: `tensorlib.relu`, or with `inplace` its in-place form."""

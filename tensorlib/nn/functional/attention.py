@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tensorlib import where
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.attention_tiles import by_tiles, scores_of
 from tensorlib.nn.functional.dropout import dropout

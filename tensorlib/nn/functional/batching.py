@@ -1,7 +1,7 @@
 """Rules of fused operations, taken from the composed formulas that they replace."""
 
 from tensorlib import func, zeros_like
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib.autograd import is_grad_enabled
 
 

@@ -112,7 +112,9 @@ def convolve_input(grad: Tensor, weight: Tensor, spatial, options):
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve_weight,
     reference=lambda g, x, kernel, options: adjoint(
         lambda w: by_windows(x, w, g.shape[2:], options),
-        (g.shape[1], x.shape[1] // options[3], *kernel), g), samples=conv_samples("yx"))
+        (g.shape[1], x.shape[1] // options[3], *kernel), g), samples=conv_samples("yx"),
+    # each element of the gradient is spread over a window of the weight's gradient
+    multiplications=lambda inputs, result: math.prod(inputs[0]) * math.prod(result[1:]))
 def convolve_weight(grad: Tensor, input: Tensor, kernel, options):
     """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
 

@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 
 from tensorlib import full_like
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.checks import check_optional

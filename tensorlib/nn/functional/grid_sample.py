@@ -12,7 +12,7 @@ from tensorlib.ops.declare import op
 # ---- the formula ---------------------------------------------------------------------------------
 
 def mirrored(x, low, high):
-    """Places brought between two bounds by mirrors there."""
+    """Positions reflected into [low, high]."""
     span = high - low
     if span == 0:
         return x * 0
@@ -23,13 +23,13 @@ def mirrored(x, low, high):
 
 
 def places_of(x, size, padding_mode, align_corners):
-    """Coordinates from -1 to 1 as places in a dim."""
+    """Coordinates in [-1, 1] as pixel positions in a dim."""
     at = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
     return within(at, size, padding_mode, align_corners)
 
 
 def within(at, size, padding_mode, align_corners):
-    """Places brought into a dim as the padding says."""
+    """Positions brought into a dim by the padding mode."""
     if padding_mode == "reflection":
         bounds = (0, size - 1) if align_corners else (-0.5, size - 0.5)
         at = mirrored(at, *bounds)
@@ -39,7 +39,7 @@ def within(at, size, padding_mode, align_corners):
 
 
 def looked_up(input, corner, n):
-    """The elements at whole places (B, *, n), 0 outside."""
+    """The pixels at integer positions (B, *, n), 0 outside."""
     inside, flat = None, 0
     spatial = tuple(input.shape)[2:]
     for at, size in zip(corner, spatial):
@@ -54,7 +54,7 @@ def looked_up(input, corner, n):
 
 
 def look_formula(input, grid, padding, nearest, align):
-    """`look` by operations of their own, for images and for volumes."""
+    """`grid_sample` composed of operations, for images and volumes."""
     n = input.ndim - 2
     places = [places_of(grid.select(-1, n - 1 - d), size, padding, align)
               for d, size in enumerate(tuple(input.shape)[2:])]
@@ -72,7 +72,7 @@ def look_formula(input, grid, padding, nearest, align):
 
 
 def back_formula(grad, input, grid, padding, nearest, align):
-    """`look_back` by operations of their own."""
+    """`look_back` composed of operations."""
     return func.vjp(lambda *xs: look_formula(*xs, padding, nearest, align), input, grid)[1](grad)
 
 
@@ -105,7 +105,7 @@ def back_reference(g, x, grid, *options):
 
 
 def look_samples(rng):
-    """Samples of `look`, of places that lie between elements."""
+    """Samples of `look`, at positions between pixels."""
     grid = np.array([[[[-0.13, 0.21], [0.41, -0.32]]]])
     for padding, align in (("zeros", False), ("border", False)):
         yield (rng.uniform(-2, 2, (1, 2, 2, 3)), grid, padding, False, align), {}
@@ -124,7 +124,7 @@ def back_samples(rng):
     outputs=("g_input", "g_grid"), reference=back_reference, samples=back_samples,
     kernel=kernels.look_back)
 def look_back(grad: Tensor, input: Tensor, grid: Tensor, padding, nearest, align):
-    """The gradients of `look` for its images and for its places, by one kernel."""
+    """The gradients of `look` for images and positions, by one kernel."""
 
 
 def back(grad, input, grid, out, padding, nearest, align):
@@ -136,7 +136,7 @@ def back(grad, input, grid, out, padding, nearest, align):
 @op(public=False, method=False, takes="floating", tolerance="product",
     reference=bilinear_reference, samples=look_samples, kernel=kernels.look)
 def look(input: Tensor, grid: Tensor, padding, nearest, align):
-    """Images looked at in places: see `grid_sample`.
+    """Images interpolated at positions: see `grid_sample`.
 
     Shapes: (B, C, H, W), (B, h, w, 2) -> (B, C, h, w). Raises: RuntimeError for sizes.
     """

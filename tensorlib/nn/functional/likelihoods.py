@@ -5,7 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, where
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import stands_for

@@ -6,7 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import where, zeros
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tensorlib import arange, stack, where
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
 from tensorlib.nn.functional.elementwise_losses import in_numpy, loss, reduced, require_floating

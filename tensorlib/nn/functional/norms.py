@@ -6,9 +6,9 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import ones, zeros
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layers import group_norm as grouped, norms as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms

@@ -7,7 +7,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import zeros
-from tensorlib._core.arrays.operands import stands_in
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of

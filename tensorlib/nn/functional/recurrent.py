@@ -3,8 +3,8 @@
 import numpy as np
 
 from tensorlib import cat, stack, zeros
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import listed
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.dropout import dropout as dropped
 from tensorlib.nn.functional.linear import linear

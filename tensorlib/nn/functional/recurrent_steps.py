@@ -218,7 +218,9 @@ def back_samples(rng):
 @stands_for(backward_formula)
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
     outputs=("g_gates", "g_weight", "g_bias", "g_hidden", "g_cell"), reference=back_in_numpy,
-    samples=back_samples)
+    samples=back_samples,
+    # the gradient of the hidden state, and that of its weights
+    multiplications=lambda inputs, result: 2 * result[0] * math.prod(inputs[4]))
 def recurrent_backward(grad: Tensor, grad_hidden: Tensor, grad_cell: Tensor, gates: Tensor,
                        weight: Tensor, bias: Tensor, hidden: Tensor, cell: Tensor, out: Tensor,
                        acts: Tensor, cells: Tensor, kind, sizes, reverse):

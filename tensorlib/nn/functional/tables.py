@@ -5,8 +5,8 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
-from tensorlib._core.arrays.operands import refuse_batch, stands_in
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise

@@ -330,4 +330,4 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
 
 owners.modules.base, owners.modules.hooks_of_all = Module, everywhere
-owners.modules.hooks = (register_module_forward_pre_hook,)
+owners.modules.hooks = register_module_forward_pre_hook, register_module_forward_hook

@@ -1,4 +1,4 @@
-"""Layers that put margins around their input."""
+"""Padding layers."""
 
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
@@ -12,7 +12,7 @@ __all__ = [
 
 
 class Padding(PerDim):
-    """Margins before and after each of the last `ndim` dims, the last dim first, or one for all."""
+    """Padding before and after each of the last `ndim` dims, the last dim first, or one for all."""
 
     mode: str
 
@@ -21,21 +21,21 @@ class Padding(PerDim):
         self.padding = self.each("padding", padding, 2 * self.ndim)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with margins."""
+        """The padded input."""
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
-        """The margins."""
+        """The padding."""
         return f"{self.padding}"
 
 
 class Circular(Padding):
-    """Margins from the other end of the input."""
+    """Circular padding of the input."""
 
     mode = "circular"
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with margins. Raises: ValueError for a wrong number of dims."""
+        """The padded input. Raises: ValueError for a wrong number of dims."""
         if input.ndim not in (self.ndim + 1, self.ndim + 2):
             raise ValueError(f"{type(self).__name__}: expected an input of {self.ndim + 1} or "
                              f"{self.ndim + 2} dims, got {input.ndim}D input")
@@ -43,19 +43,19 @@ class Circular(Padding):
 
 
 class CircularPad1d(Circular, ndim=1):
-    """Margins from the other end of the last dim: see `nn.functional.pad`."""
+    """Circular padding of the last dim: see `nn.functional.pad`."""
 
 
 class CircularPad2d(Circular, ndim=2):
-    """Margins from the other ends of the last 2 dims: see `nn.functional.pad`."""
+    """Circular padding of the last 2 dims: see `nn.functional.pad`."""
 
 
 class CircularPad3d(Circular, ndim=3):
-    """Margins from the other ends of the last 3 dims: see `nn.functional.pad`."""
+    """Circular padding of the last 3 dims: see `nn.functional.pad`."""
 
 
 class Constant(Padding):
-    """Margins of one number."""
+    """Padding with one number."""
 
     mode = "constant"
 
@@ -64,43 +64,43 @@ class Constant(Padding):
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with margins."""
+        """The padded input."""
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
-        """The margins and the number."""
+        """The padding and the number."""
         return f"padding={self.padding}, value={self.value}"
 
 
 class ConstantPad1d(Constant, ndim=1):
-    """Margins of one number around the last dim: see `nn.functional.pad`."""
+    """Padding with one number of the last dim: see `nn.functional.pad`."""
 
 
 class ConstantPad2d(Constant, ndim=2):
-    """Margins of one number around the last 2 dims: see `nn.functional.pad`."""
+    """Padding with one number of the last 2 dims: see `nn.functional.pad`."""
 
 
 class ConstantPad3d(Constant, ndim=3):
-    """Margins of one number around the last 3 dims: see `nn.functional.pad`."""
+    """Padding with one number of the last 3 dims: see `nn.functional.pad`."""
 
 
 class Zero(Constant):
-    """Margins of zeros."""
+    """Padding with zeros."""
 
     def __init__(self, padding: Sizes) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
-        """The margins."""
+        """The padding."""
         return f"{self.padding}"
 
 
 class ZeroPad1d(Zero, ndim=1):
-    """Margins of zeros around the last dim: see `nn.functional.pad`."""
+    """Padding with zeros of the last dim: see `nn.functional.pad`."""
 
 
 class ZeroPad2d(Zero, ndim=2):
-    """Margins of zeros around the last 2 dims: see `nn.functional.pad`.
+    """Padding with zeros of the last 2 dims: see `nn.functional.pad`.
 
     >>> ZeroPad2d((1, 0, 0, 1))(tensorlib.ones(1, 1, 2))
     tensor([[[0., 1., 1.],
@@ -109,40 +109,40 @@ class ZeroPad2d(Zero, ndim=2):
 
 
 class ZeroPad3d(Zero, ndim=3):
-    """Margins of zeros around the last 3 dims: see `nn.functional.pad`."""
+    """Padding with zeros of the last 3 dims: see `nn.functional.pad`."""
 
 
 class Reflection(Padding):
-    """Margins that mirror the input at its edges, which are not repeated."""
+    """Padding that reflects the input at its edges, which are not repeated."""
 
     mode = "reflect"
 
 
 class ReflectionPad1d(Reflection, ndim=1):
-    """Margins that mirror the last dim: see `nn.functional.pad`."""
+    """Reflection padding of the last dim: see `nn.functional.pad`."""
 
 
 class ReflectionPad2d(Reflection, ndim=2):
-    """Margins that mirror the last 2 dims: see `nn.functional.pad`."""
+    """Reflection padding of the last 2 dims: see `nn.functional.pad`."""
 
 
 class ReflectionPad3d(Reflection, ndim=3):
-    """Margins that mirror the last 3 dims: see `nn.functional.pad`."""
+    """Reflection padding of the last 3 dims: see `nn.functional.pad`."""
 
 
 class Replication(Padding):
-    """Margins that repeat the edges of the input."""
+    """Padding that replicates the edges of the input."""
 
     mode = "replicate"
 
 
 class ReplicationPad1d(Replication, ndim=1):
-    """Margins that repeat the edges of the last dim: see `nn.functional.pad`."""
+    """Replication padding of the last dim: see `nn.functional.pad`."""
 
 
 class ReplicationPad2d(Replication, ndim=2):
-    """Margins that repeat the edges of the last 2 dims: see `nn.functional.pad`."""
+    """Replication padding of the last 2 dims: see `nn.functional.pad`."""
 
 
 class ReplicationPad3d(Replication, ndim=3):
-    """Margins that repeat the edges of the last 3 dims: see `nn.functional.pad`."""
+    """Replication padding of the last 3 dims: see `nn.functional.pad`."""

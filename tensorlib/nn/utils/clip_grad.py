@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib import Tensor, linalg, no_grad, stack, tensor
-from tensorlib._core.base.capture import current
+from tensorlib._core.interpreters.capture import capture
 
 Given = Tensor | Iterable[Any]
 
@@ -40,7 +40,7 @@ def clip_grads_with_norm_(parameters: Given, max_norm: float, total_norm: Tensor
     """Makes gradients of a known total norm so small that it is at most `max_norm`."""
     with no_grad():
         factor = float(max_norm) / (total_norm + 1e-6)
-        captured = current() is not None
+        captured = capture() is not None
         if captured:                                     # no branch: by one they keep their bits
             factor = factor.clamp(max=1.0)
         if captured or not bool(factor >= 1):            # for NaN, too

@@ -7,11 +7,11 @@ import numpy as np
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.arrays.convert import asarray
-from tensorlib._core.arrays.operands import behind
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create import draws, random_integers, randperm
 from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
+from tensorlib._core.interpreters.foreign import behind
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.create.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from tensorlib._core.arrays.operands import behind
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.generator import seen_apart, sizes_apart
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.variates import drawn as drawn_numbers
+from tensorlib._core.interpreters.foreign import behind
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, publish
 from tensorlib.ops.late import declared

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.operands import refuse_batch, stands_in
-from tensorlib._core.base.capture import current
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.creation import filling
@@ -12,6 +10,9 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import add_along, check_positions, positions, take_along
 from tensorlib._core.index.keys import parse, put, take
 from tensorlib._core.index.slices import take_slices
+from tensorlib._core.interpreters.capture import capture
+from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
@@ -295,9 +296,7 @@ def parsed(name, input, key):
     """A parsed index expression, whose errors name the operation."""
     try:
         index = parse(input, key)
-        told = getattr(current(), "parsed", None)
-        if told is not None:
-            told(index, key)
+        tell("parsed", index, key)
         return index
     except IndexError as error:
         raise IndexError(f"{name}: {error}") from None
@@ -374,7 +373,7 @@ def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
 def counted(name, input, dim, index, copy=True):
     """`positions`; by operations where a capture looks, to which others' results are constants."""
     found = positions(name, input, dim, index, copy)
-    if found is index or current() is None:
+    if found is index or capture() is None:
         return found
     index = index.to(INT64).contiguous()
     size = input.shape[dim] if input.ndim else 1

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
-from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.interpreters.foreign import in_batch, stands_in
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools

@@ -3,11 +3,11 @@
 import numpy as np
 
 from tensorlib._core.arrays.convert import asarray
-from tensorlib._core.arrays.operands import in_batch, stands_in
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import written_along
+from tensorlib._core.interpreters.foreign import in_batch, stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import fill_value, gather, parsed, put_index, spread_index, vector

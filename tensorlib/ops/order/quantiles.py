@@ -6,10 +6,10 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools

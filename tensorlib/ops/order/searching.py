@@ -4,10 +4,10 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
-from tensorlib._core.arrays.operands import refuse_batch, stands_in
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.index.gather import check_positions
+from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools

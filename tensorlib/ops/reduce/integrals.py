@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools, require_dims
 from tensorlib.ops.declare import alias, composite

@@ -6,9 +6,9 @@ from math import isfinite
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.arrays.operands import refuse_batch
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.create.creation import plain_number
+from tensorlib._core.interpreters.foreign import refuse_batch
 from tensorlib._core.reduce import counts
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor

@@ -28,12 +28,12 @@ def margins(x, pad, mode="constant", value=None):
     reference=lambda x, pad, value: margins(x, pad, value=value),
     samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)))
 def framed(input: Tensor, pad, value):
-    """`input` with margins of a number, or without negative ones: see `pad`."""
+    """`input` padded with a number; negative padding crops: see `pad`."""
 
 
 @framed.vjp("input")
 def framed_vjp(g, pad):
-    """The gradient without the margins, and zeros for what was cut off."""
+    """The gradient without the padding, and zeros for what was cropped."""
     return framed(g, tuple(-n for n in pad), 0)
 
 
@@ -62,7 +62,7 @@ def bordered_reference(x, spatial, margins_, mode, back):
 @op(public=False, method=False, linear=True, kernel=kernels.bordered, tolerance="reduction",
     reference=bordered_reference, samples=given(*BORDERED))
 def bordered(input: Tensor, spatial, margins, mode, back):
-    """Planes of sizes `spatial` with margins that show the planes: see `pad`; or its adjoint."""
+    """Planes of sizes `spatial`, padded by what they show (see `pad`), or the adjoint."""
 
 
 @bordered.vjp("input")
@@ -93,7 +93,7 @@ PADDED = (((2, 3), (1, 2)), ((2, 3), (1, 0, 2, 1), "constant", 1.0), ((2, 2), (-
                            (NotImplementedError, (3,), (1, 1), "reflect"),
                            (NotImplementedError, (1, 3), (1, 1), "mirror")))
 def pad(input: Tensor, pad, mode="constant", value=None):
-    """`input` with margins: pairs of sizes before and after, for the last dim first.
+    """`input` padded: pairs of sizes before and after, for the last dim first.
 
     mode: "constant" fills them with `value`, by default 0; "reflect" with what lies on the other
     side of the border, "replicate" with the border itself, "circular" with what lies at the other
@@ -131,7 +131,7 @@ def pad(input: Tensor, pad, mode="constant", value=None):
 
 
 def checked_margins(input, pad):
-    """The sizes of margins as ints. Raises: RuntimeError, TypeError."""
+    """The sizes of the padding as ints. Raises: RuntimeError, TypeError."""
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad: expected a sequence of ints, got {pad!r}")
     sizes = tuple(pad)
@@ -146,7 +146,7 @@ def checked_margins(input, pad):
 
 
 def check_border(size, before, after, mode):
-    """Raises RuntimeError for margins that a dim of this size cannot fill."""
+    """Raises RuntimeError for padding that a dim of this size cannot fill."""
     most = {"reflect": size - 1, "circular": size + min(before, 0) + min(after, 0)}.get(
         mode, max(before, after))
     if (before or after) and (

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
-from tensorlib._core.arrays.operands import stands_in
 from tensorlib._core.base.shape import listed, wrap
 from tensorlib._core.create.ranges import arange
+from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layout import overlapping
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer

@@ -6,7 +6,7 @@ from typing import Any
 from warnings import warn
 
 from tensorlib import Tensor
-from tensorlib._core.base.capture import beside
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.optim.optimizer import Optimizer
 
 EPOCH_GIVEN = (
@@ -125,7 +125,7 @@ class LRScheduler:
 
         It belongs after the optimiser's own step. To name an epoch is deprecated.
         """
-        beside("scheduler.step")
+        tell("effect", "scheduler.step", None)
         if self._step_count == 1:
             self._check_order()
         self._step_count += 1

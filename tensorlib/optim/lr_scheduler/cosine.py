@@ -3,7 +3,7 @@
 from math import cos, floor, log, pi
 from typing import Any
 
-from tensorlib._core.base.capture import beside
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.optim.lr_scheduler.base import LRScheduler, values_of
 from tensorlib.optim.optimizer import Optimizer
 
@@ -96,7 +96,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
         Raises: ValueError for a negative epoch.
         """
-        beside("scheduler.step")
+        tell("effect", "scheduler.step", None)
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1

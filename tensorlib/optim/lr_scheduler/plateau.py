@@ -4,7 +4,7 @@ from math import inf
 from typing import Any, SupportsFloat
 from warnings import warn
 
-from tensorlib._core.base.capture import beside
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.optim.lr_scheduler.base import (
     EPOCH_GIVEN,
     LRScheduler,
@@ -69,7 +69,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: SupportsFloat, epoch: float | None = None) -> None:
         """Takes note of the figure of an epoch, a number or a tensor of one."""
-        beside("scheduler.step")
+        tell("effect", "scheduler.step", None)
         current = as_number(metrics)
         if epoch is not None:
             warn(EPOCH_GIVEN, UserWarning, stacklevel=2)

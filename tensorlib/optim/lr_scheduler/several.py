@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlib._core.base.capture import beside
+from tensorlib._core.interpreters.stack import tell
 from tensorlib.optim.lr_scheduler.base import (
     LRScheduler,
     check_optimizer,
@@ -102,7 +102,7 @@ class SequentialLR(SchedulerOfSchedulers):
 
     def step(self) -> None:
         """Goes on to the next epoch of the schedule whose turn it is."""
-        beside("scheduler.step")
+        tell("effect", "scheduler.step", None)
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]

@@ -59,13 +59,12 @@ cdef tuple users_lines():
     return tuple(lines)
 
 
-cdef list begin_event(str name, PyObject** tensors, int n):
+cdef list begin_event(str name, object tensors):
     """An event that begins now, on tensors whose shapes are noted if the profile asks for them."""
     cdef unsigned long thread = PyThread_get_thread_ident()
     cdef list shapes = None, event
-    cdef int i
     if takes_shapes:
-        shapes = [tuple((<Tensor>tensors[i]).shape) for i in range(n)]
+        shapes = [tuple(x.shape) for x in tensors if isinstance(x, Tensor)]
     event = [name, 0, 0, innermost.get(thread), thread, users_lines(), in_use(), shapes, None]
     innermost[thread] = event
     event[BEGIN] = now()
@@ -74,6 +73,8 @@ cdef list begin_event(str name, PyObject** tensors, int n):
 
 cdef int note_result(list event, object out) except -1:
     """Notes the shape of what an operation gave (the first of several), if shapes are noted."""
+    if event is None:
+        return 0
     if takes_shapes and isinstance(out, tuple) and out:
         out = out[0]
     if takes_shapes and isinstance(out, Tensor):
@@ -112,7 +113,7 @@ cdef int end_making(str name, object made) except -1:
     cdef list event
     if noted is None or noted[0] != name:
         return 0
-    event = begin_event(name, NULL, 0)
+    event = begin_event(name, ())
     event[BEGIN], event[BYTES] = noted[1:]
     note_result(event, made)
     end_event(event)
@@ -153,7 +154,7 @@ def is_observed():
 
 def begin(str name):
     """Begins an event of the user's own, while a profile is taken; else None."""
-    return begin_event(name, NULL, 0) if observing else None
+    return begin_event(name, ()) if observing else None
 
 
 def end(list event or None):

@@ -9,7 +9,6 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
-from tensorlib._core.graph.observing cimport begin_event, end_event, note_result, observing
 from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport keep
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
@@ -91,9 +90,7 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
     """Runs any other operation on canonical arguments (tensors first) and records it."""
     cdef object out
     try:
-        if observing:
-            out = observed_forward(op, args, kwargs)
-        elif kwargs:
+        if kwargs:
             out = op.forward(*args, **kwargs)
         else:
             out = PyObject_Vectorcall(op.forward, (<TupleItems*><PyObject*>args).ob_item, len(args),
@@ -103,19 +100,6 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
     if mode().grad and op.differentiable:
         record_general(op, args, kwargs, out)
     return out
-
-
-cdef object observed_forward(Op op, tuple args, dict kwargs):
-    """What the forward function gives, its run an event. Tensors come first among `args`."""
-    cdef tuple tensors = tuple([x for x in (args[0] if op.variadic else args[:op.n_args])
-                                if isinstance(x, Tensor)])
-    cdef list event = begin_event(op.name, (<TupleItems*><PyObject*>tensors).ob_item, len(tensors))
-    try:
-        out = op.forward(*args, **kwargs) if kwargs else op.forward(*args)
-        note_result(event, out)
-        return out
-    finally:
-        end_event(event)
 
 
 cdef int record_general(Op op, tuple args, dict kwargs, object out) except -1:

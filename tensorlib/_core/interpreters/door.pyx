@@ -1,0 +1,55 @@
+"""The door: where a call goes that something looks at, with its arguments parsed.
+
+Each way to call an operation (operator, method, function, in place, `out=`) parses its arguments
+and tests `watched`, one integer. Where that is 0 the call runs as it is; else it comes by here.
+"""
+
+from tensorlib._core.base cimport watch
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.interpreters.on_meta cimport is_for_meta, without_elements
+from tensorlib._core.interpreters.profile cimport begin_event, end_event, note_result, observing
+from tensorlib._core.interpreters.stack cimport offered, plain_call
+
+
+cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call run, object what,
+                        int n=-1):
+    """What a call gives that something looks at: an interpreter, the device `meta`, a profile.
+
+    op: its record; None for what no interpreter is offered as a whole. name: that of the form that
+    was called. `args` are canonical: tensors, then attributes. Where nothing steps in,
+    `run(what, args, kwargs)` does the call. n: how many arguments decide on the device, -1: all.
+    """
+    if watched & watch.INTERPRETERS and (op is not None or name == "backward"):
+        done = offered(op, name, args, kwargs)
+        if done is not NotImplemented:
+            return done
+    return executed(op, name, args, kwargs, run, what, n)
+
+
+cdef object executed(object op, str name, tuple args, dict kwargs, plain_call run, object what,
+                     int n=-1):
+    """What a call gives that no interpreter does: it is observed, and may have no memory."""
+    cdef list event = None
+    if observing:
+        event = begin_event(form_of(op, name, kwargs), tensors_of(op, args))
+    try:
+        if watched & watch.META and is_for_meta(args, kwargs, n):
+            result = without_elements(run, what, args, kwargs)
+        else:
+            result = run(what, args, kwargs)
+        note_result(event, result)
+        return result
+    finally:
+        end_event(event)
+
+
+cdef str form_of(object op, str name, dict kwargs):
+    """What a profile calls a call: an element-wise one with `out=` writes as that in place does."""
+    return name + "_" if kwargs and "out" in kwargs and op is not None and op.elementwise else name
+
+
+cdef object tensors_of(object op, tuple args):
+    """The arguments of a call whose shapes a profile notes: the operation's tensors."""
+    if op is None or op.linearity == "composite":
+        return ()
+    return args[0] if op.variadic else args[:len(op.arguments)]

@@ -1,0 +1,93 @@
+"""The device `meta`: operations on tensors without memory.
+
+An operation that is given one finds out the shape, strides and dtype of its result, and computes
+nothing: it runs as always, in a mode of the thread in which all that is allocated has no memory
+(`base/region.pyx`) and no loop runs.
+"""
+
+from cpython.object cimport PyObject_Call
+
+from tensorlib._core.base.region cimport region_size, reserve, without_memory
+from tensorlib._core.base.storage cimport Storage, allocate
+from tensorlib._core.interpreters.stack cimport plain_call
+from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.tensor cimport Tensor, over_storage
+
+
+cdef bint is_for_meta(tuple args, dict kwargs, int n) except -1:
+    """Whether a call is the first to find that it is to compute nothing.
+
+    Looked at are the first `n` arguments, or all for -1. Raises: RuntimeError where others than
+    numbers have memory.
+    """
+    if region_size == 0 or without_memory()[0]:
+        return False
+    if n >= 0:
+        return meta_among(args[:n])
+    if kwargs is not None and "out" in kwargs:
+        return meta_among((*args, *kwargs.values()))
+    return meta_among(args) or (kwargs is not None and meta_among(kwargs.values()))
+
+
+cdef int refuse_mixed(Tensor x) except -1:
+    raise RuntimeError(
+        "expected all tensors to be on the same device, but found at least two devices, meta and "
+        f"cpu (a tensor of shape {tuple(x.shape)}); beside tensors on meta, those with elements "
+        "may be numbers only, of no dims")
+
+
+cdef bint meta_among(object values) except -1:
+    """Whether a tensor among the values, or in a sequence among them, has no memory."""
+    cdef bint found = False
+    cdef Tensor other = None
+    for value in values:
+        for part in (value if type(value) is list or type(value) is tuple else (value,)):
+            if isinstance(part, Tensor):
+                if is_meta(<Tensor>part):
+                    found = True
+                elif (<Tensor>part).ndim_:
+                    other = <Tensor>part
+    if found and other is not None:
+        refuse_mixed(other)
+    return found
+
+
+cdef object without_elements(plain_call run, object what, tuple args, dict kwargs):
+    """What a call gives while all that is allocated has no memory."""
+    without_memory()[0] = True
+    try:
+        return all_emptied(run(what, args, kwargs))
+    finally:
+        without_memory()[0] = False
+
+
+cdef object all_emptied(object result):
+    """The result of a call, each of its tensors without elements."""
+    if isinstance(result, Tensor):
+        return emptied(<Tensor>result)
+    if isinstance(result, (tuple, list)):
+        found = [emptied(<Tensor>x) if isinstance(x, Tensor) else x for x in result]
+        return type(result)(*found) if hasattr(result, "_fields") else type(result)(found)
+    return result
+
+
+cdef Tensor emptied(Tensor x):
+    """A result, which an operation may have computed (positions, say), without its elements."""
+    cdef Storage storage
+    if is_meta(x):
+        return x
+    storage = allocate(x.storage.nbytes)
+    return over_storage(storage, storage.data + (x.data_pointer - x.storage.data), x.type, x.ndim_,
+                        x.dims, x.steps)
+
+
+cdef object called(object function, tuple args, dict kwargs):
+    return PyObject_Call(function, args, kwargs)
+
+
+def made_on_meta(function, *args, **kwargs):
+    """What a function that makes a tensor gives on `meta`."""
+    reserve(0)                        # from here on there are addresses without memory
+    if without_memory()[0]:
+        return function(*args, **kwargs)
+    return without_elements(called, function, args, kwargs)

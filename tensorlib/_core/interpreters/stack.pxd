@@ -1,0 +1,17 @@
+# What a call does where nothing steps in: `what` is its operation, or a function.
+ctypedef object (*plain_call)(object what, tuple args, dict kwargs)
+
+cdef class Interpreter:
+    pass
+
+cdef class Layer:
+    cdef readonly Interpreter interpreter
+    cdef readonly Layer below
+
+cpdef Layer current_layer()
+cdef Layer put_stack(Layer layers)
+cdef object offered(object op, str name, tuple args, dict kwargs)
+cpdef object performed(object op, str name, tuple args, dict kwargs)
+cdef int made(object x) except -1
+cdef int leaving(str name, object x) except -1
+cdef int effect(str name, object x) except -1

@@ -1,0 +1,219 @@
+"""Interpreters: each thread has a stack of those that do its calls of operations.
+
+A call is offered to the innermost one, which does it or passes it on to those below; meanwhile it
+is not on the stack itself. Where the stack is empty, the call is executed.
+"""
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+from tensorlib._core.base cimport watch
+from tensorlib._core.tensor.numbers cimport element
+from tensorlib._core.tensor.tensor cimport Tensor
+
+from tensorlib._core.graph.op import registry
+
+cdef extern from * nogil:
+    """
+    static __thread void* thread_layers = 0;             /* owned; 0: the stack is empty */
+    static void* innermost_layer(void) { return thread_layers; }
+    static void store_layer(void* layer) { thread_layers = layer; }
+    """
+    void* innermost_layer()
+    void store_layer(void* layer)
+
+cdef int n_stacks = 0                # threads whose stack is not empty
+
+
+@cython.final
+@cython.binding(False)
+cdef class Layer:
+    """An interpreter on a stack, and what lies below it."""
+
+
+cpdef Layer current_layer():
+    """The innermost layer of this thread's stack, or None."""
+    cdef PyObject* held = <PyObject*>innermost_layer()
+    return None if held == NULL else <Layer>held
+
+
+cdef Layer put_stack(Layer layers):
+    """Makes `layers` (None: nothing) the stack of this thread; returns what it was before."""
+    global n_stacks
+    cdef PyObject* held = <PyObject*>innermost_layer()
+    before = None if held == NULL else <Layer>held
+    n_stacks += (layers is not None) - (before is not None)
+    watch.watched = watch.watched & ~watch.INTERPRETERS | (watch.INTERPRETERS if n_stacks else 0)
+    if layers is not None:
+        Py_INCREF(layers)
+    store_layer(NULL if layers is None else <PyObject*>layers)
+    Py_XDECREF(held)
+    return before
+
+
+def set_stack(Layer layers or None):
+    """Makes `layers`, which this function gave, the stack of this thread; returns those before."""
+    return put_stack(layers)
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Interpreter:
+    """What does calls of operations, under `with`: a class of its own overrides what it is for.
+
+    Each method but `call` and `write` may return NotImplemented: then the call runs as it is, with
+    this interpreter on the stack for the operations that it is made of. So may these two, for an
+    operation made of others.
+    """
+
+    def __enter__(self):
+        cdef Layer layer = Layer.__new__(Layer)
+        layer.interpreter, layer.below = self, current_layer()
+        put_stack(layer)
+        return self
+
+    def __exit__(self, *error):
+        cdef Layer layer = current_layer()
+        while layer is not None and layer.interpreter is not self:
+            layer = layer.below
+        if layer is not None:
+            put_stack(layer.below)
+
+    def below(self, op, tuple args, dict kwargs, str name=None):
+        """What the interpreters below this one make of a call, or execution where there is none.
+
+        name: of a form that writes, as `write` is given it.
+        """
+        return performed(op, op.name if name is None else name, args, kwargs)
+
+    # ---- calls
+
+    def call(self, op, args, kwargs):
+        """What an operation gives. `args` are its tensors, then its attributes; `kwargs` the
+        attributes that were given by keyword, and `out`."""
+        return performed(op, op.name, args, kwargs)
+
+    def write(self, op, name, args, kwargs):
+        """Does a call that writes into its first tensor: `add_`, say, or `setitem`.
+
+        op: None for what writes and is the form of no operation, such as `uniform_`.
+        """
+        return performed(op, name, args, kwargs)
+
+    def composed(self, op, function, args, kwargs):
+        """What a composed operation gives, which `function` runs."""
+        return NotImplemented
+
+    def function(self, cls, args):
+        """What an `autograd.Function` gives."""
+        return NotImplemented
+
+    def sweep(self, roots, grads, **options):
+        """Does a backward sweep, whose options are those of `sweep.sweep`."""
+        return NotImplemented
+
+    # ---- what is told, and is no call
+
+    def leaving(self, name, x):
+        """Elements of a tensor become numbers of Python's or memory of another library, by the
+        function of this name. It may raise."""
+
+    def made(self, x):
+        """A tensor was made of numbers: a constant."""
+
+    def effect(self, name, x):
+        """Something is done to a tensor, a generator or a graph, and is no operation."""
+
+    def parsed(self, index, key):
+        """An index was made of a key."""
+
+
+cpdef object performed(object op, str name, tuple args, dict kwargs):
+    """Does a call, in its canonical form, as the stack of this thread says."""
+    if name == "setitem":
+        args[0][args[2]] = args[1]
+        return args[0]
+    if op is None:
+        return getattr(Tensor, name)(*args, **kwargs)
+    function = op.function
+    if name == op.name + "_":
+        function = getattr(function, "inplace", None) or getattr(Tensor, name)
+    elif op.name == "getitem" and type(args[1]).__name__ != "Index":
+        return args[0][args[1]]
+    elif op.linearity == "composite":
+        return function(*args, **kwargs)
+    return getattr(function, "canonical", function)(*args, **kwargs)
+
+
+cdef object offered(object op, str name, tuple args, dict kwargs):
+    """What the innermost interpreter of this thread makes of a call; NotImplemented: nothing.
+
+    `args` are canonical: the operation's tensors, then its attributes. `name` is that of the form
+    that was called: the operation's own, or with `_` in place. op: None for that of the name.
+    """
+    cdef Layer layer = current_layer()
+    if layer is None:
+        return NotImplemented
+    if kwargs is None:
+        kwargs = {}
+    if op is None and not (name == "backward" or name.endswith("_")):
+        op = registry[name]
+    if op is not None and op.elementwise:
+        args = tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
+                      for x in args])
+    put_stack(layer.below)
+    try:
+        if name == "backward":
+            return layer.interpreter.sweep(*args, **kwargs)
+        if name == "setitem" or name.endswith("_"):
+            return layer.interpreter.write(op, name, args, kwargs)
+        return layer.interpreter.call(op, args, kwargs)
+    finally:
+        put_stack(layer)
+
+
+def offered_as(str method, *args):
+    """What the innermost interpreter's method makes of something; NotImplemented: nothing."""
+    cdef Layer layer = current_layer()
+    if layer is None:
+        return NotImplemented
+    put_stack(layer.below)
+    try:
+        return getattr(layer.interpreter, method)(*args)
+    finally:
+        put_stack(layer)
+
+
+# ---- what is told --------------------------------------------------------------------------------
+
+def tell(str method, *args):
+    """Calls a method of each interpreter of this thread, the innermost first."""
+    cdef Layer first = current_layer(), layer = first
+    try:
+        while layer is not None:
+            put_stack(layer.below)
+            getattr(layer.interpreter, method)(*args)
+            layer = layer.below
+    finally:
+        put_stack(first)
+
+
+cdef int made(object x) except -1:
+    """Tells of a tensor that was made of numbers."""
+    if innermost_layer() != NULL:
+        tell("made", x)
+    return 0
+
+
+cdef int leaving(str name, object x) except -1:
+    """Tells that elements of a tensor leave the library."""
+    if innermost_layer() != NULL:
+        tell("leaving", name, x)
+    return 0
+
+
+cdef int effect(str name, object x) except -1:
+    """Tells of what is done to `x` and is no operation."""
+    if innermost_layer() != NULL:
+        tell("effect", name, x)
+    return 0
