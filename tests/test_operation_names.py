@@ -78,6 +78,7 @@ def known_by_name():
 # What is left, with the reason.
 BY_NAME = {
     "_core/apply/operators.pyx": "view(dtype) and view(*sizes) are two operations in a method",
+    "_core/interpreters/stack.pyx": "`x[key]`, of a key as it is written",
     "ops/stand_ins.py": "the operations that Python's operators stand for",
     # options, fields and parameters that have the name of an operation
     "_core/arrays/printing.py": "an option of printing",
