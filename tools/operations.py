@@ -90,7 +90,7 @@ def families():
                for room, names in re.findall(r"^from tensorlib\.ops\.(\w+) import (.*)$",
                                              inspect.getsource(ops), re.MULTILINE)
                if hasattr(getattr(ops, room), "__path__") for name in names.split(", ")]
-    late = {name for both, functions, _ in FAMILIES.values()
+    late = {name for both, functions, *_ in FAMILIES.values()
             for name in (both + " " + functions).split()}
     ordered = [name for name in FUNCTIONS if name not in late]
     places = {name: place_of(name, modules) for name in ordered}
@@ -102,7 +102,7 @@ def families():
                                 if re.search(rf"\b{name}\b", inspect.getsource(modules[k])))
         before = places[name]
         found[modules[before]].append(name)
-    for family, (both, functions, _) in FAMILIES.items():
+    for family, (both, functions, *_) in FAMILIES.items():
         inside = getattr(importlib.import_module(family), "__path__", ())
         modules = [importlib.import_module(name) for name in (
             family, *(f"{family}.{module.name}" for module in pkgutil.iter_modules(inside)))]

@@ -1,4 +1,5 @@
-"""Writes the type stubs of what is compiled or published from the registry.
+"""Writes the type stubs of what is compiled or published from the registry, and the table of what
+late families publish.
 
     python -m tools.stubs            writes them
     python -m tools.stubs --check    says which are stale, by the exit status too
@@ -8,6 +9,7 @@ They are checked in; a test fails when one is stale.
 
 import inspect
 import re
+import subprocess
 import sys
 import textwrap
 import types
@@ -21,6 +23,7 @@ from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._typed import TensorKind
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declare_all
+from tools import late_names
 from tools.signatures import ALIASES, IMPORTS, forms, summary
 
 declare_all()
@@ -339,7 +342,18 @@ def stale():
 
 
 def main(arguments):
-    """Runs the command; returns its exit status."""
+    """Runs the command; returns its exit status.
+
+    The table of late families comes first, since this process was started with the one before.
+    """
+    table, names = PACKAGE / "ops" / "late_names.py", late_names.text()
+    if table.read_text() != names:
+        if "--check" not in arguments:
+            table.write_text(names)
+            print(table.relative_to(PACKAGE.parent))
+            return subprocess.run([sys.executable, "-m", "tools.stubs"], check=False).returncode
+        print(f"{table.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
+        return 1
     if "--check" in arguments:
         for path in stale():
             print(f"{path.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")

@@ -2,11 +2,12 @@
 
 from tensorlib._core.index.batch_keys import lifted, ndim_picked
 from tensorlib.batch.rules import check_dims
-from tensorlib.batch.values import aligned, is_at, rule, batch_of
+from tensorlib.batch.values import aligned, batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 
 
-@rule("softmax_backward", "log_softmax_backward")
+@batched(operations.softmax_backward, operations.log_softmax_backward)
 def softmax_gradient(op, level, tensors, attributes):
     """The gradient along the dim, which is not that of the batch."""
     g, result = [batch_of(x, level) for x in tensors]
@@ -16,7 +17,7 @@ def softmax_gradient(op, level, tensors, attributes):
     return op.function(g, result, dim)
 
 
-@rule("put_along")
+@batched(operations.put_along)
 def put(op, level, tensors, attributes):
     """Each example put at its own places."""
     x, places = tensors[0], batch_of(attributes["places"], level)
@@ -24,7 +25,7 @@ def put(op, level, tensors, attributes):
                        attributes["size"])
 
 
-@rule("gather")
+@batched(operations.gather)
 def picked(op, level, tensors, attributes):
     """Elements of each example at positions that they share."""
     x, index = tensors[0], attributes["index"]
@@ -37,7 +38,7 @@ def picked(op, level, tensors, attributes):
     return picked if index.ndim else picked.reshape((level.size,))
 
 
-@rule("spread_along")
+@batched(operations.spread_along)
 def spread_back(op, level, tensors, attributes):
     """The elements of each example back at its own positions; what has no dims is a vector."""
     g, index, shape = tensors[0].value, attributes["index"], tuple(attributes["shape"])
@@ -48,14 +49,14 @@ def spread_back(op, level, tensors, attributes):
     return back if shape else back.reshape((level.size,))
 
 
-@rule("slices_taken")
+@batched(operations.slices_taken)
 def slices_taken(op, level, tensors, attributes):
     """The slices of each example at positions that they share."""
     x, = tensors
     return op.function(aligned(x, max(x.ndim, 1)), attributes["dim"] + 1, attributes["index"])
 
 
-@rule("scattered")
+@batched(operations.scattered)
 def written(op, level, tensors, attributes):
     """The elements of each example at positions that they share."""
     x, src = (batch_of(y, level) for y in tensors)
@@ -65,7 +66,7 @@ def written(op, level, tensors, attributes):
     return out.reshape((level.size, *tensors[0].shape))
 
 
-@rule("copy")
+@batched(operations.copy)
 def copied(op, level, tensors, attributes):
     """The source in the layout and dtype of the first, example by example."""
     x, source = tensors
@@ -75,14 +76,14 @@ def copied(op, level, tensors, attributes):
 
 # ---- indexing ------------------------------------------------------------------------------------
 
-@rule("spread_index")
+@batched(operations.spread_index)
 def spread_out(op, level, tensors, attributes):
     """The gradient of each example at the positions that its index picked."""
     return op.function(tensors[0].value, (level.size, *attributes["shape"]),
                        lifted(attributes["index"]))
 
 
-@rule("put_index")
+@batched(operations.put_index)
 def put_in(op, level, tensors, attributes):
     """Values of each example at the positions that its index picks."""
     (x, values), index = tensors, attributes["index"]
@@ -93,21 +94,21 @@ def put_in(op, level, tensors, attributes):
 
 # ---- views ---------------------------------------------------------------------------------------
 
-@rule("strided_part")
+@batched(operations.strided_part)
 def viewed(op, level, tensors, attributes):
     """A view of each example; the bases lie one after the other."""
     x, = tensors
     return op.function(x.value, lifted_place(level, x.shape, attributes["place"]))
 
 
-@rule("strided_view")
+@batched(operations.strided_view)
 def shown(op, level, tensors, attributes):
     """What each example shows, as if it lay alone and row by row."""
     sizes, strides, offset, _ = attributes["place"]
     return FUNCTIONS["as_strided"](tensors[0], sizes, strides, offset).value
 
 
-@rule("spread_view")
+@batched(operations.spread_view)
 def view_spread(op, level, tensors, attributes):
     """The gradient of a view of each example, in zeros like its base."""
     shape = tuple(attributes["shape"])
@@ -115,7 +116,7 @@ def view_spread(op, level, tensors, attributes):
                        lifted_place(level, shape, attributes["place"]))
 
 
-@rule("view_scatter")
+@batched(operations.view_scatter)
 def view_written(op, level, tensors, attributes):
     """The base of each example with its view replaced."""
     x, value = tensors

@@ -5,7 +5,6 @@ positions and masks on what that leaves. Positions that differ between examples 
 the number of the example; a mask that differs can only be written through.
 """
 
-from tensorlib._core.graph.op import find
 from tensorlib._core.index.batch_keys import lifted
 from tensorlib._core.index.keys import Index
 from tensorlib._core.tensor.tensor import Tensor
@@ -15,19 +14,20 @@ from tensorlib.batch.values import (
     aligned,
     innermost,
     is_at,
-    rule,
     batch_of,
+    batched,
 )
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 
-arange, tensor, where = (FUNCTIONS[name] for name in ("arange", "tensor", "where"))
+arange, tensor, where = FUNCTIONS["arange"], FUNCTIONS["tensor"], FUNCTIONS["where"]
 BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
 NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions "
                   "that do, have results of no fixed shape; use where")
 
 
-@rule("getitem")
+@batched(operations.getitem, anywhere=True)
 def indexed(op, level, tensors, attributes):
     """The elements that a key picks: as it is written, or parsed for one example."""
     x, key = tensors[0], attributes["index"]
@@ -157,4 +157,4 @@ def write_where(view, picks, values):
 
 
 Batched.__setitem__ = written
-Batched.__getitem__ = lambda self, key: Batched.__tensor_call__(find("getitem"), (self, key), {})
+Batched.__getitem__ = lambda self, key: Batched.__tensor_call__(operations.getitem, (self, key), {})

@@ -1,12 +1,15 @@
 """Batching rules of linear algebra: the batch is one more leading dim."""
 
-from tensorlib.batch.values import batch_of, rule
+from tensorlib.batch.values import batch_of, batched
+from tensorlib.ops.late import operations
 
 
-@rule("linalg_cholesky_ex", "linalg_inv_ex", "linalg_det", "linalg_slogdet", "cofactors",
-      "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals", "qr_tall", "linalg_pinv",
-      "linalg_matrix_rank", "linalg_lu_factor_ex", "linalg_ldl_factor_ex", "geqrf",
-      "linalg_eig", "linalg_eigvals")
+@batched(operations.linalg_cholesky_ex, operations.linalg_inv_ex, operations.linalg_det,
+         operations.linalg_slogdet, operations.cofactors, operations.linalg_eigh,
+         operations.linalg_eigvalsh, operations.linalg_svd, operations.linalg_svdvals,
+         operations.qr_tall, operations.linalg_pinv, operations.linalg_matrix_rank,
+         operations.linalg_lu_factor_ex, operations.linalg_ldl_factor_ex, operations.geqrf,
+         operations.linalg_eig, operations.linalg_eigvals)
 def of_matrices(op, level, tensors, attributes):
     """Of each matrix of all examples."""
     x, = tensors
@@ -16,7 +19,7 @@ def of_matrices(op, level, tensors, attributes):
     return op.function(x.value, **attributes)
 
 
-@rule("pivot_matrices")
+@batched(operations.pivot_matrices)
 def of_vectors(op, level, tensors, attributes):
     """Of each vector of all examples."""
     x, = tensors
@@ -25,7 +28,8 @@ def of_vectors(op, level, tensors, attributes):
     return op.function(x.value, **attributes)
 
 
-@rule("solve_matrices", "solve_triangles", "ldl_systems_solved", "least_squares")
+@batched(operations.solve_matrices, operations.solve_triangles, operations.ldl_systems_solved,
+         operations.least_squares)
 def of_pairs(op, level, tensors, attributes):
     """Of each pair of matrices of all examples, which have the same dims."""
     return op.function(*[batch_of(x, level).contiguous() for x in tensors], **attributes)

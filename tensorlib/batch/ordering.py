@@ -1,12 +1,13 @@
 """Batching rules of operations along one dim: sorting, searching, scans."""
 
 from tensorlib.batch.rules import check_dims
-from tensorlib.batch.values import aligned, batch_of, is_at, rule
+from tensorlib.batch.values import aligned, batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 
 
-@rule("argsort", "top_order", "kth_order", "mode_order", "extreme_order", "running_product",
-      "logcumsumexp")
+@batched(operations.argsort, operations.top_order, operations.kth_order, operations.mode_order,
+         operations.extreme_order, operations.running_product, operations.logcumsumexp)
 def ordered(op, level, tensors, attributes):
     """Along one dim of each example."""
     x, = tensors
@@ -15,7 +16,7 @@ def ordered(op, level, tensors, attributes):
     return out if x.ndim else out.squeeze(1)
 
 
-@rule("middle")
+@batched(operations.middle)
 def middles(op, level, tensors, attributes):
     """The median of all elements of each example."""
     x, = tensors
@@ -23,7 +24,7 @@ def middles(op, level, tensors, attributes):
     return FUNCTIONS["nanmedian" if attributes["skip_nan"] else "median"](rows, 1)[0]
 
 
-@rule("searched")
+@batched(operations.searched)
 def searched(op, level, tensors, attributes):
     """The values of each example in its own rows, or in a row that all share."""
     sequence, values = tensors
@@ -36,7 +37,7 @@ def searched(op, level, tensors, attributes):
     return op.function(sequence, values, **attributes).reshape(shape)
 
 
-@rule("recurrence")
+@batched(operations.recurrence)
 def recurring(op, level, tensors, attributes):
     """Along one dim of each example."""
     x, factors = tensors

@@ -16,25 +16,26 @@ from tensorlib._core.base.shape import settled_dims, wrap
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.batch.values import (
-    ELEMENTWISE,
-    OTHERS,
     Batched,
     VmapInfo,
     aligned,
     is_at,
-    rule,
     batch_of,
+    batched,
+    batched_kind,
     tensor_argument,
 )
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 
-cat, matmul, stack = (FUNCTIONS[name] for name in ("cat", "matmul", "stack"))
+cat, matmul, stack = FUNCTIONS["cat"], FUNCTIONS["matmul"], FUNCTIONS["stack"]
 ones = FUNCTIONS["ones"]
 
 
 # ---- element by element --------------------------------------------------------------------------
 
-@rule(ELEMENTWISE, "zeta", "igamma", "igammac")
+@batched_kind("elementwise")
+@batched(operations.zeta, operations.igamma, operations.igammac)
 def elementwise(op, level, tensors, attributes):
     """Examples are brought to one number of dims, so that they broadcast as they would alone."""
     if len(tensors) == 1:
@@ -55,7 +56,7 @@ def elementwise(op, level, tensors, attributes):
     return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
 
 
-@rule("polygamma_of")
+@batched(operations.polygamma_of)
 def with_attributes(op, level, tensors, attributes):
     """On each element, as its attributes say."""
     return op.function(tensors[0].value, **attributes)
@@ -93,13 +94,26 @@ def common_dtype(op, tensors):
 
 # ---- reductions ----------------------------------------------------------------------------------
 
-@rule("sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "logsumexp", "var",
-      "std", "euclidean_norm", "count_nonzero", "max", "min", "median", "nanmedian")
+@batched(operations.sum, operations.mean, operations.prod, operations.amax, operations.amin,
+         operations.argmax, operations.argmin, operations.logsumexp, operations.var,
+         operations.std, operations.euclidean_norm, operations.count_nonzero, operations.max,
+         operations.min, operations.median, operations.nanmedian)
 def reduction(op, level, tensors, attributes):
     """Over dims of each example, or over all of its elements."""
+    dim = attributes["dim"]
+    return reduced(op, level, tensors, attributes, dim is None or dim == ())
+
+
+@batched(operations.any, operations.all)
+def truth(op, level, tensors, attributes):
+    """As a reduction, but no dims are none of them."""
+    return reduced(op, level, tensors, attributes, attributes["dim"] is None)
+
+
+def reduced(op, level, tensors, attributes, whole):
+    """A reduction over the dims of each example, or over the `whole` of it."""
     (x,), dim = tensors, attributes["dim"]
     keepdim = attributes.get("keepdim", False)
-    whole = dim is None or (dim == () and op.name not in ("any", "all"))
     if whole or x.ndim == 0:
         if not whole:
             check_dims(op.name, dim, 0)
@@ -118,7 +132,7 @@ def check_dims(name, dim, ndim):
     return wrap(name, dim, ndim) + 1
 
 
-@rule("softmax", "log_softmax", "cumsum")
+@batched(operations.softmax, operations.log_softmax, operations.cumsum)
 def along(op, level, tensors, attributes):
     """Along one dim of each example."""
     x, = tensors
@@ -129,22 +143,14 @@ def along(op, level, tensors, attributes):
 
 # ---- matrix products -----------------------------------------------------------------------------
 
-PRODUCT_DIMS = {"mm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3)}
-
-
-@rule("matmul", "mm", "mv", "dot", "bmm")
+@batched(operations.matmul)
 def product(op, level, tensors, attributes):
     """One product of matrices where a side is shared, else a batch of products."""
     a, b = tensors
-    if (a.ndim, b.ndim) != PRODUCT_DIMS.get(op.name, (a.ndim, b.ndim)):
-        raise RuntimeError(f"{op.name}: expects tensors of {PRODUCT_DIMS[op.name][0]} and "
-                           f"{PRODUCT_DIMS[op.name][1]} dims, got shapes {tuple(a.shape)} and "
-                           f"{tuple(b.shape)}")
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"{op.name}: both tensors need a dim, got {a.ndim} and {b.ndim}")
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0] or (
-            op.name == "bmm" and a.shape[0] != b.shape[0]):
-        raise RuntimeError(f"{op.name}: sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise sizes_differ(op, a, b)
     # one product of matrices where one side is shared: as the rows of a single one
     if a.ndim == 1 and b.ndim == 2 and not is_at(b, level):
         return matmul(a.value, b)
@@ -158,9 +164,33 @@ def product(op, level, tensors, attributes):
     return out.squeeze(-1 if b.ndim == 1 else -2) if a.ndim == 1 else out
 
 
+def product_of(left, right):
+    """The rule of a product of tensors with these numbers of dims."""
+    def rule(op, level, tensors, attributes):
+        a, b = tensors
+        if (a.ndim, b.ndim) != (left, right):
+            raise RuntimeError(f"{op.name}: expects tensors of {left} and {right} dims, got shapes "
+                               f"{tuple(a.shape)} and {tuple(b.shape)}")
+        if left > 2 and a.shape[0] != b.shape[0]:
+            raise sizes_differ(op, a, b)
+        return product(op, level, tensors, attributes)
+    return rule
+
+
+def sizes_differ(op, a, b):
+    """The error about matrices that do not fit."""
+    return RuntimeError(f"{op.name}: sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+
+
+batched(operations.mm)(product_of(2, 2))
+batched(operations.mv)(product_of(2, 1))
+batched(operations.dot)(product_of(1, 1))
+batched(operations.bmm)(product_of(3, 3))
+
+
 # ---- shapes --------------------------------------------------------------------------------------
 
-@rule("view", "reshape")
+@batched(operations.view, operations.reshape)
 def reshaped(op, level, tensors, attributes):
     """The elements of each example under other sizes."""
     x, = tensors
@@ -174,7 +204,7 @@ def reshaped(op, level, tensors, attributes):
     return op.function(x.value, (level.size, *shape))
 
 
-@rule("view_dtype")
+@batched(operations.view_dtype)
 def of_other_dtype(op, level, tensors, attributes):
     """The bytes of each example, which for elements of another size must have dims."""
     x, dtype = tensors[0], attributes["dtype"]
@@ -184,14 +214,14 @@ def of_other_dtype(op, level, tensors, attributes):
     return op.function(x.value, dtype)
 
 
-@rule("expand")
+@batched(operations.expand)
 def expanded(op, level, tensors, attributes):
     """Each example repeated along its dims of size 1."""
     x, shape = tensors[0], tuple(attributes["shape"])
     return op.function(aligned(x, len(shape)), (level.size, *shape))
 
 
-@rule("sum_to_size")
+@batched(operations.sum_to_size)
 def summed(op, level, tensors, attributes):
     """Each example summed to the sizes."""
     x, size = tensors[0], tuple(attributes["size"])
@@ -199,7 +229,7 @@ def summed(op, level, tensors, attributes):
     return op.function(x.value, (level.size, *padded)).reshape((level.size, *size))
 
 
-@rule("transpose")
+@batched(operations.transpose)
 def transposed(op, level, tensors, attributes):
     """Two dims of each example exchanged."""
     x, = tensors
@@ -208,14 +238,14 @@ def transposed(op, level, tensors, attributes):
     return op.function(x.value, *dims) if x.ndim else x.value
 
 
-@rule("permute")
+@batched(operations.permute)
 def permuted(op, level, tensors, attributes):
     """The dims of each example in another order."""
     x, = tensors
     return op.function(x.value, (0, *check_dims(op.name, tuple(attributes["dims"]), x.ndim)))
 
 
-@rule("t")
+@batched(operations.t)
 def flipped(op, level, tensors, attributes):
     """The transpose of each example."""
     x, = tensors
@@ -224,7 +254,7 @@ def flipped(op, level, tensors, attributes):
     return x.value.transpose(1, 2) if x.ndim == 2 else x.value
 
 
-@rule("squeeze")
+@batched(operations.squeeze)
 def squeezed(op, level, tensors, attributes):
     """Each example without its dims of size 1."""
     x, dim = tensors[0], attributes["dim"]
@@ -232,21 +262,21 @@ def squeezed(op, level, tensors, attributes):
     return op.function(x.value, check_dims(op.name, tuple(dims), x.ndim))
 
 
-@rule("unsqueeze")
+@batched(operations.unsqueeze)
 def unsqueezed(op, level, tensors, attributes):
     """Each example with a dim of size 1 put in."""
     x, = tensors
     return op.function(x.value, check_dims(op.name, attributes["dim"], x.ndim + 1))
 
 
-@rule("flip")
+@batched(operations.flip)
 def turned(op, level, tensors, attributes):
     """Each example turned round along dims."""
     x, dims = tensors[0], check_dims(op.name, tuple(attributes["dims"]), tensors[0].ndim)
     return op.function(x.value, dims if x.ndim else ())
 
 
-@rule("roll")
+@batched(operations.roll)
 def rolled(op, level, tensors, attributes):
     """Each example shifted along dims, or as a vector."""
     x, shifts, dims = tensors[0], settled_dims(attributes["shifts"]), attributes["dims"]
@@ -256,16 +286,22 @@ def rolled(op, level, tensors, attributes):
     return op.function(x.value, shifts, check_dims(op.name, settled_dims(dims), x.ndim))
 
 
-@rule("repeat", "tile")
+@batched(operations.repeat)
 def repeated(op, level, tensors, attributes):
     """Each example as often as its numbers say along each dim."""
-    x, counts = tensors[0], tuple(attributes[op.attributes[0]])
-    if op.name == "tile":
-        counts = (1,) * (x.ndim - len(counts)) + counts
+    counts = tuple(attributes["repeats"])
+    return op.function(aligned(tensors[0], len(counts)), (1, *counts))
+
+
+@batched(operations.tile)
+def tiled(op, level, tensors, attributes):
+    """As `repeat`, where fewer numbers are those of the last dims."""
+    x, counts = tensors[0], tuple(attributes["dims"])
+    counts = (1,) * (x.ndim - len(counts)) + counts
     return op.function(aligned(x, len(counts)), (1, *counts))
 
 
-@rule("narrow")
+@batched(operations.narrow)
 def narrowed(op, level, tensors, attributes):
     """A range of one dim of each example."""
     x, = tensors
@@ -273,7 +309,7 @@ def narrowed(op, level, tensors, attributes):
     return op.function(x.value, dim, attributes["start"], attributes["length"])
 
 
-@rule("diagonal")
+@batched(operations.diagonal)
 def diagonals(op, level, tensors, attributes):
     """The diagonal of each example."""
     x, = tensors
@@ -281,7 +317,7 @@ def diagonals(op, level, tensors, attributes):
     return op.function(x.value, attributes["offset"], *dims)
 
 
-@rule("unfold")
+@batched(operations.unfold)
 def windows(op, level, tensors, attributes):
     """The windows of each example."""
     x, = tensors
@@ -291,13 +327,13 @@ def windows(op, level, tensors, attributes):
     return op.function(x.value, dim, attributes["size"], attributes["step"])
 
 
-@rule("framed")
+@batched(operations.framed)
 def framed(op, level, tensors, attributes):
     """Each example with its margins."""
     return op.function(tensors[0].value, **attributes)
 
 
-@rule("cat")
+@batched(operations.cat)
 def joined(op, level, tensors, attributes):
     """The parts of each example joined."""
     parts = tensors[0]
@@ -305,7 +341,7 @@ def joined(op, level, tensors, attributes):
     return cat([batch_of(x, level) for x in parts], dim)
 
 
-@rule("stack")
+@batched(operations.stack)
 def stacked(op, level, tensors, attributes):
     """The parts of each example joined along a new dim."""
     parts = tensors[0]
@@ -313,7 +349,7 @@ def stacked(op, level, tensors, attributes):
     return stack([batch_of(x, level) for x in parts], dim)
 
 
-@rule("tril", "triu")
+@batched(operations.tril, operations.triu)
 def triangle(op, level, tensors, attributes):
     """The triangle of each example."""
     x, = tensors
@@ -322,7 +358,7 @@ def triangle(op, level, tensors, attributes):
     return op.function(x.value, **attributes)
 
 
-@rule("to", "clone", "contiguous")
+@batched(operations.to, operations.clone, operations.contiguous)
 def as_it_is(op, level, tensors, attributes):
     """The batch does as one tensor."""
     return op.function(tensors[0].value, **attributes)
@@ -355,7 +391,7 @@ def outside():
     return level
 
 
-@rule(OTHERS)
+@batched_kind("others")
 def looped(op, level, tensors, attributes):
     """By the rule of a primitive, else example by example, with one warning for each operation."""
     batching = getattr(op.function, "batching", None)

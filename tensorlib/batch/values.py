@@ -17,6 +17,7 @@ from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.errors import DataDependent
+from tensorlib.ops.late import name_of
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
@@ -125,21 +126,46 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-RULES = {}           # what does an operation, by its name
-ELEMENTWISE, OTHERS = "(element-wise)", "(others)"   # the rules of those without one of their own
+RULES = {}           # by the names of operations
+ANYWHERE = set()     # the names of those whose attributes may differ between examples
+OF_CALLS = {}        # of functions of operations that ask for the rule of a whole call
+OF_KINDS = {}        # "elementwise", and "others" that have no rule of their own
 
 
-def rule(*names):
-    """Makes a function the batching rule of operations."""
+def batched(*operations, anywhere=False):
+    """Makes a function the batching rule of operations, each given as its record or function.
+
+    anywhere: what differs between examples may stand among the attributes, too.
+    """
+    names = [name_of(operation) for operation in operations]
+
     def register(function):
         RULES.update(dict.fromkeys(names, function))
+        ANYWHERE.update(names if anywhere else ())
         return function
     return register
 
 
+def batched_call(operation):
+    """Makes a function the rule of calls of an operation that is made of others.
+
+    It takes the level and the arguments of the call, as they are.
+    """
+    def register(function):
+        OF_CALLS[name_of(operation)] = function
+        return function
+    return register
+
+
+def batched_kind(kind):
+    """Makes a function the rule of all operations of a kind: "elementwise" or "others"."""
+    return partial(OF_KINDS.setdefault, kind)
+
+
 def has_rule(op):
     """Whether an operation runs on a batch at once."""
-    return op.elementwise or op.name in RULES or hasattr(op.function, "batching")
+    return (op.elementwise or op.name in RULES or op.name in OF_CALLS
+            or hasattr(op.function, "batching"))
 
 
 def tensor_argument(op, place, x):
@@ -166,7 +192,7 @@ class Batched:
     def __tensor_function__(cls, name, args):
         """A function of operations on examples, by its rule."""
         level = running_level(name, args)
-        return seen(RULES[name](level, *args), level)
+        return seen(OF_CALLS[name](level, *args), level)
 
     @classmethod
     def __tensor_call__(cls, op, args, kwargs):
@@ -175,9 +201,9 @@ class Batched:
             raise RuntimeError(f"{op.name}: vmap takes no out=; use the returned tensor")
         level = running_level(op.name, args)
         if op.elementwise:                             # these have no attributes
-            return cls(RULES[ELEMENTWISE](op, level, args, None), level)
+            return cls(OF_KINDS["elementwise"](op, level, args, None), level)
         count = len(op.arguments)
-        if op.name != "getitem" and innermost(args[:count]) is not level:
+        if op.name not in ANYWHERE and innermost(args[:count]) is not level:
             raise DataDependent(f"{op.name}: vmap: what differs between the examples of the batch "
                                 "stands where no tensor goes")
         if not op.variadic:
@@ -185,7 +211,8 @@ class Batched:
         attributes = dict(zip(op.attributes, op.defaults))
         attributes.update(zip(op.attributes, args[count:]))
         attributes.update((name, x) for name, x in kwargs.items() if name != "out")
-        return seen(RULES.get(op.name, RULES[OTHERS])(op, level, args[:count], attributes), level)
+        run = RULES.get(op.name) or OF_KINDS["others"]
+        return seen(run(op, level, args[:count], attributes), level)
 
     # ---- what a tensor tells of itself
 

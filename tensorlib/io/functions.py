@@ -14,8 +14,8 @@ from tensorlib.io.table import counterpart, counterpart_of
 from tensorlib.io.ufuncs import reduced
 from tensorlib.ops.declare import FUNCTIONS
 
-isfinite, isnan, norm, where, vector_dot = (
-    FUNCTIONS[name] for name in ("isfinite", "isnan", "norm", "where", "dot"))
+isfinite, isnan, norm = FUNCTIONS["isfinite"], FUNCTIONS["isnan"], FUNCTIONS["norm"]
+where, vector_dot = FUNCTIONS["where"], FUNCTIONS["dot"]
 
 
 # ---- reductions ----------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def lu_reference(x):
 
 @op(out=True, outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=DTYPES,
     tolerance="product", prepare=first(regular), errors=NO_MATRIX, reference=lu_reference,
-    samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)))
+    samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), reads_values=True)
 def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
     """The LU decomposition in compact form, as a named tuple (LU, pivots, info).
 
@@ -138,7 +138,8 @@ def permutation_of(pivots, like):
 @op(public=False, method=False, differentiable=False,
     samples=lambda rng: (((np.array(p), 3), {}) for p in ([3, 2, 3], [2, 2], [[3, 3], [1, 2]])),
     takes="integer", dtypes=("int32", "int64"),
-    reference=lambda p, n: np.eye(n, dtype=np.int32)[lapack.permutations(p, n)].swapaxes(-1, -2))
+    reference=lambda p, n: np.eye(n, dtype=np.int32)[lapack.permutations(p, n)].swapaxes(-1, -2),
+    reads_values=True, checks_values=True)
 def pivot_matrices(pivots: Tensor, n):
     """The permutation matrices, of int32, that exchanges of rows make: see `linalg_lu`."""
     places = pivots.numpy(force=True)
@@ -153,7 +154,7 @@ def pivot_matrices(pivots: Tensor, n):
 
 @composite(outputs=("LU", "pivots"), public=False, method=False, out=True, dtypes=DTYPES,
            tolerance="product", prepare=first(regular), samples=matrices((3, 3), (2, 3)),
-           errors=NO_MATRIX, reference=lambda x: lu_reference(x)[:2])
+           errors=NO_MATRIX, reference=lambda x: lu_reference(x)[:2], reads_values=True)
 def linalg_lu_factor(A: Tensor, *, pivot=True):
     """The LU decomposition in compact form, as a named tuple (LU, pivots).
 
@@ -182,7 +183,7 @@ def plu_reference(x):
 
 @composite(outputs=("P", "L", "U"), public=False, method=False, out=True, dtypes=DTYPES,
            tolerance="product", prepare=first(regular), samples=matrices((3, 2), (2, 3), (2, 2, 2)),
-           errors=NO_MATRIX, reference=plu_reference)
+           errors=NO_MATRIX, reference=plu_reference, reads_values=True)
 def linalg_lu(A: Tensor, *, pivot=True):
     """The LU decomposition A = P @ L @ U, as a named tuple (P, L, U).
 
@@ -196,7 +197,7 @@ def linalg_lu(A: Tensor, *, pivot=True):
 
 @composite(outputs=("LU", "pivots"), dtypes=DTYPES, tolerance="product", prepare=first(regular),
            samples=matrices((3, 3), (2, 3)), errors=NO_MATRIX,
-           reference=lambda x: lu_reference(x)[:2])
+           reference=lambda x: lu_reference(x)[:2], reads_values=True)
 def lu(input, pivot=True, get_infos=False):
     """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
     found = tuple(linalg_lu_factor_ex(input, pivot))
@@ -217,7 +218,8 @@ def factored(rng):
 
 
 @composite(out=True, tensors=("LU_data",), outputs=("P", "L", "U"), method=False, dtypes=DTYPES,
-           samples=lambda rng: ((factored(rng), {}) for _ in range(1)), reference=lu_given)
+           samples=lambda rng: ((factored(rng), {}) for _ in range(1)), reference=lu_given,
+           reads_values=True, checks_values=True)
 def lu_unpack(LU_data: Tensor, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
     require_matrices("lu_unpack", LU_data, "LU_data")
@@ -244,7 +246,7 @@ def factored_systems(rng):
 
 @composite(out=True, tensors=("LU", "B"), public=False, method=False, dtypes=DTYPES,
            tolerance="product",
-           samples=factored_systems, reference=solved_by_lu)
+           samples=factored_systems, reference=solved_by_lu, reads_values=True, checks_values=True)
 def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     """The X of A @ X = B for the A that LU and pivots decompose: see `linalg.lu_factor`.
 
@@ -269,7 +271,7 @@ def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
 @composite(out=True, tensors=("input", "LU_data"), dtypes=DTYPES, tolerance="product",
            samples=lambda rng: (((b, lu, p), {}) for (lu, p, b), _ in list(
                factored_systems(rng))[:1]),
-           reference=lambda b, lu, p: solved_by_lu(lu, p, b))
+           reference=lambda b, lu, p: solved_by_lu(lu, p, b), reads_values=True, checks_values=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots):
     """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
     return linalg_lu_solve(LU_data, LU_pivots, input)
@@ -295,7 +297,7 @@ def sides_first(*cases):
 
 @composite(out=True, dtypes=DTYPES, tolerance="product", prepare=lambda b, a: (b, regular(a)),
            samples=sides_first(((3, 2), (3, 3)), ((2, 2, 1), (2, 2), {"upper": True})),
-           reference=of_factor(lambda b, a: np.linalg.solve(a, b)))
+           reference=of_factor(lambda b, a: np.linalg.solve(a, b)), reads_values=True)
 def cholesky_solve(input, input2: Tensor, upper=False):
     """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`, input2.mT).
 
@@ -312,7 +314,7 @@ def cholesky_solve(input, input2: Tensor, upper=False):
 @composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
            errors=NOT_SQUARE,
            reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(
-               regular(x)).swapaxes(-1, -2)))
+               regular(x)).swapaxes(-1, -2)), reads_values=True)
 def cholesky_inverse(input, upper=False):
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     require_square("cholesky_inverse", input, "L")
@@ -324,7 +326,8 @@ def cholesky_inverse(input, upper=False):
 
 @composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=DTYPES, tolerance="product",
            prepare=lambda b, a: (b, regular(a)), samples=sides_first(((3, 2), (3, 3))),
-           reference=lambda b, a: (np.linalg.solve(np.triu(regular(a)), b), regular(a)))
+           reference=lambda b, a: (np.linalg.solve(np.triu(regular(a)), b), regular(a)),
+           reads_values=True)
 def triangular_solve(input, A: Tensor, upper=True, transpose=False, unitriangular=False):
     """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A.
 

@@ -41,7 +41,7 @@ def moved(d_A, eigenvalues, eigenvectors):
 
 @op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
     tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
-    reference=eig_reference)
+    reference=eig_reference, reads_values=True, checks_values=True)
 def linalg_eig(A: Tensor):
     """The eigenvalues of square matrices and their eigenvectors, as columns of length 1.
 
@@ -78,7 +78,8 @@ def eig_jvp(d_A, eigenvalues, eigenvectors):
 
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=first(regular),
-    samples=SQUARES, errors=NOT_SQUARE, reference=lambda x: np.linalg.eigvals(regular(x)))
+    samples=SQUARES, errors=NOT_SQUARE, reference=lambda x: np.linalg.eigvals(regular(x)),
+    reads_values=True, checks_values=True)
 def linalg_eigvals(A: Tensor):
     """The eigenvalues of square matrices, where they are real: see `linalg.eig`.
 
@@ -112,7 +113,8 @@ LONG = systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((2, 3, 2), (2, 3, 1)))
 
 
 @op(outputs=("solution", "rank"), public=False, method=False, dtypes=DTYPES, tolerance="product",
-    samples=LONG, reference=fitted, prepare=lambda a, b: (regular(a), b))
+    samples=LONG, reference=fitted, prepare=lambda a, b: (regular(a), b),
+    reads_values=True, checks_values=True)
 def least_squares(A: Tensor, B: Tensor, rcond=None):
     """The X of least size that makes A @ X - B smallest, for matrices of one batch shape, and the
     rank of A."""
@@ -169,7 +171,8 @@ def lstsq_reference(a, b, driver="gelsy"):
                "driver": "gelsd"})),
            reference=lstsq_reference,
            errors=refused_matrices((RuntimeError, (3, 2), np.ones((2, 1))),
-                                   (RuntimeError, (3,), np.ones(3))))
+                                   (RuntimeError, (3,), np.ones(3))),
+           reads_values=True, checks_values=True)
 def linalg_lstsq(A: Tensor, B: Tensor, rcond=None, *, driver=None):
     """The X that makes the sum of squares of A @ X - B smallest, and of these the least.
 

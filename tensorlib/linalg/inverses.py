@@ -14,8 +14,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, definite, first, matrices, prepared_by, refused_matrices, regular,
-    require_matrices, require_no_failure, require_one_dtype, require_square,
-    taken,
+    require_matrices, require_no_failure, require_one_dtype, require_square, taken,
 )
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.comparison import where
@@ -45,7 +44,7 @@ def no_failures(A):
 # ---- Cholesky ------------------------------------------------------------------------------------
 
 @op(out=True, outputs=("L", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
-    prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
+    prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
     reference=prepared_by(definite, lambda x: (np.linalg.cholesky(x),
                                                np.zeros(x.shape[:-2], np.int32))))
 def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
@@ -100,8 +99,8 @@ def cholesky_jvp(d_A, L, upper):
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
-           prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE,
-           reference=prepared_by(definite, np.linalg.cholesky))
+           prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
+           checks_values=True, reference=prepared_by(definite, np.linalg.cholesky))
 def linalg_cholesky(A: Tensor, *, upper=False):
     """The Cholesky factor of positive definite matrices: the L with L @ L.mT = A, or L.mT.
 
@@ -120,7 +119,8 @@ def linalg_cholesky(A: Tensor, *, upper=False):
 
 
 @composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
-           errors=NOT_SQUARE, reference=prepared_by(definite, np.linalg.cholesky))
+           errors=NOT_SQUARE, reference=prepared_by(definite, np.linalg.cholesky),
+           reads_values=True, checks_values=True)
 def cholesky(input, upper=False):
     """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
     return linalg_cholesky_ex(input, upper, True)[0]
@@ -129,8 +129,8 @@ def cholesky(input, upper=False):
 # ---- inverses ------------------------------------------------------------------------------------
 
 @op(out=True, outputs=("inverse", "info"), public=False, method=False, dtypes=DTYPES,
-    tolerance="product",
-    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
+    tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
+    reads_values=True,
     reference=prepared_by(regular, lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32))))
 def linalg_inv_ex(A: Tensor, check_errors=False):
     """The inverse of square matrices, as a named tuple (inverse, info).
@@ -165,7 +165,7 @@ def inv_jvp(d_A, inverse):
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
            prepare=first(regular), samples=SQUARES,
            errors=refused_matrices((RuntimeError, (2, 3)), (RuntimeError, (2, 2))),
-           reference=prepared_by(regular, np.linalg.inv))
+           reference=prepared_by(regular, np.linalg.inv), reads_values=True, checks_values=True)
 def linalg_inv(A: Tensor):
     """The inverse of square matrices.
 
@@ -181,7 +181,8 @@ def linalg_inv(A: Tensor):
 
 
 @composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
-           errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.inv))
+           errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.inv), reads_values=True,
+           checks_values=True)
 def inverse(input):
     """The inverse of square matrices: see `linalg.inv`."""
     return linalg_inv_ex(input, True)[0]
@@ -210,7 +211,7 @@ def solved(a, b, left=True):
 @op(outputs=("result", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=lambda a, b: (regular(a), b),
     samples=systems(((3, 3), (3, 2)), ((2, 2, 2), (2, 2, 1)), ((0, 0), (0, 2)), ((2, 2), (2, 0))),
-    reference=lambda a, b: (solved(a, b), np.zeros(a.shape[:-2], np.int32)))
+    reference=lambda a, b: (solved(a, b), np.zeros(a.shape[:-2], np.int32)), reads_values=True)
 def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
     """X of A @ X = B for matrices of one batch shape, and info: see `linalg_solve_ex`."""
     result = small_matrices.solve(A, B)
@@ -328,7 +329,7 @@ def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
     prepare=lambda a, b: (regular(a), b),
     samples=systems(((3, 3), (3, 2), {"upper": True}),
                     ((2, 2, 2), (2, 2, 1), {"upper": False, "unitriangular": True})),
-    reference=triangle_solved)
+    reference=triangle_solved, reads_values=True)
 def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
     """X of A @ X = B for triangular matrices of one batch shape."""
     return tensors(lapack.solve_triangular(
@@ -353,7 +354,7 @@ def triangles_jvp(d_A, d_B, A, out, upper, unitriangular):
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
-           prepare=lambda a, b: (regular(a), b), reference=triangle_solved,
+           prepare=lambda a, b: (regular(a), b), reference=triangle_solved, reads_values=True,
            samples=systems(((3, 3), (3, 2), {"upper": True}),
                            ((2, 2), (3, 2, 2), {"upper": False, "left": False}),
                            ((2, 2, 2), (2, 1), {"upper": True, "unitriangular": True})))
@@ -383,8 +384,8 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, uni
 # ---- determinants --------------------------------------------------------------------------------
 
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
-    prepare=first(regular),
-    samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.det))
+    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
+    reference=prepared_by(regular, np.linalg.det))
 def linalg_det(A: Tensor):
     """The determinant of square matrices.
 
@@ -414,7 +415,7 @@ def det_jvp(d_A, A):
 @op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
     samples=matrices((3, 3), (2, 2, 2)),
     reference=prepared_by(regular, lambda x: np.linalg.det(x)[..., None, None]
-                          * np.linalg.inv(x).swapaxes(-1, -2)))
+                          * np.linalg.inv(x).swapaxes(-1, -2)), reads_values=True)
 def cofactors(A: Tensor):
     """The derivative of the determinant: for each element that of the rest, with its sign."""
     return tensors(lapack.cofactors(A))[0]
@@ -453,7 +454,7 @@ def cofactors_jvp(d_A, A):
 @op(out=True, outputs=("sign", "logabsdet"), public=False, method=False, dtypes=DTYPES,
     tolerance="product",
     prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
-    reference=prepared_by(regular, lambda x: tuple(np.linalg.slogdet(x))))
+    reference=prepared_by(regular, lambda x: tuple(np.linalg.slogdet(x))), reads_values=True)
 def linalg_slogdet(A: Tensor):
     """The sign of the determinant and the logarithm of its size, a named tuple (sign, logabsdet).
 
@@ -482,7 +483,8 @@ def slogdet_jvp(d_A, A):
 
 
 @composite(dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
-           errors=NOT_SQUARE, reference=prepared_by(definite, lambda x: np.linalg.slogdet(x)[1]))
+           errors=NOT_SQUARE, reads_values=True,
+           reference=prepared_by(definite, lambda x: np.linalg.slogdet(x)[1]))
 def logdet(input):
     """The logarithm of the determinant: -inf where it is 0, NaN where it is negative.
 

@@ -31,7 +31,7 @@ def eliminated(x):
 @op(out=True, outputs=("LD", "pivots", "info"), public=False, method=False, differentiable=False,
     dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2), (1, 1)),
     errors=NOT_SQUARE,
-    reference=prepared_by(definite, eliminated))
+    reference=prepared_by(definite, eliminated), reads_values=True)
 def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots, info).
 
@@ -53,7 +53,8 @@ def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
 @composite(out=True, outputs=("LD", "pivots"), public=False, method=False, differentiable=False,
            dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2)),
            errors=NOT_SQUARE,
-           reference=lambda x: linalg_ldl_factor_ex.op.testing["reference"](x)[:2])
+           reference=lambda x: linalg_ldl_factor_ex.op.testing["reference"](x)[:2],
+           reads_values=True, checks_values=True)
 def linalg_ldl_factor(A: Tensor, *, hermitian=False):
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots).
 
@@ -76,7 +77,8 @@ def ldl_reference(ld, pivots, b):
 
 @composite(out=True, tensors=("LD", "B"), public=False, method=False, differentiable=False,
            dtypes=DTYPES,
-           tolerance="product", samples=ldl_systems, reference=ldl_reference)
+           tolerance="product", samples=ldl_systems, reference=ldl_reference,
+           reads_values=True, checks_values=True)
 def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
     """The X of A @ X = B for the A that LD and pivots decompose: see `linalg.ldl_factor`.
 
@@ -100,7 +102,7 @@ def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
 
 
 @op(public=False, method=False, differentiable=False, dtypes=DTYPES, tolerance="product",
-    samples=ldl_systems, reference=ldl_reference)
+    samples=ldl_systems, reference=ldl_reference, reads_values=True, checks_values=True)
 def ldl_systems_solved(LD: Tensor, pivots: Tensor, B: Tensor):
     """X of A @ X = B for decompositions of one batch shape: see `linalg_ldl_solve`."""
     return tensors(lapack.ldl_solve(*[x.numpy(force=True) for x in (LD, pivots, B)]))[0]

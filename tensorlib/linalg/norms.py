@@ -88,7 +88,8 @@ def matrix_reference(x, ord="fro", dim=(-2, -1), keepdim=False):
            samples=lambda rng: (((x,), {"ord": ord}) for ord in ("fro", "nuc", *ORDERS)
                                 for (x,), _ in matrices((3, 2))(rng)),
            errors=refused_matrices((RuntimeError, (3,)), (RuntimeError, (2, 2), "sup"),
-                                   (RuntimeError, (2, 2), 3)))
+                                   (RuntimeError, (2, 2), 3)),
+           reads_values=True, checks_values=True)
 def linalg_matrix_norm(A: Tensor, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices, which lie in the two dims `dim`.
 
@@ -152,7 +153,8 @@ def any_reference(x, ord=None, dim=None, keepdim=False):
            samples=given(((2, 3),), ((2, 2, 3),), ((3,), 1), ((2, 3), "fro"), ((2, 3), 2),
                          ((2, 3), 3, 1), ((2, 2, 3), inf, (0, 2), True)),
            errors=refused_matrices((RuntimeError, (2, 2, 2), 2), (RuntimeError, (3,), "fro"),
-                                   (IndexError, (2, 2), 2, 2)))
+                                   (IndexError, (2, 2), 2, 2)),
+           reads_values=True, checks_values=True)
 def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
     """The norm of vectors or of matrices: `linalg.vector_norm` or `linalg.matrix_norm`.
 
@@ -183,7 +185,8 @@ def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 @op(out=True, public=False, method=False, differentiable=False, dtypes=DTYPES,
     samples=matrices((3, 3), (3, 2), (2, 2, 2), (0, 2)), errors=refused_matrices(
-        (RuntimeError, (3,))), reference=lambda x: np.linalg.matrix_rank(x))
+        (RuntimeError, (3,))), reference=lambda x: np.linalg.matrix_rank(x),
+    reads_values=True, checks_values=True)
 def linalg_matrix_rank(A: Tensor, tol=None, hermitian=False, atol=None, rtol=None):
     """How many singular values are above max(atol, rtol * the largest), as int64.
 
@@ -219,7 +222,7 @@ def condition_reference(x, p=None):
            samples=lambda rng: (((x,), {"p": p}) for p in (None, "fro", "nuc", 1, -1, inf, -2)
                                 for (x,), _ in matrices((3, 3))(rng)),
            errors=refused_matrices((RuntimeError, (3,)), (RuntimeError, (2, 3), 1),
-                                   (RuntimeError, (2, 2), "sup")))
+                                   (RuntimeError, (2, 2), "sup")), checks_values=True)
 def linalg_cond(A: Tensor, p=None):
     """The condition number: the norm of matrices times that of their inverses.
 

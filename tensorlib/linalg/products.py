@@ -121,7 +121,7 @@ def series(x):
 
 
 @composite(public=False, method=False, dtypes=DTYPES, tolerance="product", samples=SQUARES,
-           errors=NOT_SQUARE, reference=series)
+           errors=NOT_SQUARE, reference=series, reads_values=True)
 def linalg_matrix_exp(A: Tensor):
     """The exponential of square matrices: 1 + A + A @ A / 2 + ...
 
@@ -138,7 +138,8 @@ def linalg_matrix_exp(A: Tensor):
     return exponential("linalg.matrix_exp", A)
 
 
-@composite(dtypes=DTYPES, tolerance="product", samples=SQUARES, errors=NOT_SQUARE, reference=series)
+@composite(dtypes=DTYPES, tolerance="product", samples=SQUARES, errors=NOT_SQUARE, reference=series,
+           reads_values=True)
 def matrix_exp(input):
     """The exponential of square matrices: see `linalg.matrix_exp`."""
     return exponential("matrix_exp", input)
@@ -307,7 +308,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim=-1):
 
 @composite(public=False, method=False,
            samples=with_keywords(((3, 3),), ((2, 3, 4), {"offset": 1, "dim1": 0, "dim2": 2})),
-           reference=lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2))
+           reference=lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2),
+           view="maybe")
 def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
     """The diagonals of matrices, a view: `diagonal` of the last two dims."""
     return diagonal(A, offset, dim1, dim2)

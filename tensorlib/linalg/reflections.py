@@ -30,7 +30,7 @@ def reflections(x):
 
 @op(out=True, outputs=("a", "tau"), differentiable=False, dtypes=DTYPES, tolerance="product",
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), errors=NO_MATRIX,
-    reference=reflections)
+    reference=reflections, reads_values=True)
 def geqrf(input: Tensor):
     """R and the Householder vectors of a QR decomposition below it, as a named tuple (a, tau).
 

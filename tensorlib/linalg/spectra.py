@@ -38,7 +38,7 @@ def eigen_reference(x):
 
 @op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
     tolerance="product", prepare=first(symmetric), samples=SQUARES, errors=NOT_SQUARE,
-    reference=eigen_reference)
+    reference=eigen_reference, reads_values=True, checks_values=True)
 def linalg_eigh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order and their eigenvectors, as columns.
 
@@ -104,7 +104,8 @@ def eigh_jvp(d_A, eigenvalues, eigenvectors):
 
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=first(symmetric),
-    samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(symmetric, np.linalg.eigvalsh))
+    samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(symmetric, np.linalg.eigvalsh),
+    reads_values=True, checks_values=True)
 def linalg_eigvalsh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order.
 
@@ -146,7 +147,8 @@ def singular_reference(x, full_matrices=True):
     tolerance="product",
     prepare=first(regular), reference=singular_reference, errors=NO_MATRIX,
     samples=lambda rng: (((x,), {"full_matrices": full}) for full in (True, False)
-                         for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)))
+                         for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)),
+    reads_values=True, checks_values=True)
 def linalg_svd(A: Tensor, full_matrices=True):
     """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh).
 
@@ -236,7 +238,8 @@ def svd_jvp(d_A, U, S, Vh):
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=first(regular),
     samples=ANY_SHAPE, errors=NO_MATRIX,
-    reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)))
+    reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)),
+    reads_values=True, checks_values=True)
 def linalg_svdvals(A: Tensor):
     """The singular values in descending order.
 
@@ -270,7 +273,8 @@ def old_svd(x, some=True, compute_uv=True):
 
 @composite(out=True, outputs=("U", "S", "V"), dtypes=DTYPES, tolerance="product",
            prepare=first(regular),
-           samples=matrices((3, 3), (3, 2)), errors=NO_MATRIX, reference=old_svd)
+           samples=matrices((3, 3), (3, 2)), errors=NO_MATRIX, reference=old_svd,
+           reads_values=True, checks_values=True)
 def svd(input, some=True, compute_uv=True):
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT.
 
@@ -288,7 +292,7 @@ def svd(input, some=True, compute_uv=True):
 
 @op(outputs=("Q", "R"), public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=first(regular), samples=matrices((3, 3), (3, 2), (2, 3, 2), (2, 0)),
-    reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
+    reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True)
 def qr_tall(A: Tensor, complete=False):
     """The QR decomposition of matrices that are not wide: see `linalg_qr`."""
     found = small_matrices.qr(A)
@@ -349,7 +353,7 @@ TALL_AND_WIDE = matrices((3, 3), (3, 2), (2, 3), (2, 2, 2))
 
 @composite(outputs=("Q", "R"), public=False, method=False, out=True, dtypes=DTYPES,
            tolerance="product", prepare=first(regular), samples=TALL_AND_WIDE, errors=NO_MATRIX,
-           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
+           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True)
 def linalg_qr(A: Tensor, mode="reduced"):
     """The QR decomposition A = Q @ R, as a named tuple (Q, R): Q is orthogonal, R upper triangular.
 
@@ -367,7 +371,7 @@ def linalg_qr(A: Tensor, mode="reduced"):
 
 @composite(outputs=("Q", "R"), out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular),
            samples=TALL_AND_WIDE, errors=NO_MATRIX,
-           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))))
+           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True)
 def qr(input, some=True):
     """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
     return both(input, "qr", "reduced" if some else "complete")
@@ -396,7 +400,7 @@ def tolerances(atol, rtol):
 @op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
     prepare=first(regular),
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2)), errors=NO_MATRIX,
-    reference=prepared_by(regular, np.linalg.pinv))
+    reference=prepared_by(regular, np.linalg.pinv), reads_values=True, checks_values=True)
 def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
     """The pseudo-inverse of Moore and Penrose, by singular values.
 
@@ -437,7 +441,8 @@ def pinv_jvp(d_A, A, out):
 
 
 @composite(dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=ANY_SHAPE,
-           errors=NO_MATRIX, reference=prepared_by(regular, np.linalg.pinv))
+           errors=NO_MATRIX, reference=prepared_by(regular, np.linalg.pinv),
+           reads_values=True, checks_values=True)
 def pinverse(input, rcond=1e-15):
     """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
     return linalg_pinv(input, 0.0, rcond)

@@ -3,11 +3,11 @@
 from typing import Any
 
 from tensorlib.onnx.errors import unsupported
-from tensorlib.onnx.writing import BOOL, INT64, Writer, exports
+from tensorlib.onnx.writing import BOOL, INT64, Writer, program_rule
 from tensorlib.program.model import Block, OpCall
 
 
-@exports("cond")
+@program_rule("cond")
 def cond(g: Writer, call: OpCall) -> Any:
     outputs = [x for x in call.outputs if x is not None]
     refuse_stacks(call)
@@ -20,7 +20,7 @@ def cond(g: Writer, call: OpCall) -> Any:
     return spread(call, [found] if len(outputs) == 1 else found)
 
 
-@exports("while_loop")
+@program_rule("while_loop")
 def while_loop(g: Writer, call: OpCall) -> Any:
     """The condition is computed once before the loop, and after each step in it."""
     refuse_stacks(call)
@@ -44,7 +44,7 @@ def while_loop(g: Writer, call: OpCall) -> Any:
     return [found] if len(names) == 1 else found
 
 
-@exports("scan")
+@program_rule("scan")
 def scan(g: Writer, call: OpCall) -> Any:
     refuse_stacks(call)
     init, xs = call.inputs["init"], call.inputs["xs"]
@@ -63,7 +63,7 @@ def scan(g: Writer, call: OpCall) -> Any:
     return [found] if len(call.outputs) == 1 else found
 
 
-@exports("sub_block")
+@program_rule("sub_block")
 def composed(g: Writer, call: OpCall) -> Any:
     """A composed operation, by its parts."""
     block = call.attributes["sub_block"]

@@ -6,23 +6,25 @@ from typing import Any
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, INT64, Writer, exports
+from tensorlib.onnx.writing import BOOL, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 from tensorlib.program.model import OpCall, Variable
 
 # The gates of ONNX's recurrent layers in the order of the library's.
 GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
+LAYERS = operations.linear_with_bias.name, operations.linear_without_bias.name
 RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 
 
 # ---- products ------------------------------------------------------------------------------------
 
-@exports("matmul", "mm", "bmm", "mv", "dot")
+@onnx_rule(operations.matmul, operations.mm, operations.bmm, operations.mv, operations.dot)
 def product(g: Writer, call: OpCall) -> Any:
     return g.node("MatMul", *g.inputs(call), name=call.type)
 
 
-@exports("linear_with_bias", "linear_without_bias")
+@onnx_rule(operations.linear_with_bias, operations.linear_without_bias)
 def linear(g: Writer, call: OpCall) -> Any:
     x, weight, *bias = g.inputs(call)
     if bias and len(first_of(call).shape) == 2:
@@ -35,7 +37,7 @@ def linear(g: Writer, call: OpCall) -> Any:
 
 # ---- windows -------------------------------------------------------------------------------------
 
-@exports("convolve")
+@onnx_rule(operations.convolve)
 def convolve(g: Writer, call: OpCall) -> Any:
     stride, padding, dilation, groups = call.attributes["options"]
     g.fixed(call, stride, padding, dilation)
@@ -43,7 +45,7 @@ def convolve(g: Writer, call: OpCall) -> Any:
                   dilations=dilation, group=groups, name="conv")
 
 
-@exports("convolve_input")
+@onnx_rule(operations.convolve_input)
 def transposed(g: Writer, call: OpCall) -> Any:
     """The transposed convolution; the margin that its size has beyond the least one is given."""
     stride, padding, dilation, groups = call.attributes["options"]
@@ -94,7 +96,7 @@ def with_images(g: Writer, call: OpCall, x: str, count: int, pool: Any) -> str:
     return str(g.node("Squeeze", found, axes)) if missing else str(found)
 
 
-@exports("max_pool")
+@onnx_rule(operations.max_pool)
 def max_pool(g: Writer, call: OpCall) -> Any:
     dilation = call.attributes["dilation"]
     options = pooled(g, call, dilation)
@@ -102,7 +104,7 @@ def max_pool(g: Writer, call: OpCall) -> Any:
         "MaxPool", x, dilations=dilation, name="max_pool", **options)), None]
 
 
-@exports("avg_pool")
+@onnx_rule(operations.avg_pool)
 def avg_pool(g: Writer, call: OpCall) -> Any:
     attributes = call.attributes
     kernel, divisor = attributes["kernel"], attributes["divisor"]
@@ -117,7 +119,7 @@ def avg_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
-@exports("adaptive_pool")
+@onnx_rule(operations.adaptive_pool)
 def adaptive_pool(g: Writer, call: OpCall) -> Any:
     """Windows of sizes that differ: sums of the first elements, of the second, and so on."""
     spatial, planes, back = (call.attributes[name] for name in ("spatial", "planes", "back"))
@@ -141,7 +143,7 @@ def adaptive_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
-@exports("gated_halves")
+@onnx_rule(operations.gated_halves)
 def gated_halves(g: Writer, call: OpCall) -> Any:
     x, dim = g.value(first_of(call)), call.attributes["dim"]
     size, axis = g.size_of(first_of(call), x, dim), g.constant([dim])
@@ -153,7 +155,7 @@ def gated_halves(g: Writer, call: OpCall) -> Any:
 
 # ---- norms and attention -------------------------------------------------------------------------
 
-@exports("affine_norm")
+@onnx_rule(operations.affine_norm)
 def affine_norm(g: Writer, call: OpCall) -> Any:
     """Over rows it is LayerNormalization; else, or about zero, it is written out."""
     x, weight, bias = g.inputs(call)
@@ -183,12 +185,12 @@ def by_channel(g: Writer, x: str, call: OpCall) -> Any:
     return g.node("Add", g.node("Mul", x, weight), bias, name="norm")
 
 
-@exports("channel_affine")
+@onnx_rule(operations.channel_affine)
 def channel_affine(g: Writer, call: OpCall) -> Any:
     return by_channel(g, g.value(first_of(call)), call)
 
 
-@exports("group_affine")
+@onnx_rule(operations.group_affine)
 def group_affine(g: Writer, call: OpCall) -> Any:
     """Groups become the dim 1 of the elements of each, and are normalised along the next."""
     x, attributes = g.value(first_of(call)), call.attributes
@@ -200,7 +202,7 @@ def group_affine(g: Writer, call: OpCall) -> Any:
     return by_channel(g, found, call)
 
 
-@exports("attention")
+@onnx_rule(operations.attention)
 def attention(g: Writer, call: OpCall) -> Any:
     """softmax(scale * q @ k.T + mask) @ v. A row that sees nothing gives zeros."""
     query, key, value = g.inputs(call)
@@ -232,7 +234,7 @@ def attention(g: Writer, call: OpCall) -> Any:
 
 # ---- recurrence ----------------------------------------------------------------------------------
 
-@exports("recurrent")
+@onnx_rule(operations.recurrent)
 def recurrent(g: Writer, call: OpCall) -> Any:
     """One layer in one direction: LSTM, GRU or RNN.
 
@@ -273,7 +275,7 @@ def recurrent(g: Writer, call: OpCall) -> Any:
 def layer_input(g: Writer, gates: Variable) -> tuple[Variable, Any, Any]:
     """What gates are computed from: rows, and weights and bias, which may be None."""
     maker = g.makers.get(gates)
-    if maker is None or maker.type not in ("linear_with_bias", "linear_without_bias"):
+    if maker is None or maker.type not in LAYERS:
         return gates, None, None
     rows, weight, *bias = maker.inputs.values()
     return rows, weight, bias[0] if bias else None

@@ -6,78 +6,129 @@ from typing import Any
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, Writer, exports
+from tensorlib.onnx.writing import BOOL, Handler, Writer, onnx_rule
+from tensorlib.ops.late import operations
 from tensorlib.program.model import OpCall
 
-# Operations that ONNX has as they are, in the dtype of their result.
-SAME = {
-    "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh",
-    "atan": "Atan", "atanh": "Atanh", "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf",
-    "exp": "Exp", "floor": "Floor", "log": "Log", "neg": "Neg", "reciprocal": "Reciprocal",
-    "round": "Round", "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin", "sinh": "Sinh",
-    "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh", "relu": "Relu", "softsign": "Softsign",
-    "mish": "Mish", "hardswish": "HardSwish", "logical_not": "Not",
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "maximum": "Max",
-    "minimum": "Min",
-}
-# Operations that compare their arguments in one dtype.
-COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
-               "ge": "GreaterOrEqual"}
-# Of bools, and of whole numbers.
-BITWISE = {"bitwise_and": ("And", "BitwiseAnd"), "bitwise_or": ("Or", "BitwiseOr"),
-           "bitwise_xor": ("Xor", "BitwiseXor"), "bitwise_not": ("Not", "BitwiseNot")}
-LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
-# What keeps the sign, or the whole numbers, of what ONNX takes floating numbers for.
-WHOLE = ("ceil", "floor", "round")
-UNCHANGED = ("detach", "clone", "contiguous", "positive")
 ROOT_HALF = math.sqrt(0.5)
 
 
-@exports(*SAME)
-def same(g: Writer, call: OpCall) -> Any:
-    x = g.inputs(call)
-    if not dtype_of(call).is_floating_point and call.type in WHOLE:
-        return x[0]
-    if dtype_of(call) == BOOL and call.type in ("add", "mul", "maximum", "minimum"):
-        return g.node("Or" if call.type in ("add", "maximum") else "And", *x)
-    return g.node(SAME[call.type], *x, name=call.type)
+def same(type: str, of_bools: str = "") -> Handler:
+    """The rule of what ONNX has as it is, in the dtype of the result, or has for bools apart."""
+    def rule(g: Writer, call: OpCall) -> Any:
+        x = g.inputs(call)
+        return g.node(of_bools, *x) if of_bools and dtype_of(call) == BOOL else (
+            g.node(type, *x, name=call.type))
+    return rule
 
 
-@exports(*UNCHANGED)
+SAME = {
+    operations.abs: "Abs", operations.acos: "Acos", operations.acosh: "Acosh",
+    operations.asin: "Asin", operations.asinh: "Asinh", operations.atan: "Atan",
+    operations.atanh: "Atanh", operations.cos: "Cos", operations.cosh: "Cosh",
+    operations.erf: "Erf", operations.exp: "Exp", operations.log: "Log", operations.neg: "Neg",
+    operations.reciprocal: "Reciprocal", operations.sigmoid: "Sigmoid", operations.sign: "Sign",
+    operations.sin: "Sin", operations.sinh: "Sinh", operations.sqrt: "Sqrt",
+    operations.tan: "Tan", operations.tanh: "Tanh", operations.relu: "Relu",
+    operations.softsign: "Softsign", operations.mish: "Mish", operations.hardswish: "HardSwish",
+    operations.logical_not: "Not", operations.sub: "Sub", operations.div: "Div",
+    operations.pow: "Pow",
+}
+for _operation, _type in SAME.items():
+    onnx_rule(_operation)(same(_type))
+onnx_rule(operations.add)(same("Add", "Or"))
+onnx_rule(operations.mul)(same("Mul", "And"))
+onnx_rule(operations.maximum)(same("Max", "Or"))
+onnx_rule(operations.minimum)(same("Min", "And"))
+
+
+def rounded(type: str) -> Handler:
+    """The rule of what keeps whole numbers, for which ONNX has it not."""
+    def rule(g: Writer, call: OpCall) -> Any:
+        x, = g.inputs(call)
+        return g.node(type, x, name=call.type) if dtype_of(call).is_floating_point else x
+    return rule
+
+
+onnx_rule(operations.ceil)(rounded("Ceil"))
+onnx_rule(operations.floor)(rounded("Floor"))
+onnx_rule(operations.round)(rounded("Round"))
+
+
+@onnx_rule(operations.detach, operations.clone, operations.contiguous, operations.positive)
 def unchanged(g: Writer, call: OpCall) -> Any:
     return g.value(first_of(call))
 
 
-@exports(*COMPARISONS, "ne")
-def compared(g: Writer, call: OpCall) -> Any:
-    dtype = g.common(call)
-    if dtype == BOOL and call.type not in ("eq", "ne"):
-        dtype = BY_NAME["int32"]
-    x = g.inputs(call, dtype)
-    if call.type == "ne":
-        return g.node("Not", g.node("Equal", *x), name="ne")
-    return g.node(COMPARISONS[call.type], *x, name=call.type)
+def ordered(type: str) -> Handler:
+    """The rule of what compares the order of its arguments in one dtype, bools as numbers."""
+    def rule(g: Writer, call: OpCall) -> Any:
+        dtype = g.common(call)
+        x = g.inputs(call, BY_NAME["int32"] if dtype == BOOL else dtype)
+        return g.node(type, *x, name=call.type)
+    return rule
 
 
-@exports(*BITWISE)
-def bitwise(g: Writer, call: OpCall) -> Any:
-    return g.node(BITWISE[call.type][dtype_of(call) != BOOL], *g.inputs(call), name=call.type)
+onnx_rule(operations.lt)(ordered("Less"))
+onnx_rule(operations.le)(ordered("LessOrEqual"))
+onnx_rule(operations.gt)(ordered("Greater"))
+onnx_rule(operations.ge)(ordered("GreaterOrEqual"))
 
 
-@exports(*LOGICAL)
-def logical(g: Writer, call: OpCall) -> Any:
-    return g.node(LOGICAL[call.type], *g.inputs(call, BOOL), name=call.type)
+@onnx_rule(operations.eq)
+def eq(g: Writer, call: OpCall) -> Any:
+    return g.node("Equal", *g.inputs(call, g.common(call)), name=call.type)
 
 
-@exports("isnan", "isinf", "isfinite")
-def classified(g: Writer, call: OpCall) -> Any:
-    x = g.inputs(call, first_of(call).dtype)[0]
-    if call.type != "isfinite":
-        return g.node("IsNaN" if call.type == "isnan" else "IsInf", x, name=call.type)
-    return g.node("Not", g.node("Or", g.node("IsNaN", x), g.node("IsInf", x)), name="isfinite")
+@onnx_rule(operations.ne)
+def ne(g: Writer, call: OpCall) -> Any:
+    return g.node("Not", g.node("Equal", *g.inputs(call, g.common(call))), name=call.type)
 
 
-@exports("where")
+def bitwise(of_bools: str, type: str) -> Handler:
+    """The rule of what ONNX has under another name for bools."""
+    return lambda g, call: g.node(of_bools if dtype_of(call) == BOOL else type, *g.inputs(call),
+                                  name=call.type)
+
+
+onnx_rule(operations.bitwise_and)(bitwise("And", "BitwiseAnd"))
+onnx_rule(operations.bitwise_or)(bitwise("Or", "BitwiseOr"))
+onnx_rule(operations.bitwise_xor)(bitwise("Xor", "BitwiseXor"))
+onnx_rule(operations.bitwise_not)(bitwise("Not", "BitwiseNot"))
+
+
+def logical(type: str) -> Handler:
+    """The rule of what takes all numbers as bools."""
+    return lambda g, call: g.node(type, *g.inputs(call, BOOL), name=call.type)
+
+
+onnx_rule(operations.logical_and)(logical("And"))
+onnx_rule(operations.logical_or)(logical("Or"))
+onnx_rule(operations.logical_xor)(logical("Xor"))
+
+
+def classified(g: Writer, call: OpCall) -> str:
+    """The name of the argument in the dtype that it has."""
+    return g.inputs(call, first_of(call).dtype)[0]
+
+
+@onnx_rule(operations.isnan)
+def isnan(g: Writer, call: OpCall) -> Any:
+    return g.node("IsNaN", classified(g, call), name=call.type)
+
+
+@onnx_rule(operations.isinf)
+def isinf(g: Writer, call: OpCall) -> Any:
+    return g.node("IsInf", classified(g, call), name=call.type)
+
+
+@onnx_rule(operations.isfinite)
+def isfinite(g: Writer, call: OpCall) -> Any:
+    x = classified(g, call)
+    return g.node("Not", g.node("Or", g.node("IsNaN", x), g.node("IsInf", x)), name=call.type)
+
+
+@onnx_rule(operations.where)
 def where(g: Writer, call: OpCall) -> Any:
     condition, x, y = call.inputs.values()
     dtype = dtype_of(call)
@@ -89,15 +140,6 @@ def where(g: Writer, call: OpCall) -> Any:
 
 
 # ---- activations ---------------------------------------------------------------------------------
-
-@exports("elu", "celu", "leaky_relu", "selu", "hardsigmoid", "softplus", "softshrink", "hardshrink",
-         "threshold", "tanhshrink", "silu", "logsigmoid", "gelu", "gelu_tanh", "square", "rsqrt",
-         "exp2", "log2", "log10", "log1p", "expm1", "trunc", "frac", "squared_error",
-         "logaddexp", "fmax", "fmin", "sinc", "xlogy", "lerp", "hypot", "logit")
-def formula(g: Writer, call: OpCall) -> Any:
-    """What is written as several nodes, or with numbers that have to be constants."""
-    return FORMULAS[call.type](Terms(g, call), *g.inputs(call))
-
 
 class Terms:
     """Writes formulas: `t.Add(x, 1.0)` is a node of names, and of numbers in the call's dtype."""
@@ -156,46 +198,55 @@ def trunc(t: Terms, x: str) -> Any:
     return t.Mul(t.Sign(x), t.Floor(t.Abs(x)))
 
 
-FORMULAS: dict[str, Any] = {
-    "elu": lambda t, x, alpha: t.Where(t.Greater(x, 0.0), x, t.Mul(
+FORMULAS: dict[Any, Any] = {
+    operations.elu: lambda t, x, alpha: t.Where(t.Greater(x, 0.0), x, t.Mul(
         alpha, expm1(t, t.Min(x, 0.0)))),
-    "celu": celu,
-    "leaky_relu": lambda t, x, slope: t.Where(t.Less(x, 0.0), t.Mul(x, slope), x),
-    "selu": lambda t, x: t.Selu(x, alpha=1.6732632423543772, gamma=1.0507009873554805),
-    "hardsigmoid": lambda t, x: t.HardSigmoid(x, alpha=1 / 6, beta=0.5),
-    "softplus": lambda t, x, beta, threshold: t.Where(
+    operations.celu: celu,
+    operations.leaky_relu: lambda t, x, slope: t.Where(t.Less(x, 0.0), t.Mul(x, slope), x),
+    operations.selu: lambda t, x: t.Selu(x, alpha=1.6732632423543772, gamma=1.0507009873554805),
+    operations.hardsigmoid: lambda t, x: t.HardSigmoid(x, alpha=1 / 6, beta=0.5),
+    operations.softplus: lambda t, x, beta, threshold: t.Where(
         t.Greater(t.Mul(x, beta), threshold), x, t.Div(t.Softplus(t.Mul(x, beta)), beta)),
-    "softshrink": lambda t, x, lambd: t.Sub(x, t.Max(t.Min(x, lambd), t.Neg(lambd))),
-    "hardshrink": lambda t, x, lambd: t.Where(t.Greater(t.Abs(x), lambd), x, 0.0),
-    "fmax": lambda t, x, y: chosen(t, x, y, t.Max(x, y)),
-    "fmin": lambda t, x, y: chosen(t, x, y, t.Min(x, y)),
-    "sinc": lambda t, x: t.Where(t.Equal(x, 0.0), 1.0, t.Div(
+    operations.softshrink: lambda t, x, lambd: t.Sub(x, t.Max(t.Min(x, lambd), t.Neg(lambd))),
+    operations.hardshrink: lambda t, x, lambd: t.Where(t.Greater(t.Abs(x), lambd), x, 0.0),
+    operations.fmax: lambda t, x, y: chosen(t, x, y, t.Max(x, y)),
+    operations.fmin: lambda t, x, y: chosen(t, x, y, t.Min(x, y)),
+    operations.sinc: lambda t, x: t.Where(t.Equal(x, 0.0), 1.0, t.Div(
         t.Sin(t.Mul(x, math.pi)), t.Where(t.Equal(x, 0.0), 1.0, t.Mul(x, math.pi)))),
-    "threshold": lambda t, x, limit, value: t.Where(t.Greater(x, limit), x, value),
-    "tanhshrink": lambda t, x: t.Sub(x, t.Tanh(x)),
-    "silu": lambda t, x: t.Mul(x, t.Sigmoid(x)),
-    "logsigmoid": lambda t, x: t.Neg(t.Softplus(t.Neg(x))),
-    "gelu": gelu,
-    "gelu_tanh": lambda t, x: gelu(t, x, "tanh"),
-    "square": lambda t, x: t.Mul(x, x),
-    "rsqrt": lambda t, x: t.Reciprocal(t.Sqrt(x)),
-    "exp2": lambda t, x: t.Pow(2.0, x),
-    "log2": lambda t, x: t.Div(t.Log(x), math.log(2)),
-    "log10": lambda t, x: t.Div(t.Log(x), math.log(10)),
-    "log1p": log1p,
-    "expm1": expm1,
-    "trunc": trunc,
-    "frac": lambda t, x: t.Sub(x, trunc(t, x)),
-    "squared_error": lambda t, x, y: t.Mul(t.Sub(x, y), t.Sub(x, y)),
-    "logaddexp": logaddexp,
-    "xlogy": lambda t, x, y: t.Where(t.Equal(x, 0.0), 0.0, t.Mul(x, t.Log(y))),
-    "lerp": lambda t, x, y, weight: t.Add(x, t.Mul(t.Sub(y, x), weight)),
-    "hypot": lambda t, x, y: t.Sqrt(t.Add(t.Mul(x, x), t.Mul(y, y))),
-    "logit": lambda t, x: t.Log(t.Div(x, t.Sub(1.0, x))),
+    operations.threshold: lambda t, x, limit, value: t.Where(t.Greater(x, limit), x, value),
+    operations.tanhshrink: lambda t, x: t.Sub(x, t.Tanh(x)),
+    operations.silu: lambda t, x: t.Mul(x, t.Sigmoid(x)),
+    operations.logsigmoid: lambda t, x: t.Neg(t.Softplus(t.Neg(x))),
+    operations.gelu: gelu,
+    operations.gelu_tanh: lambda t, x: gelu(t, x, "tanh"),
+    operations.square: lambda t, x: t.Mul(x, x),
+    operations.rsqrt: lambda t, x: t.Reciprocal(t.Sqrt(x)),
+    operations.exp2: lambda t, x: t.Pow(2.0, x),
+    operations.log2: lambda t, x: t.Div(t.Log(x), math.log(2)),
+    operations.log10: lambda t, x: t.Div(t.Log(x), math.log(10)),
+    operations.log1p: log1p,
+    operations.expm1: expm1,
+    operations.trunc: trunc,
+    operations.frac: lambda t, x: t.Sub(x, trunc(t, x)),
+    operations.squared_error: lambda t, x, y: t.Mul(t.Sub(x, y), t.Sub(x, y)),
+    operations.logaddexp: logaddexp,
+    operations.xlogy: lambda t, x, y: t.Where(t.Equal(x, 0.0), 0.0, t.Mul(x, t.Log(y))),
+    operations.lerp: lambda t, x, y, weight: t.Add(x, t.Mul(t.Sub(y, x), weight)),
+    operations.hypot: lambda t, x, y: t.Sqrt(t.Add(t.Mul(x, x), t.Mul(y, y))),
+    operations.logit: lambda t, x: t.Log(t.Div(x, t.Sub(1.0, x))),
 }
 
 
-@exports("clamp", "clamp_min", "clamp_max", "hardtanh")
+def formula(write: Any) -> Handler:
+    """The rule of what is several nodes, or has numbers that have to be constants."""
+    return lambda g, call: write(Terms(g, call), *g.inputs(call))
+
+
+for _operation, _formula in FORMULAS.items():
+    onnx_rule(_operation)(formula(_formula))
+
+
+@onnx_rule(operations.clamp, operations.clamp_min, operations.clamp_max, operations.hardtanh)
 def clamped(g: Writer, call: OpCall) -> Any:
     low = call.inputs.get("min", call.inputs.get("min_val"))
     high = call.inputs.get("max", call.inputs.get("max_val"))
@@ -209,35 +260,60 @@ def clamped(g: Writer, call: OpCall) -> Any:
 
 # ---- division ------------------------------------------------------------------------------------
 
-@exports("remainder", "fmod", "floor_divide", "div_trunc")
-def divided(g: Writer, call: OpCall) -> Any:
+@onnx_rule(operations.fmod)
+def fmod(g: Writer, call: OpCall) -> Any:
+    return g.node("Mod", *g.inputs(call), fmod=1)
+
+
+@onnx_rule(operations.div_trunc)
+def div_trunc(g: Writer, call: OpCall) -> Any:
+    whole = g.node("Div", *g.inputs(call))
+    return trunc(Terms(g, call), whole) if dtype_of(call).is_floating_point else whole
+
+
+@onnx_rule(operations.floor_divide)
+def floor_divide(g: Writer, call: OpCall) -> Any:
     x, y = g.inputs(call)
-    floating = dtype_of(call).is_floating_point
-    if call.type == "fmod":
-        return g.node("Mod", x, y, fmod=1)
-    if call.type == "div_trunc":
-        whole = g.node("Div", x, y)
-        return trunc(Terms(g, call), whole) if floating else whole
-    if floating:
-        whole = g.node("Floor", g.node("Div", x, y))
-        return whole if call.type == "floor_divide" else g.node("Sub", x, g.node("Mul", whole, y))
-    rest = g.node("Mod", x, y)
-    return rest if call.type == "remainder" else g.node("Div", g.node("Sub", x, rest), y)
+    if dtype_of(call).is_floating_point:
+        return g.node("Floor", g.node("Div", x, y))
+    return g.node("Div", g.node("Sub", x, g.node("Mod", x, y)), y)
+
+
+@onnx_rule(operations.remainder)
+def remainder(g: Writer, call: OpCall) -> Any:
+    x, y = g.inputs(call)
+    if not dtype_of(call).is_floating_point:
+        return g.node("Mod", x, y)
+    return g.node("Sub", x, g.node("Mul", g.node("Floor", g.node("Div", x, y)), y))
 
 
 # ---- dtypes and fillings -------------------------------------------------------------------------
 
-@exports("to")
+@onnx_rule(operations.to)
 def to(g: Writer, call: OpCall) -> Any:
     return g.inputs(call)[0]
 
 
-@exports("copy", "zeros_like", "ones_like", "full_like")
+@onnx_rule(operations.copy, operations.full_like)
 def filled(g: Writer, call: OpCall) -> Any:
     """A tensor like the first argument, of what comes after it."""
-    like, *rest = call.inputs.values()
-    value = {"zeros_like": 0, "ones_like": 1}.get(
-        call.type, rest[0] if rest else call.attributes.get("fill_value"))
+    _, *rest = call.inputs.values()
+    return like_first(g, call, rest[0] if rest else call.attributes.get("fill_value"))
+
+
+@onnx_rule(operations.zeros_like)
+def zeros_like(g: Writer, call: OpCall) -> Any:
+    return like_first(g, call, 0)
+
+
+@onnx_rule(operations.ones_like)
+def ones_like(g: Writer, call: OpCall) -> Any:
+    return like_first(g, call, 1)
+
+
+def like_first(g: Writer, call: OpCall, value: Any) -> Any:
+    """A value in the shape of the first argument."""
+    like = first_of(call)
     if value is None or isinstance(value, Dim):
         raise unsupported(call, "has no counterpart in ONNX in this form")
     return g.node("Expand", g.value(value, dtype_of(call)), g.shape_vector(g.shape(like))

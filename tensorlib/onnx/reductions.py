@@ -5,12 +5,9 @@ from typing import Any
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.shaping import as_dims, rank, with_dims
-from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Writer, exports
+from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
+from tensorlib.ops.late import operations
 from tensorlib.program.model import OpCall
-
-REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin",
-              "prod": "ReduceProd", "logsumexp": "ReduceLogSumExp"}
-
 
 def reduced(g: Writer, call: OpCall, type: str, x: str) -> str:
     """A reduction over the dims of a call; nothing is reduced of a tensor without dims."""
@@ -23,43 +20,78 @@ def reduced(g: Writer, call: OpCall, type: str, x: str) -> str:
                       keepdims=int(call.attributes.get("keepdim", False))))
 
 
-@exports(*REDUCTIONS)
-def reduction(g: Writer, call: OpCall) -> Any:
-    dtype = dtype_of(call)
-    if call.type in ("amax", "amin") and dtype == BOOL:
-        return truth(g, call)
-    return reduced(g, call, REDUCTIONS[call.type], g.value(first_of(call), dtype))
+def reduction(type: str) -> Handler:
+    """The rule of a reduction that ONNX has under this name."""
+    def rule(g: Writer, call: OpCall) -> Any:
+        return reduced(g, call, type, g.value(first_of(call), dtype_of(call)))
+    return rule
 
 
-@exports("any", "all")
-def truth(g: Writer, call: OpCall) -> Any:
-    number = BY_NAME["int32"]
-    x = g.cast(g.value(first_of(call), BOOL), BOOL, number)
-    type = "ReduceMax" if call.type in ("any", "amax") else "ReduceMin"
-    return g.cast(reduced(g, call, type, x), number, BOOL)
+onnx_rule(operations.sum)(reduction("ReduceSum"))
+onnx_rule(operations.mean)(reduction("ReduceMean"))
+onnx_rule(operations.prod)(reduction("ReduceProd"))
+onnx_rule(operations.logsumexp)(reduction("ReduceLogSumExp"))
 
 
-@exports("count_nonzero")
+def truth(type: str) -> Handler:
+    """The rule of a reduction of bools, which ONNX reduces as numbers."""
+    def rule(g: Writer, call: OpCall) -> Any:
+        number = BY_NAME["int32"]
+        x = g.cast(g.value(first_of(call), BOOL), BOOL, number)
+        return g.cast(reduced(g, call, type, x), number, BOOL)
+    return rule
+
+
+def extreme_value(type: str) -> Handler:
+    """The rule of the greatest or the least elements."""
+    of_numbers, of_bools = reduction(type), truth(type)
+    return lambda g, call: (of_bools if dtype_of(call) == BOOL else of_numbers)(g, call)
+
+
+onnx_rule(operations.any)(truth("ReduceMax"))
+onnx_rule(operations.all)(truth("ReduceMin"))
+onnx_rule(operations.amax)(extreme_value("ReduceMax"))
+onnx_rule(operations.amin)(extreme_value("ReduceMin"))
+
+
+@onnx_rule(operations.count_nonzero)
 def count_nonzero(g: Writer, call: OpCall) -> Any:
     x = g.cast(g.value(first_of(call), BOOL), BOOL, INT64)
     return reduced(g, call, "ReduceSum", x)
 
 
-@exports("argmax", "argmin")
-def place(g: Writer, call: OpCall) -> Any:
+@onnx_rule(operations.argmax)
+def greatest_place(g: Writer, call: OpCall) -> Any:
+    return place(g, call, "ArgMax")
+
+
+@onnx_rule(operations.argmin)
+def least_place(g: Writer, call: OpCall) -> Any:
+    return place(g, call, "ArgMin")
+
+
+def place(g: Writer, call: OpCall, type: str) -> Any:
+    """Where along a dim, or among all elements, an extreme one is."""
     dim, keepdim = call.attributes.get("dim"), bool(call.attributes.get("keepdim", False))
     x, ndim = g.value(first_of(call)), rank(call)
-    type = "ArgMax" if call.type == "argmax" else "ArgMin"
     if dim is None or ndim == 0:
         found = g.node(type, g.node("Reshape", x, g.constant([-1])), axis=0, keepdims=0)
         return g.node("Reshape", found, g.constant([1] * ndim)) if keepdim and ndim else found
     return g.node(type, x, axis=dim, keepdims=int(keepdim))
 
 
-@exports("max", "min")
-def extreme(g: Writer, call: OpCall) -> Any:
-    """The greatest element, and where it is."""
-    type = "Max" if call.type == "max" else "Min"
+@onnx_rule(operations.max)
+def greatest(g: Writer, call: OpCall) -> Any:
+    return extreme(g, call, "Max")
+
+
+@onnx_rule(operations.min)
+def least(g: Writer, call: OpCall) -> Any:
+    return extreme(g, call, "Min")
+
+
+def extreme(g: Writer, call: OpCall, type: str) -> Any:
+    """The greatest or least element, and where it is."""
     x, dim = g.value(first_of(call)), call.attributes["dim"]
     if rank(call) == 0:
         return [x, g.constant(0)]
@@ -68,12 +100,12 @@ def extreme(g: Writer, call: OpCall) -> Any:
             g.node(f"Arg{type}", x, axis=dim, keepdims=keepdims)]
 
 
-@exports("euclidean_norm")
+@onnx_rule(operations.euclidean_norm)
 def euclidean_norm(g: Writer, call: OpCall) -> Any:
     return reduced(g, call, "ReduceL2", g.value(first_of(call), dtype_of(call)))
 
 
-@exports("var", "std")
+@onnx_rule(operations.var)
 def variance(g: Writer, call: OpCall) -> Any:
     """Sums of squares by their number less the correction."""
     x, dtype, ndim = g.value(first_of(call), dtype_of(call)), dtype_of(call), rank(call)
@@ -90,35 +122,54 @@ def variance(g: Writer, call: OpCall) -> Any:
     moved = g.node("Sub", x, g.node("ReduceMean", x, g.constant(axes), keepdims=1)
                    if ndim else x)
     sums = reduced(g, call, "ReduceSum", g.node("Mul", moved, moved))
-    found = g.node("Div", sums, g.cast(divisor, FLOAT32, dtype), name=call.type)
-    return g.node("Sqrt", found, name=call.type) if call.type == "std" else found
+    return g.node("Div", sums, g.cast(divisor, FLOAT32, dtype), name=call.type)
 
 
-@exports("softmax", "log_softmax")
+@onnx_rule(operations.std)
+def deviation(g: Writer, call: OpCall) -> Any:
+    return g.node("Sqrt", variance(g, call), name=call.type)
+
+
+@onnx_rule(operations.softmax)
 def softmax(g: Writer, call: OpCall) -> Any:
+    return along(g, call, "Softmax")
+
+
+@onnx_rule(operations.log_softmax)
+def log_softmax(g: Writer, call: OpCall) -> Any:
+    return along(g, call, "LogSoftmax")
+
+
+def along(g: Writer, call: OpCall, type: str) -> Any:
+    """What works along a dim; ONNX takes at least one."""
     x = g.value(first_of(call), dtype_of(call))
     if rank(call) == 0:
         x = g.node("Unsqueeze", x, g.constant([0]))
-        found = g.node("Softmax" if call.type == "softmax" else "LogSoftmax", x, axis=0)
-        return g.node("Squeeze", found, g.constant([0]))
-    return g.node("Softmax" if call.type == "softmax" else "LogSoftmax", x, name=call.type,
-                  axis=call.attributes.get("dim", -1))
+        return g.node("Squeeze", g.node(type, x, axis=0), g.constant([0]))
+    return g.node(type, x, name=call.type, axis=call.attributes.get("dim", -1))
 
 
-@exports("cumsum")
+@onnx_rule(operations.cumsum)
 def cumsum(g: Writer, call: OpCall) -> Any:
     x = g.value(first_of(call), dtype_of(call))
     return x if rank(call) == 0 else g.node("CumSum", x, g.constant(call.attributes["dim"]))
 
 
-@exports("top_order", "argsort")
-def order(g: Writer, call: OpCall) -> Any:
-    """Where the greatest or least elements are. TopK takes equal ones in their order."""
-    x, dim = first_of(call), call.attributes.get("dim", -1)
+@onnx_rule(operations.argsort)
+def argsort(g: Writer, call: OpCall) -> Any:
+    x = first_of(call)
     with_dims(call)
-    name = g.value(x)
-    if call.type == "argsort":
-        count, largest = g.size_of(x, name, dim), call.attributes.get("descending", False)
-    else:
-        count, largest = g.size(call.attributes["k"]), call.attributes.get("largest", True)
+    count = g.size_of(x, g.value(x), call.attributes.get("dim", -1))
+    return order(g, call, count, call.attributes.get("descending", False))
+
+
+@onnx_rule(operations.top_order)
+def top_order(g: Writer, call: OpCall) -> Any:
+    with_dims(call)
+    return order(g, call, g.size(call.attributes["k"]), call.attributes.get("largest", True))
+
+
+def order(g: Writer, call: OpCall, count: str, largest: bool) -> Any:
+    """Where the greatest or least elements are. TopK takes equal ones in their order."""
+    name, dim = g.value(first_of(call)), call.attributes.get("dim", -1)
     return g.node("TopK", name, count, outputs=2, axis=dim, largest=int(largest), sorted=1)[1]

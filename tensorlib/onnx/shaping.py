@@ -10,8 +10,9 @@ from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, INT64, Writer, exports
+from tensorlib.onnx.writing import BOOL, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 from tensorlib.ops.shape.padding import margins as shown
 from tensorlib.program.interpreter import results_of
 from tensorlib.program.model import OpCall, Variable, variables_in
@@ -39,7 +40,7 @@ def as_dims(dims: Any, ndim: int) -> list[int]:
 
 # ---- shapes --------------------------------------------------------------------------------------
 
-@exports("reshape", "view", "flatten")
+@onnx_rule(operations.reshape, operations.view, operations.flatten)
 def reshape(g: Writer, call: OpCall) -> Any:
     """One size that is open is written as -1, which any runtime works out by itself."""
     shape = call.attributes["shape"]
@@ -56,13 +57,13 @@ def reshape(g: Writer, call: OpCall) -> Any:
                   allowzero=int(0 in shape), name="reshape")
 
 
-@exports("expand")
+@onnx_rule(operations.expand)
 def expand(g: Writer, call: OpCall) -> Any:
     shape = [1 if type(size) is int and size == -1 else size for size in call.attributes["shape"]]
     return g.node("Expand", g.value(first_of(call)), g.shape_vector(shape))
 
 
-@exports("squeeze")
+@onnx_rule(operations.squeeze)
 def squeeze(g: Writer, call: OpCall) -> Any:
     shape, dims = g.shape(first_of(call)), call.attributes.get("dim")
     axes = [dim for dim in as_dims(dims, len(shape)) if shape and shape[dim] == 1]
@@ -70,50 +71,67 @@ def squeeze(g: Writer, call: OpCall) -> Any:
     return g.node("Squeeze", x, g.constant(axes)) if axes else x
 
 
-@exports("unsqueeze")
+@onnx_rule(operations.unsqueeze)
 def unsqueeze(g: Writer, call: OpCall) -> Any:
     return g.node("Unsqueeze", g.value(first_of(call)), g.constant([call.attributes["dim"]]))
 
 
-@exports("permute", "transpose", "t", "adjoint")
+@onnx_rule(operations.permute)
 def permute(g: Writer, call: OpCall) -> Any:
+    return permuted(g, call, as_dims(call.attributes["dims"], rank(call)))
+
+
+@onnx_rule(operations.transpose, operations.t, operations.adjoint)
+def transpose(g: Writer, call: OpCall) -> Any:
     order = list(range(rank(call)))
-    if call.type == "permute":
-        order = as_dims(call.attributes["dims"], len(order))
-    elif order:
+    if order:
         a, b = (call.attributes.get(name, place) % len(order)
                 for name, place in (("dim0", 0), ("dim1", -1)))
         order[a], order[b] = order[b], order[a]
+    return permuted(g, call, order)
+
+
+def permuted(g: Writer, call: OpCall, order: list[int]) -> Any:
+    """The dims of the first argument in this order."""
     x = g.value(first_of(call))
     return g.node("Transpose", x, perm=order) if order != sorted(order) else x
 
 
 # ---- several in one, and one in several ----------------------------------------------------------
 
-@exports("cat")
+@onnx_rule(operations.cat)
 def cat(g: Writer, call: OpCall) -> Any:
     parts = [x for x in first_of(call) if tuple(x.shape) != (0,)]     # an empty one fits anything
     return g.node("Concat", *(g.value(x, dtype_of(call)) for x in parts),
                   axis=call.attributes.get("dim", 0), name="cat")
 
 
-@exports("stack")
+@onnx_rule(operations.stack)
 def stack(g: Writer, call: OpCall) -> Any:
     axis = g.constant([call.attributes.get("dim", 0)])
     parts = [g.node("Unsqueeze", g.value(x, dtype_of(call)), axis) for x in first_of(call)]
     return g.node("Concat", *parts, axis=call.attributes.get("dim", 0), name="stack")
 
 
-@exports("repeat", "tile")
+@onnx_rule(operations.repeat)
 def repeat(g: Writer, call: OpCall) -> Any:
-    counts = list(call.attributes["repeats" if call.type == "repeat" else "dims"])
+    return repeated(g, call, list(call.attributes["repeats"]))
+
+
+@onnx_rule(operations.tile)
+def tile(g: Writer, call: OpCall) -> Any:
+    return repeated(g, call, list(call.attributes["dims"]))
+
+
+def repeated(g: Writer, call: OpCall, counts: list[Any]) -> Any:
+    """The first argument as often along its last dims as counts say."""
     x, ndim = g.value(first_of(call)), rank(call)
     if len(counts) > ndim:
         x = g.node("Unsqueeze", x, g.constant(list(range(len(counts) - ndim))))
     return g.node("Tile", x, g.shape_vector([1] * (ndim - len(counts)) + counts))
 
 
-@exports("flip")
+@onnx_rule(operations.flip)
 def flip(g: Writer, call: OpCall) -> Any:
     axes = as_dims(call.attributes["dims"], rank(call))
     count = len(axes)
@@ -121,7 +139,7 @@ def flip(g: Writer, call: OpCall) -> Any:
                   g.constant([SMALLEST] * count), g.constant(axes), g.constant([-1] * count))
 
 
-@exports("roll")
+@onnx_rule(operations.roll)
 def roll(g: Writer, call: OpCall) -> Any:
     """Along one dim after the other: what comes first, then what stood before it."""
     shifts, dims = (call.attributes.get(name) for name in ("shifts", "dims"))
@@ -140,7 +158,7 @@ def roll(g: Writer, call: OpCall) -> Any:
     return g.node("Reshape", found, g.node("Shape", x)) if flat else found
 
 
-@exports("framed")
+@onnx_rule(operations.framed)
 def framed(g: Writer, call: OpCall) -> Any:
     pad, ndim = call.attributes["pad"], rank(call)
     rest = [0] * (ndim - len(pad) // 2)
@@ -149,7 +167,7 @@ def framed(g: Writer, call: OpCall) -> Any:
                   g.constant(call.attributes["value"] or 0, dtype_of(call)), name="pad")
 
 
-@exports("bordered")
+@onnx_rule(operations.bordered)
 def bordered(g: Writer, call: OpCall) -> Any:
     """Elements of one dim after the other: the modes of Pad are not those of all opsets."""
     spatial, margins, mode, back = call.attributes.values()
@@ -164,15 +182,25 @@ def bordered(g: Writer, call: OpCall) -> Any:
     return found
 
 
-@exports("tril", "triu")
-def triangle(g: Writer, call: OpCall) -> Any:
+@onnx_rule(operations.tril)
+def tril(g: Writer, call: OpCall) -> Any:
+    return triangle(g, call, upper=0)
+
+
+@onnx_rule(operations.triu)
+def triu(g: Writer, call: OpCall) -> Any:
+    return triangle(g, call, upper=1)
+
+
+def triangle(g: Writer, call: OpCall, upper: int) -> Any:
+    """A matrix with zeros beyond a diagonal."""
     return g.node("Trilu", g.value(first_of(call)), g.constant(call.attributes.get("diagonal", 0)),
-                  upper=int(call.type == "triu"))
+                  upper=upper)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
 
-@exports("narrow")
+@onnx_rule(operations.narrow)
 def narrow(g: Writer, call: OpCall) -> Any:
     start, length = call.attributes["start"], call.attributes["length"]
     if type(start) is int and type(length) is int:
@@ -183,20 +211,20 @@ def narrow(g: Writer, call: OpCall) -> Any:
                   g.constant([call.attributes["dim"]]), name="narrow")
 
 
-@exports("slices_taken")
+@onnx_rule(operations.slices_taken)
 def slices_taken(g: Writer, call: OpCall) -> Any:
     return g.node("Gather", g.value(first_of(call)), g.value(call.attributes["index"], INT64),
                   axis=call.attributes["dim"])
 
 
-@exports("gather")
+@onnx_rule(operations.gather)
 def gather(g: Writer, call: OpCall) -> Any:
     with_dims(call)
     return g.node("GatherElements", g.value(first_of(call)),
                   g.value(call.attributes["index"], INT64), axis=call.attributes["dim"])
 
 
-@exports("scattered")
+@onnx_rule(operations.scattered)
 def scattered(g: Writer, call: OpCall) -> Any:
     """Of an index of the shape of what is scattered."""
     with_dims(call)
@@ -209,7 +237,7 @@ def scattered(g: Writer, call: OpCall) -> Any:
                   reduction="add" if call.attributes.get("adds") else "none")
 
 
-@exports("one_hot")
+@onnx_rule(operations.one_hot)
 def one_hot(g: Writer, call: OpCall) -> Any:
     count = call.attributes.get("num_classes", -1)
     if type(count) is not int or count < 0:
@@ -221,7 +249,7 @@ def one_hot(g: Writer, call: OpCall) -> Any:
 
 # ---- index expressions ---------------------------------------------------------------------------
 
-@exports("getitem")
+@onnx_rule(operations.getitem)
 def getitem(g: Writer, call: OpCall) -> Any:
     """New dims come first, then slices, then numbers; several tensors pick in the end."""
     key = call.attributes["index"]
@@ -337,7 +365,7 @@ def x_count(shape: tuple[int, ...]) -> int:
     return count
 
 
-@exports("diagonal", "strided_part", "strided_view", "unfold")
+@onnx_rule(operations.diagonal, operations.strided_part, operations.strided_view, operations.unfold)
 def moved(g: Writer, call: OpCall) -> Any:
     """What only moves elements is read from the flat tensor, where its shape is fixed."""
     places = positions(g, call, first_of(call))
@@ -345,12 +373,21 @@ def moved(g: Writer, call: OpCall) -> Any:
     return g.node("Gather", flat, g.constant(places), name=call.type)
 
 
-@exports("put_index", "view_scatter")
-def put(g: Writer, call: OpCall) -> Any:
-    """A tensor with values written at some places, where its shape is fixed."""
+@onnx_rule(operations.put_index)
+def put_index(g: Writer, call: OpCall) -> Any:
+    return put(g, call, operations.getitem)
+
+
+@onnx_rule(operations.view_scatter)
+def view_scatter(g: Writer, call: OpCall) -> Any:
+    return put(g, call, operations.strided_part)
+
+
+def put(g: Writer, call: OpCall, read: Any) -> Any:
+    """A tensor with values written at the places that an operation reads from, where its shape is
+    fixed."""
     x, values = call.inputs.values()
-    part = OpCall("getitem" if call.type == "put_index" else "strided_part",
-                  {"input": x}, call.outputs, call.attributes, call.line)
+    part = OpCall(read.name, {"input": x}, call.outputs, call.attributes, call.line)
     places = positions(g, part, x)
     flat = g.node("Reshape", g.value(x), g.constant([-1]))
     spread = g.node("Expand", g.value(values, dtype_of(call)), g.constant(list(places.shape)))

@@ -12,9 +12,10 @@ from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import OnnxExporterError, package, unsupported
 from tensorlib.onnx.sizes import Compared, Dim, Filled, Progression, Repeated, Term
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import name_of, operations
 from tensorlib.program.building import inferred
 from tensorlib.program.files import bytes_of
-from tensorlib.program.call_types import DRAWS, WRITERS
+from tensorlib.program.call_types import WRITERS, is_draw
 from tensorlib.program.interpreter import results_of
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 
@@ -27,12 +28,18 @@ Handler = Callable[["Writer", OpCall], Any]
 HANDLERS: dict[str, Handler] = {}
 
 
-def exports(*types: str) -> Callable[[Handler], Handler]:
-    """Declares the function that writes calls of these types.
+def onnx_rule(*operations: Any) -> Callable[[Handler], Handler]:
+    """Makes a function the one that writes calls of operations, of `ops.late.operations` or
+    functions of the user's own.
 
     It takes the writer and the call, and returns the ONNX name of what the call gives, or a list
     of names; None stands for a result that it can't give, which must not be read then.
     """
+    return program_rule(*map(name_of, operations))
+
+
+def program_rule(*types: str) -> Callable[[Handler], Handler]:
+    """As `onnx_rule`, for what only programs have: control flow."""
     def declare(handler: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(types, handler))
         return handler
@@ -173,7 +180,8 @@ class Writer:
         plain = [1 if isinstance(x, Dim) else x for x in pair]
         if len(pair) < 2 or all(type(x) is Variable and x.dtype == pair[0].dtype for x in pair):
             return next(x.dtype for x in pair if type(x) is Variable)
-        found: DType = inferred(OpCall("mul", dict(zip(("input", "other"), plain)), ()))[1]
+        product = OpCall(operations.mul.name, dict(zip(("input", "other"), plain)), ())
+        found: DType = inferred(product)[1]
         return found
 
     def shape(self, x: Variable) -> tuple[Any, ...]:
@@ -269,7 +277,7 @@ class Writer:
         if call.in_place or call.type in WRITERS:
             raise unsupported(call, "writes in place into what outlasts a run; a model in ONNX "
                                     "has no state, so return the new value instead")
-        if call.type in DRAWS:
+        if is_draw(call.type):
             raise unsupported(call, "draws random numbers")
         self.line = call.line
         if self.folded(call):

@@ -198,7 +198,8 @@ def gradient_of(op):
         attributes, defaults = (*attributes, "likes"), (*defaults, None)
     made = Op(f"{op.name}_gradient", f"The gradients of the inputs of `{op.name}`.", needs,
               attributes, defaults, tuple(f"grad_{name}" for name in op.arguments),
-              forward=gradient, linearity="composite", registered=False)
+              forward=gradient, linearity="composite", registered=False, pure=op.pure,
+              family=op.family)
     made.function = gradient
     return made
 

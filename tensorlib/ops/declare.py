@@ -32,6 +32,7 @@ from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs
 from tensorlib.ops.complete import check_keywords, check_loop, check_names, is_ours, own_name
+from tensorlib.ops.facts import facts_of
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.foreign import outside_graph
 from tensorlib.ops.publish import (
@@ -60,7 +61,7 @@ class Tensors:
 
 def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(), to_float=False,
                 boolean=(), refuses=None, differentiable=True, public=True, method=True,
-                inplace=True, convert=None, **testing):
+                inplace=True, convert=None, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
@@ -77,6 +78,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
     """
     def decorate(function):
         name, arguments = function.__name__, parameters(function)
+        facts, testing = facts_of(function, declared, True, refuses)
         check_keywords("elementwise", name, testing)
         registered = own_name(name, function, method)
         check_names("elementwise", name, arguments, ("out",), boolean)
@@ -93,7 +95,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             takes_out=True, convert=convert,
             testing={"reference": reference, "samples": samples, "edges": edges,
-                     "refuses": refuses, **testing})
+                     "refuses": refuses, **testing}, **facts)
         made, inplace_made = make_elementwise(record), make_inplace(record)
         if convert is None:
             made.__signature__ = names_signature(record.arguments, "out")
@@ -170,17 +172,17 @@ def _deriv_of(record):
 
 def op(*, reference=None, samples=None, linear=False, multilinear=False, view=False,
        differentiable=True, outputs=("out",), public=True, method=True, name=None, kernel=None,
-       maker=make_general, convert=None, out=False, inplace=False, **testing):
+       maker=make_general, convert=None, out=False, inplace=False, **declared):
     """Declares an operation by its forward function on tensors outside the graph.
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
     the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the input's storage. out, inplace: it has `out=`, and a
-    method `NAME_`. kernel, maker: the compiled forward, and what makes the function that is called,
-    for operations too hot for a Python frame; the decorated function is then only the signature and
-    the docstring. convert: what brings the arguments of a call into those of the operation.
-    Declared outside the library, the forward function may be made of any operations and of NumPy:
-    it runs outside the graph.
+    follows. view: the result looks at the memory of the input, or "maybe" does. out, inplace:
+    it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the
+    function that is called, for operations too hot for a Python frame; the decorated function is
+    then only the signature and the docstring. convert: what brings the arguments of a call into
+    those of the operation. Declared outside the library, the forward function may be made of any
+    operations and of NumPy: it runs outside the graph.
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
@@ -192,6 +194,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     """
     def decorate(forward):
         called = name or forward.__name__
+        facts, testing = facts_of(forward, declared)
         check_keywords("op", called, testing)
         annotations, names = forward.__annotations__, parameters(forward)
         arguments = [p for p in names if annotations.get(p) in (Tensor, Tensors)]
@@ -209,11 +212,12 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
         record = Op(
             registered, forward.__doc__, arguments, attributes,
             [own.get(a) for a in attributes],
-            outputs, forward=run, variadic=Tensors in annotations.values(), is_view=view,
-            differentiable=differentiable, takes_out=out, convert=convert,
+            outputs, forward=run, variadic=Tensors in annotations.values(),
+            is_view=view is True, may_view=bool(view), differentiable=differentiable,
+            takes_out=out, convert=convert,
             returns=annotations.get("return", Tensor),
             linearity="linear" if linear else "multilinear" if multilinear else "",
-            testing={"reference": reference, "samples": samples, **testing})
+            testing={"reference": reference, "samples": samples, **testing}, **facts)
         made = maker(record)
         if maker is make_sized:
             made.__signature__ = names_signature(record.arguments, variadic=attributes[0])
@@ -266,15 +270,16 @@ def _add_rules_to(made, record):
 
 def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True,
               outputs=("out",), tensors=None, out=False, inplace=False, random=False, between=None,
-              **testing):
+              view=False, **declared):
     """Declares a function made of operations; its gradient is theirs.
 
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
     `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
-    it draws numbers. between: the keyword of a number that older scripts write after the first
-    tensor. What returns no Tensor says what by the annotation of the function.
+    it draws numbers. view: "maybe", the result may look at the input's storage. between: the
+    keyword of a number that older scripts write after the first tensor. What returns no Tensor says
+    what by the annotation of the function.
 
     reference: the NumPy function to equal; of what is `random` a function that gives the least and
     the greatest that each element may be.
@@ -283,6 +288,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     """
     def decorate(function):
         name, names, own = function.__name__, all_parameters(function), defaults(function)
+        facts, testing = facts_of(function, declared)
         check_keywords("composite", name, testing)
         annotations = getattr(function, "__annotations__", {})
         arguments = tensors if tensors is not None else [
@@ -298,8 +304,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             differentiable=differentiable and not random, linearity="composite",
             takes_out=out or "out" in names, random=random,
             returns=annotations.get("return", Tensor),
-            places=[names.index(a) for a in arguments],
-            testing={"reference": reference, "samples": samples, **testing})
+            places=[names.index(a) for a in arguments], may_view=bool(view),
+            testing={"reference": reference, "samples": samples, **testing}, **facts)
         made = checked(name, function, out, record if is_seen_whole(record) else None, between)
         publish(name, made, function.__doc__, False, public and is_ours(function))
         if method:
@@ -318,7 +324,7 @@ def is_seen_whole(record):
     What draws numbers and has the gradient of its parts is seen as these.
     """
     return not record.differentiable and record.returns is Tensor and (
-        not record.random or record.name in ("multinomial", "poisson", "binomial"))
+        not record.random or record.whole)
 
 
 def checked(name, function, out, op=None, between=None):

@@ -51,17 +51,17 @@ def elementwise(
     ufuncs: Sequence[Any] = (), edges: Sequence[float] = (), to_float: bool = False,
     boolean: Sequence[str] = (), refuses: str | None = None, differentiable: bool = True,
     public: bool = True, method: bool = True, inplace: bool = True, convert: Any = None,
-    **testing: Any
+    **declared: Any
 ) -> _DeclaresElementwise: ...
 def op(
     *, reference: Any = None, samples: Any = None, linear: bool = False, multilinear: bool = False,
-    view: bool = False, differentiable: bool = True, outputs: Sequence[str] = ("out",),
+    view: bool | str = False, differentiable: bool = True, outputs: Sequence[str] = ("out",),
     public: bool = True, method: bool = True, name: str | None = None, kernel: Any = None,
-    maker: Any = ..., convert: Any = None, out: bool = False, inplace: bool = False, **testing: Any
+    maker: Any = ..., convert: Any = None, out: bool = False, inplace: bool = False, **declared: Any
 ) -> _Declares: ...
 def composite(
     *, reference: Any = None, samples: Any = None, differentiable: bool = True, method: bool = True,
     public: bool = True, outputs: Sequence[str] = ("out",), tensors: Sequence[str] | None = None,
     out: bool = False, inplace: bool = False, random: bool = False, between: str | None = None,
-    **testing: Any
+    view: bool | str = False, **declared: Any
 ) -> _DeclaresComposite: ...

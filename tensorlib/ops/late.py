@@ -6,126 +6,23 @@
 Most programs use few of the functions that there are, and each declaration takes some 50 us. So a
 module in `FAMILIES` is not imported with the package, but by the first use of one of its names, in
 whose places there are stand-ins until then, and by whoever goes through the registry or asks it for
-what it does not have. Such a module ends with `declared(__name__)`.
+what it does not have. Such a module ends with `declared(__name__)`. The table of these names is
+generated.
 """
 
 import sys
+from functools import cache
 from importlib import import_module
 from inspect import isfunction, signature
 from typing import NamedTuple
 
-from tensorlib._core.graph.op import declared as operations
+from tensorlib._core.base.error_names import nearest
+from tensorlib._core.graph.op import declared as records
 from tensorlib._core.graph.op import forget
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.complete import check_registry
+from tensorlib.ops.late_names import FAMILIES
 from tensorlib.ops.publish import FUNCTIONS, check_tensors
-
-
-class Names(NamedTuple):
-    """What a family publishes: functions that are methods too, functions, and methods alone."""
-
-    both: str = ""
-    functions: str = ""
-    methods: str = ""
-
-
-FAMILIES = {
-    "tensorlib.ops.shape.repeating": Names(
-        both="flip fliplr flipud rot90 roll tile repeat_interleave",
-        methods="repeat"),
-    "tensorlib.ops.shape.stacking": Names(
-        both="tensor_split hsplit vsplit dsplit split_with_sizes narrow_copy",
-        functions="atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes meshgrid "
-                  "hstack vstack dstack column_stack row_stack cartesian_prod combinations"),
-    "tensorlib.ops.shape.diagonals": Names(
-        both="diag trace diag_embed diagflat",
-        functions="block_diag",
-        methods="fill_diagonal_"),
-    "tensorlib.ops.names.queries": Names(
-        both="is_nonzero is_same_size is_signed is_conj is_neg get_device",
-        functions="result_type"),
-    "tensorlib.ops.pointwise.complex": Names(
-        both="conj conj_physical resolve_conj resolve_neg angle adjoint",
-        functions="real",
-        methods="conj_physical_"),
-    "tensorlib.ops.create.windows": Names(
-        functions="hann_window hamming_window blackman_window bartlett_window kaiser_window"),
-    "tensorlib.ops.products.tensor_products": Names(
-        both="addr addbmm kron",
-        functions="tensordot vander",
-        methods="addr_ addbmm_"),
-    "tensorlib.ops.names.legacy": Names(
-        functions="fill",
-        methods="apply_ map_"),
-    "tensorlib._methods": Names(
-        methods="type new ndimension is_pinned pin_memory cuda xpu"),
-    "tensorlib.ops.products.einsum": Names(functions="einsum"),
-    "tensorlib.linalg": Names(
-        both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
-             "cholesky_inverse triangular_solve geqrf orgqr ormqr matrix_power matrix_exp cross",
-        functions="lu_unpack chain_matmul"),
-    "tensorlib.ops.order.sorting": Names(both="argsort sort msort topk kthvalue"),
-    "tensorlib.ops.order.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
-    "tensorlib.ops.reduce.scans": Names(
-        both="cumprod cummax cummin logcumsumexp nanmean",
-        methods="cumprod_"),
-    "tensorlib.ops.index.replacing": Names(
-        both="index_put put masked_scatter scatter_reduce index_reduce diagonal_scatter "
-             "select_scatter slice_scatter",
-        methods="index_put_ put_ masked_scatter_ scatter_reduce_ index_reduce_"),
-    "tensorlib.ops.index.selecting": Names(
-        both="select take argwhere",
-        functions="unravel_index"),
-    "tensorlib.ops.order.searching": Names(
-        both="unique unique_consecutive",
-        functions="searchsorted bucketize isin"),
-    "tensorlib.nn.functional": Names(
-        both="celu hardshrink prelu selu threshold",
-        functions="layer_norm rms_norm binary_cross_entropy_with_logits kl_div poisson_nll_loss "
-                  "alpha_dropout bilinear dropout feature_alpha_dropout rrelu cosine_similarity "
-                  "pairwise_distance hinge_embedding_loss margin_ranking_loss "
-                  "cosine_embedding_loss triplet_margin_loss group_norm ctc_loss conv1d conv2d "
-                  "conv3d conv_transpose1d conv_transpose2d conv_transpose3d avg_pool1d "
-                  "max_pool1d max_pool2d max_pool3d pixel_shuffle pixel_unshuffle "
-                  "channel_shuffle"),
-    "tensorlib.nn.functional.recurrent": Names(
-        functions="lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
-    "tensorlib.ops.pointwise.rare": Names(
-        both="asinh arcsinh acosh arccosh atanh arctanh sinc frac copysign signbit nextafter "
-             "frexp ldexp float_power xlogy logit gcd lcm heaviside isposinf isneginf isreal sgn "
-             "logaddexp2 deg2rad rad2deg positive nan_to_num",
-        methods="deg2rad_ rad2deg_ nan_to_num_ "
-                "asinh_ arcsinh_ acosh_ arccosh_ atanh_ arctanh_ sinc_ frac_ copysign_ "
-                "nextafter_ ldexp_ float_power_ xlogy_ logit_ gcd_ lcm_ heaviside_ sgn_ "
-                "logaddexp2_"),
-    "tensorlib.ops.pointwise.special": Names(
-        both="lgamma digamma polygamma mvlgamma igamma igammac erfinv i0",
-        methods="lgamma_ digamma_ polygamma_ mvlgamma_ igamma_ igammac_ erfinv_ i0_"),
-    "tensorlib.ops.reduce.distances": Names(
-        both="dist renorm",
-        functions="cdist pdist",
-        methods="renorm_"),
-    "tensorlib.ops.create.variates": Names(
-        both="poisson",
-        functions="binomial",
-        methods="exponential_ cauchy_ log_normal_ geometric_"),
-    "tensorlib.ops.reduce.statistics": Names(
-        both="bincount histc histogram cov corrcoef"),
-    "tensorlib.ops.reduce.integrals": Names(
-        both="diff",
-        functions="trapezoid trapz cumulative_trapezoid gradient"),
-    "tensorlib.ops.shape.padding": Names(),
-    "tensorlib.ops.shape.strides": Names(
-        both="as_strided as_strided_scatter",
-        methods="unfold"),
-    "tensorlib.ops.names.inplace": Names(
-        functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
-                  "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
-                  "conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ "
-                  "fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ "
-                  "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
-                  "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
-}
 
 
 class StandIn:
@@ -173,7 +70,7 @@ class StandIn:
 
 def put_stand_ins(family):
     """Puts stand-ins in the place of all that a family publishes."""
-    both, functions, methods = map(str.split, FAMILIES[family])
+    both, functions, methods = map(str.split, FAMILIES[family][:3])
     for name in both + functions + methods:
         stand_in = StandIn(name, family)
         if name not in methods:
@@ -184,11 +81,11 @@ def put_stand_ins(family):
 
 def load(family):
     """Declares a family: the whole of it or, where that fails, nothing."""
-    modules, names = set(sys.modules), set(operations)
+    modules, names = set(sys.modules), set(records)
     try:
         import_module(family)
     except BaseException:
-        forget(name for name in set(operations) - names if "." not in name)
+        forget(name for name in set(records) - names if "." not in name)
         for name in set(sys.modules) - modules:
             if name.startswith(family):
                 del sys.modules[name]
@@ -232,6 +129,49 @@ def gathered(package):
                 value.__module__, value.__qualname__ = package, name
     return sorted(names)
 
+
+# ---- operations as they are referred to ----------------------------------------------------------
+
+class Late(NamedTuple):
+    """An operation of a family that is not declared yet."""
+
+    name: str
+
+
+class Operations:
+    """Each operation of the library as an attribute: its record, or a `Late` until it has one.
+
+    What is known of an operation elsewhere, such as its batching rule, is registered under
+    `operations.gather`, so that a name that there is not is an error when that is imported, and no
+    family is declared for it.
+    """
+
+    def __getattr__(self, name):
+        if name in records:
+            return records[name]
+        late = late_operations()
+        if name not in late:
+            near = nearest(name, [*records, *late])
+            raise AttributeError(f"ops: no operation named {name!r}" + (
+                f"; did you mean {' or '.join(near)}?" if near else ""))
+        return Late(name)
+
+
+operations = Operations()
+
+
+@cache
+def late_operations():
+    """The names under which late families may register operations."""
+    return {name for names in FAMILIES.values() for name in " ".join(names).split()}
+
+
+def name_of(operation):
+    """The name under which an operation is registered: of its record, or of its function."""
+    return getattr(operation, "op", operation).name
+
+
+# ---- all of them ---------------------------------------------------------------------------------
 
 waiting = set(FAMILIES)
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
+from tensorlib.ops.late import operations
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.call_types import form_of, form_of_call
+from tensorlib.program.call_types import form_of, form_of_call, is_sum_of_parts
 from tensorlib.program.model import Block, OpCall, Variable
 
-# What gives a view where it can, and else a copy.
-MAY_SHARE = ("getitem", "reshape", "contiguous", "to", "detach", "strided_part")
 Callback = Callable[[Block, OpCall], Any]
 
 
@@ -84,7 +83,7 @@ class Backward:
         if all(g is None for g in grads):
             return
         self.asked.update(call.reads())
-        if call.type == "sum" and "parts" in call.inputs:
+        if is_sum_of_parts(call):
             for x in call.inputs["parts"]:
                 self.add(x, grads[0])
         elif call.type == "function":
@@ -233,7 +232,8 @@ def is_view(call: OpCall) -> bool:
     if call.in_place or call.blocks() or len(call.outputs) != 1:
         return False
     op = form_of_call(call).op
-    return op is not None and (op.is_view or call.type in MAY_SHARE)
+    # a part of a base is how a view of what was written is taken anew
+    return op is not None and (op.may_view or op is operations.strided_part)
 
 
 def written_over(call: OpCall) -> ProgramError:

@@ -18,11 +18,14 @@ from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.call_types import DRAWS, WRITERS, form_of, form_of_call
+from tensorlib.program.call_types import (
+    COPIES, WRITERS, cuts, form_of, form_of_call, is_draw,
+)
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import mapped
-from tensorlib.program.call_forms import TRUTHS, canonical, drawn, plain, user_line
+from tensorlib.program.call_forms import canonical, drawn, gives_number, plain, user_line
 
 PROBES = (61, 67)            # what stands for sizes that are not known
 
@@ -106,10 +109,10 @@ class Builder(Capture):
         if kwargs.pop("out", None) is not None:
             raise CaptureError(f"{op.name}: a program takes no out=, {user_line()}; use what is "
                                "returned")
-        if op.name in DRAWS:
+        if op.draws is not None:
             tensors, given = drawn(op, args, kwargs)
             return self.called(op.name, self.value_of_each(tensors), self.value_of_each(given))
-        if op.name in TRUTHS:
+        if gives_number(op):
             self.leaving(op.name, args[0])
         if op.returns is not Tensor:
             return NotImplemented
@@ -153,11 +156,11 @@ class Builder(Capture):
 
     def written(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
         """The new variable of what a write makes of a tensor."""
-        if type in ("copy_", "fill_", "zero_"):
+        if type in COPIES:
             src = inputs.get("src", attributes.get("value", 0.0))
-            return self.called("copy", {"input": inputs["input"], "src": src}, {})
+            return self.called(operations.copy.name, {"input": inputs["input"], "src": src}, {})
         if type in WRITERS:                       # draws: there is no other form of them
-            fresh = self.called("clone", {"input": inputs["input"]}, {})
+            fresh = self.called(operations.clone.name, {"input": inputs["input"]}, {})
             self.block.ops.append(OpCall(
                 type, {**inputs, "input": fresh}, (fresh,), attributes, user_line()))
             return fresh
@@ -169,7 +172,7 @@ class Builder(Capture):
         results = inferred(call)
         several = isinstance(results, list)
         call.outputs = tuple(
-            self.block.new_variable(type, shape, dtype, stop_gradient=type == "detach")
+            self.block.new_variable(type, shape, dtype, stop_gradient=cuts(type))
             for shape, dtype in (results if several else (results,)))
         self.block.ops.append(call)
         return call.outputs if several else call.outputs[0]
@@ -220,7 +223,7 @@ def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tenso
     form = form_of_call(call)
     given = mapped(call.attributes, twin)
     tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
-    if call.type in DRAWS:
+    if is_draw(call.type):
         given["generator"] = Generator()             # the one that is given is drawn from by runs
     if "likes" in call.attributes:
         given["likes"] = mapped(call.attributes["likes"], twin)

@@ -8,11 +8,9 @@ from typing import Any
 from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import resolved
-from tensorlib.program.call_types import DRAWS
 
 HOME = str(Path(__file__).parents[1])
 IMPORTING = "(import)"       # the line of what a module does while it is imported
-TRUTHS = ("allclose", "equal", "is_nonzero")       # functions of elements that give a bool
 
 # Functions of the library that look at elements only to refuse them, a run looks at its own; with
 # what the condition is where there is nothing to refuse. The first is in ops/value_checks.py.
@@ -37,9 +35,9 @@ def drawn(op: Op, args: tuple[Any, ...],
     """The tensors and the attributes, by name, of what draws numbers."""
     tensors = dict(zip(op.arguments, args))
     given = args[len(tensors):]
-    if op.name in ("rand", "randn") and len(given) != 1:
+    if op.draws == ("size",) and len(given) != 1:
         given = (given,)                             # sizes one by one
-    attributes = {**dict(zip(DRAWS[op.name], given)), **kwargs}
+    attributes = {**dict(zip(op.draws, given)), **kwargs}
     if "size" in attributes:
         size = attributes["size"]
         attributes["size"] = tuple(size) if isinstance(size, (tuple, list)) else (size,)
@@ -54,9 +52,14 @@ def canonical(op: Op, args: tuple[Any, ...],
         return op.function, tensors, given
     count = len(op.arguments)
     given = {**dict(zip(op.attributes, args[count:])), **kwargs}
-    if op.name == "getitem":
+    if op.key and op.may_view:                   # `x[key]`, of a key as it is written or parsed
         return (lambda x, key: x[key]) if not is_index(args[1]) else op.function, args[:1], given
     return getattr(op.function, "canonical", op.function), args[:count], given
+
+
+def gives_number(op: Op) -> bool:
+    """Whether an operation gives a bool or a number of the elements that it is given."""
+    return op.returns is not Tensor and op.reads_values
 
 
 def is_index(key: Any) -> bool:

@@ -15,6 +15,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import enable_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
+from tensorlib.ops.late import name_of, operations
 from tensorlib.program.stacks import Stack
 
 # The methods that write over a tensor: what they take beside it, tensors and else.
@@ -23,15 +24,26 @@ WRITERS = {
     "uniform_": ((), ("from_", "to")), "normal_": ((), ("mean", "std")),
     "random_": ((), ("from_", "to")), "bernoulli_": ((), ("p",)),
 }
-# What numbers are drawn with, in the order of the arguments by position.
-DRAWS = {
-    "rand": ("size",), "randn": ("size",), "normal": ("mean", "std", "size"),
-    "randint": ("low", "high", "size"), "randperm": ("n",), "rand_like": (), "randn_like": (),
-    "randint_like": ("low", "high"), "bernoulli": ("p",),
-}
+COPIES = ("copy_", "fill_", "zero_")        # those of them that give the elements of another
 HIGHEST = 6                  # orders of backward operations, whose rules grow with each
-# The operations that have an index expression among their attributes.
-INDEXED = ("getitem", "spread_index", "put_index")
+RUNNERS: dict[str, Callable[[Op], Callable[..., Any]]] = {}     # by the names of operations
+WRITTEN: dict[str, Callable[..., Any]] = {}     # what their forms in place are run by
+
+
+def run_by(operation: Any) -> Callable[[Any], Any]:
+    """Makes a function of the record the one that gives what runs calls of an operation."""
+    def declare(runner: Any) -> Any:
+        RUNNERS[name_of(operation)] = runner
+        return runner
+    return declare
+
+
+def written_by(operation: Any) -> Callable[[Any], Any]:
+    """Makes a function the one that runs the form in place of an operation."""
+    def declare(function: Any) -> Any:
+        WRITTEN[name_of(operation)] = function
+        return function
+    return declare
 
 
 class UnknownType(ValueError):
@@ -46,6 +58,8 @@ class Form(NamedTuple):
     arguments, attributes: names of what they take. variadic: the one argument is a sequence.
     op: the record of an operation, None for what is none. run: a function of the values of the
     arguments and of the attributes by name; None for control flow, which the interpreter runs.
+    Of what is no operation, effect: it does more than to give its results. writes: into what was
+    there before it. pure: it gives the same bits whenever it runs on the same values.
     """
 
     arguments: tuple[str, ...]
@@ -53,6 +67,9 @@ class Form(NamedTuple):
     variadic: bool
     op: Op | None
     run: Callable[..., Any] | None
+    effect: bool = False
+    writes: bool = False
+    pure: bool = False
 
 
 @cache
@@ -63,16 +80,14 @@ def form_of(type: str) -> Form:
     if type in WRITERS:
         tensors, attributes = WRITERS[type]
         return Form(("input", *tensors), attributes, False, None, getattr(Tensor, type))
-    if type in DRAWS:
-        op = registry[type]
-        arguments = op.arguments
-        return Form(arguments, (*DRAWS[type], "dtype", "generator"), False, op,
-                    lambda *tensors, **given: op.function(*tensors, **given))
     op = operation(type)
+    if op is not None and op.draws is not None:
+        return Form(op.arguments, (*op.draws, "dtype", "generator"), False, op,
+                    lambda *tensors, **given: op.function(*tensors, **given))
     if op is None and type.endswith("_"):
         op = operation(type[:-1])
-        if op is not None and op.name == "put_index":
-            return Form(op.arguments, op.attributes, False, op, write_at_index)
+        if op is not None and op.name in WRITTEN:
+            return Form(op.arguments, op.attributes, False, op, WRITTEN[op.name])
         inplace = getattr(getattr(op, "function", None), "inplace", None)
         if inplace is not None:
             return Form(op.arguments, op.attributes, op.variadic, op,
@@ -100,6 +115,38 @@ def registered(type: str) -> Op | None:
     return registry[type]
 
 
+@cache
+def record_of(type: str) -> Op | None:
+    """The operation of the registry that a type is of: for a backward operation, its forward one.
+
+    None for a form in place and for what only programs have.
+    """
+    found = registered(type)
+    while found is None and type.endswith("_gradient"):
+        type = type.removesuffix("_gradient")
+        found = registered(type)
+    return found
+
+
+def is_draw(type: str) -> bool:
+    """Whether calls of a type draw numbers, which each run does anew."""
+    op = registered(type)
+    return op is not None and op.draws is not None
+
+
+def cuts(type: str) -> bool:
+    """Whether calls of a type give the memory of their input without its gradient."""
+    op = registered(type)
+    return op is not None and op.may_view and not op.differentiable
+
+
+def is_indexed(type: str) -> bool:
+    """Whether calls of a type, or those that they are the gradients of, have an index expression.
+    """
+    op = record_of(type)
+    return op is not None and bool(op.key)
+
+
 def operation(type: str) -> Op | None:
     """The operation, or backward operation, of this name; None where there is none."""
     if type.count("_gradient") > HIGHEST:
@@ -113,14 +160,11 @@ def operation(type: str) -> Op | None:
 
 def runner(op: Op) -> Callable[..., Any]:
     """The function that runs an operation on its tensors, with its attributes by keyword."""
-    base = op.name
-    while base.endswith("_gradient") and registered(base) is None:
-        base = base.removesuffix("_gradient")
-    if base in INDEXED:
+    if op.name in RUNNERS:
+        return RUNNERS[op.name](op)
+    if is_indexed(op.name):
         return lambda *tensors, index, **given: op.function(
-            *as_written(tensors), index=parsed(base, index, tensors, given), **given)
-    if op.name == "copy":
-        return lambda *tensors: op.function(*as_written(tensors))
+            *as_written(tensors), index=parsed(index, tensors, given), **given)
     if op.linearity == "composite" and registered(op.name) is not None:
         return lambda *tensors, **given: run_resolved(op, tensors, given)
     function = getattr(op.function, "canonical", op.function)
@@ -147,11 +191,17 @@ def as_operands(values: tuple[Any, ...]) -> list[Any]:
             for x in values]
 
 
-def parsed(base: str, index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
+@run_by(operations.copy)
+def copying(op: Op) -> Callable[..., Any]:
+    """What runs a copy, of a number too."""
+    return lambda *tensors: op.function(*as_written(tensors))
+
+
+def parsed(index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
     """An index expression as the operations take it: for a tensor of the shape that is indexed."""
     if isinstance(index, Index):
         return index
-    if base == "spread_index":
+    if "shape" in given:
         shape = given["shape"]
     elif "likes" in given:
         shape = given["likes"][0][0]
@@ -160,6 +210,7 @@ def parsed(base: str, index: Any, tensors: tuple[Any, ...], given: Mapping[str, 
     return parse(FUNCTIONS["zeros"](()).expand(tuple(shape)), index)
 
 
+@written_by(operations.put_index)
 def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
     """`input`, after `values` were written where the index expression picks."""
     input[index] = values
@@ -231,23 +282,29 @@ def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: An
 
 # The sum of gradients has the name of the reduction, and `parts` in the place of its `input`.
 OWN = {
-    "sum of parts": Form(("parts",), (), True, None, summed),
-    "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of),
-    "set_grad": Form(("param", "grad"), (), False, None, with_grad),
-    "function": Form(("args",), ("function",), False, None, applied),
+    "sum of parts": Form(("parts",), (), True, None, summed, pure=True),
+    "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of, pure=True),
+    "set_grad": Form(("param", "grad"), (), False, None, with_grad, effect=True),
+    "function": Form(("args",), ("function",), False, None, applied, writes=True),
     "function_gradient": Form(("args", "grads"), ("function", "wanted"), False, None,
-                              function_gradient),
+                              function_gradient, writes=True),
     "get_grad": Form(("param",), (), False, None, grad_of),
-    "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped),
+    "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped,
+                           effect=True, writes=True),
     "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
     "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),
     "scan": Form(("init", "xs"), ("sub_block", "reverse", "kept"), False, None, None),
-    "placeholder": Form((), ("shape", "dtype"), False, None, placeholder),
+    "placeholder": Form((), ("shape", "dtype"), False, None, placeholder, pure=True),
 }
+
+
+def is_sum_of_parts(call: Any) -> bool:
+    """Whether a call is a sum of gradients."""
+    return "parts" in call.inputs
 
 
 def form_of_call(call: Any) -> Form:
     """What a call is, by its type and its arguments."""
-    if call.type == "sum" and "parts" in call.inputs:
+    if is_sum_of_parts(call):
         return OWN["sum of parts"]
     return form_of(call.type)

@@ -21,7 +21,6 @@ from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError, ProgramError
-from tensorlib.program.call_types import DRAWS
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.recorder import Recorder
@@ -124,7 +123,7 @@ class ReplayRecorder(Recorder):
             self.opening = None
             return NotImplemented
         if op.linearity == "composite" and not self.why and op not in self.being_opened and (
-                op.returns is Tensor and op.name not in DRAWS and not kwargs.get("out")):
+                op.returns is Tensor and op.draws is None and not kwargs.get("out")):
             done = self.opened(op, args, kwargs)
             if done is not NotImplemented:
                 return done

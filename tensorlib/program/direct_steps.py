@@ -1,4 +1,4 @@
-"""Operations that the executor runs by a step of its own, without a call of their function.
+"""Operations, and functions, that the executor runs by a step of its own, without a call of them.
 
 The steps run the same loops, so that the bits are the same.
 """
@@ -8,14 +8,41 @@ from math import prod
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
-from tensorlib._core.graph.op import registry
+from tensorlib._core.graph.op import Op
 from tensorlib._core.layout import views
 from tensorlib._core.reduce import reductions
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.late import name_of, operations
 from tensorlib.program.executor import Machine
 
+STEPS: dict[str, Callable[..., Tensor | None]] = {}          # by the names of operations
 Dims = int | tuple[int, ...] | list[int] | None
 
+
+# ---- operations ----------------------------------------------------------------------------------
+
+def direct_step(*given: Any) -> Callable[[Any], Any]:
+    """Makes a function of the machine and the tensors the one that leaves an operation's steps."""
+    def declare(step: Any) -> Any:
+        STEPS.update((name_of(operation), step) for operation in given)
+        return step
+    return declare
+
+
+direct_step(operations.matmul, operations.mm)(Machine.product)
+direct_step(operations.linear_with_bias)(Machine.linear)
+
+
+def step_of(machine: Machine, op: Op, inputs: tuple[Any, ...]) -> Tensor | None:
+    """What an operation gives in a rehearsal, after its steps were noted; None where it has none.
+    """
+    if op.elementwise:
+        return machine.elementwise(op, inputs)
+    step = STEPS.get(op.name)
+    return None if step is None else step(machine, *inputs)
+
+
+# ---- functions -----------------------------------------------------------------------------------
 
 def to_dtype(machine: Machine, x: Tensor, dtype: DType, copy: bool = False) -> Tensor | None:
     """A cast; None where `x` has the dtype."""
@@ -58,7 +85,7 @@ def grad_of_mean(machine: Machine, g: Tensor, shape: Sequence[int], dim: Dims,
                  keepdim: bool) -> Tensor | None:
     """The gradient of a mean."""
     if prod(shape):
-        g = machine.elementwise(registry["div"], (g, prod(shape) // g.numel()))
+        g = machine.elementwise(operations.div, (g, prod(shape) // g.numel()))
     if g is None:
         return None
     found = expand_reduced(machine, g, shape, dim, keepdim)
@@ -66,8 +93,8 @@ def grad_of_mean(machine: Machine, g: Tensor, shape: Sequence[int], dim: Dims,
 
 
 KNOWN: dict[Any, Callable[..., Tensor | None]] = {
-    views.to_dtype: to_dtype, registry["to"].forward: to_dtype,
-    views.sum_to_size: sum_to_size, registry["sum_to_size"].forward: sum_to_size,
+    views.to_dtype: to_dtype, operations.to.forward: to_dtype,
+    views.sum_to_size: sum_to_size, operations.sum_to_size.forward: sum_to_size,
     reductions.sum: total, reductions.mean: mean,
     reductions.expand_reduced: expand_reduced, reductions.grad_of_mean: grad_of_mean,
 }

@@ -427,4 +427,4 @@ def is_input(type: str, key: str) -> bool:
         form = form_of(type)
     except UnknownType:
         return key not in ("sub_block",)
-    return key in form.arguments or type == "sum" and key == "parts"
+    return key in form.arguments or key == "parts"

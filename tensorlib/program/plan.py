@@ -18,15 +18,13 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
 from tensorlib.program.call_types import (
-    DRAWS, INDEXED, WRITERS, Form, as_operands, form_of_call, operation, parsed,
-    registered,
+    WRITERS, Form, as_operands, form_of_call, is_draw, is_indexed, operation, parsed, registered,
 )
-from tensorlib.program.direct_steps import result_of
+from tensorlib.program.direct_steps import result_of, step_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled
 
-PRODUCTS = ("matmul", "mm")
 BASIC = (int, slice, type(None), type(...))       # parts of an index expression that gives a view
 
 
@@ -95,10 +93,11 @@ class Rehearsal:
 
     def parse_index(self, inputs: tuple[Any, ...], given: dict[str, Any]) -> None:
         """Has an index expression of ints and slices parsed for all runs."""
-        base, index = self.call.type.removesuffix("_gradient"), given["index"]
+        index = given["index"]
         parts = index if type(index) is tuple else (index,)
-        if base in INDEXED and all(type(x) in BASIC for x in parts) and not tensors_in(parts):
-            given["index"] = parsed(base, index, inputs, given)
+        if is_indexed(self.call.type) and all(type(x) in BASIC for x in parts) and (
+                not tensors_in(parts)):
+            given["index"] = parsed(index, inputs, given)
 
     def likes(self, likes: Any) -> list[Any]:
         """The shape and dtype of each variable, as backward operations take them."""
@@ -153,12 +152,7 @@ class Rehearsal:
                     len(base.outputs) == 1 and not self.machine.has_joint_rule(base)):
                 return self.gradients(form, base, inputs, given)
         elif op is not None and registered(call.type) is not None and not given:
-            if op.elementwise:
-                found = self.machine.elementwise(op, inputs)
-            elif call.type in PRODUCTS:
-                found = self.machine.product(*inputs)
-            elif call.type == "linear_with_bias":
-                found = self.machine.linear(*inputs)
+            found = step_of(self.machine, op, inputs)
         return None if found is None else (found,)
 
     def by_forward(self, form: Form, inputs: tuple[Any, ...],
@@ -166,7 +160,7 @@ class Rehearsal:
         """The results by the forward function of an operation of the registry."""
         op = form.op
         if op is None or registered(self.call.type) is None or self.call.in_place or (
-                op.linearity == "composite" or op.random or self.call.type in INDEXED):
+                op.linearity == "composite" or op.random or op.key):
             return None
         rest = (given.get(name, default) for name, default in zip(op.attributes, op.defaults))
         return self.call_of(op.forward, (*inputs, *rest), {}, inputs)
@@ -196,7 +190,7 @@ class Rehearsal:
         known = None if effect else result_of(self.machine, function, args, kwargs)
         if known is not None:
             return (known,)
-        if not (effect or self.call.type in DRAWS):
+        if not (effect or is_draw(self.call.type)):
             found = opened(self.machine, function, args, kwargs)
             if found is not None:
                 return found
@@ -255,19 +249,14 @@ class Opening(Capture):
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What an operation gives, after its steps were noted."""
-        name = op.name
-        if name in DRAWS or op.random or kwargs.get("out") is not None:
+        if op.random or kwargs.get("out") is not None:
             raise Closed
         if not self.machine.knows(tensors_in((args, kwargs))):
             raise Closed              # elements that were made up where there are none
-        if op.linearity == "composite" or op.returns is not Tensor or name in INDEXED:
+        if op.linearity == "composite" or op.returns is not Tensor or op.key:
             return NotImplemented
         tensors = args[:len(op.arguments)]
-        found = None
-        if op.elementwise:
-            found = self.machine.elementwise(op, args)
-        elif name in PRODUCTS:
-            found = self.machine.product(*args)
+        found = step_of(self.machine, op, args)
         if found is None:
             given = dict(zip(op.attributes, op.defaults))
             given.update(zip(op.attributes, args[len(op.arguments):]))

@@ -18,13 +18,13 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.program.blocks import composed_call
 from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.call_types import DRAWS
+from tensorlib.program.call_types import cuts
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.call_forms import (
     IMPORTING,
-    TRUTHS,
     canonical,
     drawn,
+    gives_number,
     is_checked,
     plain,
     user_line,
@@ -125,9 +125,9 @@ class Recorder(Capture):
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Has the library do an operation, notes it and returns what it gives."""
         refuse_out(op.name, kwargs)
-        if op.name in DRAWS:
+        if op.draws is not None:
             return self.draw(op, args, kwargs)
-        if op.name in TRUTHS:
+        if gives_number(op):
             self.leaving(op.name, args[0])
         if op.returns is not Tensor:
             return NotImplemented
@@ -215,7 +215,7 @@ class Recorder(Capture):
         """A variable of the block that stands for a tensor which was made just now."""
         x = self.block.new_variable(
             stem, tuple(tensor.shape), tensor.dtype,
-            stop_gradient=stem == "detach" or not is_grad_enabled())
+            stop_gradient=cuts(stem) or not is_grad_enabled())
         self.writes.taken(tensor)
         return self.know(tensor, x)
 

@@ -8,7 +8,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.call_types import DRAWS, placeholder
+from tensorlib.program.call_types import is_draw, placeholder
 from tensorlib.program.schedule import Lines
 from tensorlib.program.replay_node import Links
 from tensorlib.program.model import Block, OpCall, Variable
@@ -159,13 +159,13 @@ class Differentiable(Replay):
         What they read of else is kept: numbers that were drawn, and all that has no gradient.
         """
         kept = {x for x in self.saved if x not in self.depends and not x.stack}
-        pure = [call for call in calls if not call.in_place and call.type not in DRAWS
+        pure = [call for call in calls if not call.in_place and not is_draw(call.type)
                 and not all(x in kept for x in call.writes())]
         self.whole = without_dead([*pure, *self.backward_calls], self.grads, [])
         made = {x for call in self.whole for x in call.writes()} | set(self.starts)
         outside = [x for x in dict.fromkeys(x for call in self.whole for x in call.reads())
                    if x not in made]
-        drawn = {x for call in calls if call.type in DRAWS for x in call.writes()}
+        drawn = {x for call in calls if is_draw(call.type) for x in call.writes()}
         over = {x for call in calls if call.in_place for x in call.writes()}
         self.kept = [x for x in outside if x in kept]
         self.drawn = [x for x in outside if x not in kept and x in drawn]

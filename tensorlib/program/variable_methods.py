@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorlib._core.base.shape import wrap
-from tensorlib._core.graph.op import registry
+from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
 from tensorlib.program.building import Builder, builder, no_number, twin_of
 from tensorlib.program.errors import CaptureError
@@ -48,14 +49,20 @@ def writing(name: str) -> Any:
     return method
 
 
+def build(op: Op, args: tuple[Any, ...]) -> Any:
+    """The variables of what an operation gives, as a call of the block that its arguments are in.
+    """
+    return builder_for(args).call(op, args, {})
+
+
 def get_item(self: Variable, key: Any) -> Any:
     """What the index expression picks."""
-    return builder_for(self, key).call(registry["getitem"], (self, key), {})
+    return build(operations.getitem, (self, key))
 
 
 def detach(self: Variable) -> Any:
     """The same value, which no gradient passes."""
-    return builder_for(self).call(registry["detach"], (self,), {})
+    return build(operations.detach, (self,))
 
 
 def set_item(self: Variable, key: Any, value: Any) -> None:
@@ -125,20 +132,18 @@ def new(name: str) -> Any:
 
 def scattered(x: Any, dim: int, index: Any, src: Any, adds: bool) -> Any:
     """`scatter` and `scatter_add`, of an index and as large a part of the source."""
-    build = builder_for((x, index, src))
     if not isinstance(src, Tensor):
         src = FUNCTIONS["full"]((), src, dtype=x.dtype).expand(tuple(index.shape))
     for d, size in enumerate(index.shape):
         if src.shape[d] != size:
             src = src.narrow(d, 0, size)
-    return build.call(registry["scattered"], (x, src, dim, index, adds), {})
+    return build(operations.scattered, (x, src, dim, index, adds))
 
 
 def put_slices(x: Any, dim: int, index: Any, values: Any) -> Any:
     """`index_copy` and `index_fill`."""
     key = (*(slice(None),) * dim, index)
-    return builder_for((x, index, values)).call(
-        registry["put_index"], (x, values, key), {})
+    return build(operations.put_index, (x, values, key))
 
 
 def added_slices(x: Any, dim: int, index: Any, source: Any) -> Any:
@@ -159,9 +164,10 @@ def function_called(cls: type, name: str, args: tuple[Any, ...]) -> Any:
 
 
 WITH_PLACES = {
-    "index_copy": put_slices, "index_fill": put_slices, "index_add": added_slices,
-    "scatter": lambda x, dim, index, src: scattered(x, dim, index, src, False),
-    "scatter_add": lambda x, dim, index, src: scattered(x, dim, index, src, True),
+    operations.index_copy.name: put_slices, operations.index_fill.name: put_slices,
+    operations.index_add.name: added_slices,
+    operations.scatter.name: lambda x, dim, index, src: scattered(x, dim, index, src, False),
+    operations.scatter_add.name: lambda x, dim, index, src: scattered(x, dim, index, src, True),
 }
 FACTS = {
     "__tensor_function__": classmethod(function_called), "behind": behind,

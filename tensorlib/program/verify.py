@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib.program.building import inferred, needs_elements
 from tensorlib.program.errors import ProgramError
-from tensorlib.program.call_types import DRAWS, UnknownType, form_of_call
+from tensorlib.program.call_types import UnknownType, form_of_call, registered
 from tensorlib.program.model import Block, OpCall, Variable, typed, variables_in
 
 
@@ -102,7 +102,7 @@ class Verifier:
             if name not in form.attributes:
                 raise self.error(call, f"has no attribute {name!r}; it has "
                                        f"{', '.join(form.attributes) or 'none'}")
-        if call.in_place or form.run is None or call.type in UNTRIED or any(
+        if call.in_place or form.run is None or is_untried(call.type) or any(
                 x.stack for x in (*call.reads(), *call.writes())):
             return
         if not form.arguments and "device" in form.attributes:      # nothing is allocated for it
@@ -199,10 +199,16 @@ class Verifier:
         return ProgramError(f"verify: {call.type}{line}: {text}; in {call!r}")
 
 
-# What is not tried on tensors without elements: it needs elements, or gives what depends on them.
-UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder", *DRAWS, "logspace",
-           "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
-           "tril_indices", "triu_indices"}
+def is_untried(type: str) -> bool:
+    """Whether calls of a type are not tried on tensors without elements: those that draw, and those
+    that compute elements of numbers alone, on any device."""
+    op = registered(type)
+    return type in UNTRIED or op is not None and (
+        op.draws is not None or op.reads_values and not op.arguments)
+
+
+# What only programs have, and has effects, or gives what is not among its arguments.
+UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder"}
 
 
 def nested(container: Any) -> Any:

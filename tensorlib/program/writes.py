@@ -12,8 +12,9 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.late import operations
 from tensorlib.program.errors import CaptureError
-from tensorlib.program.call_types import WRITERS, form_of
+from tensorlib.program.call_types import COPIES, WRITERS, form_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.signatures import memory_of, storage_of
 
@@ -47,7 +48,7 @@ class Writes:
         It has a gradient where it had one when it was taken, be it read under no_grad now.
         """
         self.based[id(tensor)] = whole
-        fresh = self.noted("strided_part", {"input": whole}, tensor, {
+        fresh = self.noted(operations.strided_part.name, {"input": whole}, tensor, {
             "place": place_in(base, tensor)})
         fresh.stop_gradient = x.stop_gradient
         return fresh
@@ -100,13 +101,13 @@ class Writes:
                kwargs: dict[str, Any]) -> None:
         """Notes a write as a new value of the tensor, and of the one it is a view of."""
         if name == "setitem":
-            type, inputs, attributes = "put_index", {"input": before, "values": given[0]}, {
-                "index": given[1]}
-        elif name in ("copy_", "fill_", "zero_"):
-            type, inputs, attributes = "copy", {
+            type, attributes = operations.put_index.name, {"index": given[1]}
+            inputs = {"input": before, "values": given[0]}
+        elif name in COPIES:
+            type, inputs, attributes = operations.copy.name, {
                 "input": before, "src": given[0] if given else 0.0}, {}
         elif name in WRITERS:
-            fresh = self.noted("clone", {"input": before}, x, {})
+            fresh = self.noted(operations.clone.name, {"input": before}, x, {})
             self.as_it_is(op, name, x, fresh, given, kwargs)
             self.spread(x, fresh)
             return
@@ -119,7 +120,7 @@ class Writes:
         base = x._base
         if base is not None:
             whole = self.recorder.known[id(base)][1]
-            fresh = self.noted("view_scatter", {"input": whole, "value": fresh}, base,
+            fresh = self.noted(operations.view_scatter.name, {"input": whole, "value": fresh}, base,
                                {"place": place_in(base, x)})
             self.based[id(x)] = fresh
         self.spread_to_aliases(x if base is None else base, fresh)
@@ -131,7 +132,7 @@ class Writes:
             if other is base:
                 continue
             if other.grad_fn is None and memory_of(other) == memory_of(base):
-                self.noted("detach", {"input": fresh}, other, {})
+                self.noted(operations.detach.name, {"input": fresh}, other, {})
             else:
                 self.recorder.stale.add(id(other))
 

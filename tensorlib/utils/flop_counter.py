@@ -42,7 +42,8 @@ class FlopCounterMode(Interpreter):
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """What an operation gives, after what it takes was counted."""
         result = self.below(op, args, kwargs)
-        formula = self.custom.get(op.name) or flop_registry.get(op.name)
+        formula = self.custom.get(op.name) or flop_registry.get(op.name) or (
+            op.multiplications and (lambda *shapes: 2 * op.multiplications(*shapes)))
         if formula is not None:
             shapes = [x.shape for x in args if isinstance(x, Tensor)]
             first = result[0] if isinstance(result, tuple) else result

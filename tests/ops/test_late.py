@@ -42,7 +42,7 @@ print(x.deg2rad_().tolist(), loaded())
 """)
     assert said.splitlines() == [
         "[]", "[180.0] ['shape.repeating']",
-        "[3.1415927410125732] ['shape.repeating', 'pointwise.rare']"]
+        "[3.1415927410125732] ['pointwise.rare', 'shape.repeating']"]
 
 
 def test_a_stand_in_looks_like_its_function():

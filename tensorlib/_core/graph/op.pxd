@@ -61,6 +61,20 @@ cdef class Op:
     cdef readonly bint is_view
     cdef readonly bint takes_out       # its function has `out=`
     cdef readonly bint random          # draws numbers: gives others at each call
+    # What is known of it. What is not declared is unknown, and counts as the cautious answer: not
+    # pure, reading values, checking them, of a shape that follows from them.
+    cdef readonly bint pure            # the same bits for the same values, but for what it draws;
+                                       # it changes nothing
+    cdef readonly bint reads_values    # it asks for elements as numbers: on `meta` it refuses
+    cdef readonly bint checks_values   # it refuses some elements
+    cdef readonly bint sized_by_values # the shape of its result follows from elements
+    cdef readonly bint may_view        # gives a view where it can, else a copy
+    cdef readonly bint packs           # a matrix that it gives is new and lies row by row
+    cdef readonly bint whole           # a capture sees it as one, and not as what it is made of
+    cdef readonly str key              # the attribute that is an index expression, or ""
+    cdef readonly tuple draws          # what its numbers are drawn with, in order; or None
+    cdef readonly str family           # the module that declared it
+    cdef readonly object multiplications  # their number, of the inputs' shapes and the result's
     cdef readonly object returns       # the type of what it gives: Tensor, or bool or int, ...
     cdef readonly object convert       # brings the arguments of a call into those of `forward`
     cdef readonly tuple places         # of the arguments among all that a call takes

@@ -93,7 +93,10 @@ cdef class Op:
                   bint to_float=False, refuses=None, bint differentiable=True, bint variadic=False,
                   bint is_view=False, bint takes_out=False, bint random=False, returns=None,
                   convert=None, places=None, str linearity="", testing=None,
-                  bint registered=True):
+                  bint registered=True, bint pure=False, bint reads_values=True,
+                  bint checks_values=True, bint sized_by_values=True, bint may_view=False,
+                  bint packs=False, bint whole=False, str key="", draws=None, str family="",
+                  multiplications=None):
         if registered and name in OPS and "." not in name:
             raise ValueError(f"ops: an operation named {name!r} exists already")
         self.name = name
@@ -112,6 +115,17 @@ cdef class Op:
         self.is_view = is_view
         self.takes_out = takes_out
         self.random = random
+        self.pure = pure
+        self.reads_values = reads_values or sized_by_values
+        self.checks_values = checks_values
+        self.sized_by_values = sized_by_values
+        self.may_view = may_view
+        self.packs = packs
+        self.whole = whole
+        self.key = key
+        self.draws = None if draws is None else tuple(draws)
+        self.family = family
+        self.multiplications = multiplications
         self.returns = Tensor if returns is None else returns
         self.convert = convert
         self.places = tuple(range(self.n_args) if places is None else places)

@@ -87,10 +87,16 @@ def heads_back(rng):
 
 # ---- the operations ------------------------------------------------------------------------------
 
+def multiplications_back(inputs, result):
+    """The scores anew, and two products for the gradient of each of the two."""
+    query, key, value = inputs[1:4]
+    return math.prod(query[:-1]) * key[-2] * (3 * query[-1] + 2 * value[-1])
+
+
 @stands_for(backward_formula)
 @op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
     differentiable=False, outputs=("g_query", "g_key", "g_value"), reference=backward_reference,
-    samples=heads_back, kernel=kernels.attention_backward)
+    samples=heads_back, kernel=kernels.attention_backward, multiplications=multiplications_back)
 def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
                        logs: Tensor, mask, causal, scale):
     """The gradients of `attention` for its tensors, by one kernel."""
@@ -101,10 +107,16 @@ def back(grad, query, key, value, out, logs, mask, causal, scale):
     return attention_backward(grad, query, key, value, out, logs, mask, causal, scale)
 
 
+def multiplications(inputs, result):
+    """Queries times keys, and what comes out times values."""
+    query, key, value = inputs[:3]
+    return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
+
+
 @differentiated_by(attention_formula, back, "logs")
 @op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
     outputs=("out", "logs"), reference=attention_reference, samples=heads,
-    kernel=kernels.attention)
+    kernel=kernels.attention, multiplications=multiplications)
 def attention(query: Tensor, key: Tensor, value: Tensor, mask, causal, scale):
     """softmax(scale * query @ key.mT + mask) @ value, and the logarithms of the softmax's sums.
 

@@ -89,7 +89,9 @@ def conv_samples(of):
 
 
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve,
-    reference=by_windows, samples=conv_samples("xw"))
+    reference=by_windows, samples=conv_samples("xw"),
+    # each element of the result is a sum over a window of some channels
+    multiplications=lambda inputs, result: math.prod(result) * math.prod(inputs[1][1:]))
 def convolve(input: Tensor, weight: Tensor, planes, options):
     """The products of the windows of images with weights; `planes` are the sizes that come out.
 
@@ -100,7 +102,9 @@ def convolve(input: Tensor, weight: Tensor, planes, options):
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve_input,
     reference=lambda g, w, spatial, options: adjoint(
         lambda x: by_windows(x, w, g.shape[2:], options),
-        (len(g), w.shape[1] * options[3], *spatial), g), samples=conv_samples("yw"))
+        (len(g), w.shape[1] * options[3], *spatial), g), samples=conv_samples("yw"),
+    # each element of the input is spread over a window of some channels
+    multiplications=lambda inputs, result: math.prod(inputs[0]) * math.prod(inputs[1][1:]))
 def convolve_input(grad: Tensor, weight: Tensor, spatial, options):
     """The adjoint of `convolve` for its input, whose planes have sizes `spatial`."""
 
@@ -108,7 +112,9 @@ def convolve_input(grad: Tensor, weight: Tensor, spatial, options):
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.convolve_weight,
     reference=lambda g, x, kernel, options: adjoint(
         lambda w: by_windows(x, w, g.shape[2:], options),
-        (g.shape[1], x.shape[1] // options[3], *kernel), g), samples=conv_samples("yx"))
+        (g.shape[1], x.shape[1] // options[3], *kernel), g), samples=conv_samples("yx"),
+    # each element of the gradient is spread over a window of the weight's gradient
+    multiplications=lambda inputs, result: math.prod(inputs[0]) * math.prod(result[1:]))
 def convolve_weight(grad: Tensor, input: Tensor, kernel, options):
     """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
 

@@ -52,7 +52,7 @@ def scaled(input, mask, p):
     return input * mask if p == 1 else input * (mask * (1 / (1 - p)))
 
 
-@random_function(public=True, reference=dropped, samples=CASES, errors=BAD_CHANCES)
+@random_function(public=True, reference=dropped, samples=CASES, errors=BAD_CHANCES, view="maybe")
 def dropout(input: Tensor, p=0.5, training=True, inplace=False):
     """Each element as 0 with probability `p`, else divided by 1 - p; in training only.
 
@@ -137,7 +137,7 @@ def with_mean_and_variance(input, mask, p):
 
 
 @random_function(public=True, reference=alpha_dropped, errors=BAD_CHANCES,
-                 samples=given(((3, 4), 0.5, True), ((5,), 1.0, True), ((5,), 0.5)))
+                 samples=given(((3, 4), 0.5, True), ((5,), 1.0, True), ((5,), 0.5)), view="maybe")
 def alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
     """Dropout that keeps the mean and the variance of what `selu` gives; in training only.
 
@@ -151,7 +151,7 @@ def alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
 
 
 @random_function(public=True, reference=alpha_dropped, errors=BAD_CHANCES,
-                 samples=given(((2, 3, 4), 0.5, True), ((2, 3), 0.5)))
+                 samples=given(((2, 3, 4), 0.5, True), ((2, 3), 0.5)), view="maybe")
 def feature_alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels; in training only.
 

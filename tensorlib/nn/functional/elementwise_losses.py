@@ -298,7 +298,7 @@ def weight_of(name, weight, input):
 @loss(tensors=("input", "target"), reference=in_numpy(cross_reference),
       samples=targets(0.2, 0.8, 0.1, 0.9),
       errors=refusals((ValueError, (2,), np.ones(3)), (RuntimeError, (2,), np.ones(2),
-                                                       np.ones(3))))
+                                                       np.ones(3))), checks_values=True)
 def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None, reduce=None,
                          reduction="mean"):
     """The cross entropy of probabilities: -(t log(p) + (1 - t) log(1 - p)), mean, sum or each.
@@ -427,7 +427,7 @@ def gaussian(x, t, var, full=False, eps=1e-6):
       samples=lambda rng: (((*rng.uniform(-2, 2, (2, 2, 3)), rng.uniform(0.5, 2, shape)),
                             {"full": shape == (2, 1)}) for shape in ((2, 3), (2, 1))),
       errors=refusals((ValueError, (2,), np.ones(2), -np.ones(2)),
-                      (ValueError, (2,), np.ones(2), np.ones(3))))
+                      (ValueError, (2,), np.ones(2), np.ones(3))), checks_values=True)
 def gaussian_nll_loss(input: Tensor, target: Tensor, var, full=False, eps=1e-6,
                       reduction="mean"):
     """The negative log-likelihood of normal distributions: mean, sum or each.

@@ -57,7 +57,8 @@ def nll_formula(input, target, ignored):
 
 
 @op(public=False, method=False, takes="floating", tolerance="reduction",
-    reference=nll_reference, samples=rows_and_targets(False), kernel=nll.nll_of_logits)
+    reference=nll_reference, samples=rows_and_targets(False), kernel=nll.nll_of_logits,
+    checks_values=True)
 def nll_of_logits(input: Tensor, target, ignored):
     """log(sum(exp(x))) - x[target] of each row x, 0 where the target is `ignored`.
 
@@ -67,7 +68,7 @@ def nll_of_logits(input: Tensor, target, ignored):
 
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=nll_backward_reference, samples=rows_and_targets(True),
-    kernel=nll.nll_of_logits_backward)
+    kernel=nll.nll_of_logits_backward, checks_values=True)
 def nll_of_logits_backward(grad: Tensor, input: Tensor, target, ignored):
     """grad * (softmax(x) - 1 at the target) of each row x: the gradient of `nll_of_logits`."""
 
@@ -207,7 +208,7 @@ def bad_targets():
 
 
 @loss(tensors=("input", "target"), samples=smoothed_samples, errors=bad_targets,
-      reference=logs_reference)
+      reference=logs_reference, checks_values=True)
 def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
                   ignore_index=IGNORED, reduce=None, reduction="mean", label_smoothing=0.0):
     """The cross entropy of the softmax of logits with classes or probabilities: mean, sum or each.
@@ -272,7 +273,8 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
 
 
 @loss(tensors=("input", "target"), samples=class_samples, errors=bad_targets,
-      reference=lambda *args, **options: logs_reference(*args, **options, logits=False))
+      reference=lambda *args, **options: logs_reference(*args, **options, logits=False),
+      checks_values=True)
 def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index=IGNORED,
              reduce=None, reduction="mean"):
     """The negative log-probability of the classes that are wanted: mean, sum or each.

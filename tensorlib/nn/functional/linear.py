@@ -15,7 +15,7 @@ from tensorlib.nn.functional.batching import stands_for
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.products.matmul import matmul
+from tensorlib.ops.products.matmul import matmul, product_multiplications
 from tensorlib.ops.samples import products, refusals
 from tensorlib.ops.value_checks import violated
 
@@ -30,13 +30,15 @@ BAD_SIZES = refusals((RuntimeError, (2, 3), np.ones((4, 2))), (RuntimeError, (2,
 
 
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.linear,
-    reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((2, 3), (3,))))
+    reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((2, 3), (3,))),
+    multiplications=product_multiplications)
 def linear_without_bias(input: Tensor, weight: Tensor):
     """input @ weight.mT: see `linear`."""
 
 
 @op(public=False, method=False, takes="floating", kernel=kernels.linear, tolerance="product",
-    reference=lambda x, w, b: x @ w.T + b, samples=with_bias)
+    reference=lambda x, w, b: x @ w.T + b, samples=with_bias, packs=True,
+    multiplications=product_multiplications)
 def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
     """input @ weight.mT + bias: see `linear`."""
 
@@ -159,7 +161,7 @@ def renormalise(weight, indices, max_norm, norm_type):
                                 for i in ([[0, 3], [3, 1]], [], 2)),
            errors=lambda: (((np.array(i), np.ones((4, 3))), {}, error)
                            for i, error in (([4], IndexError), ([-1], IndexError),
-                                            ([0.5], RuntimeError))))
+                                            ([0.5], RuntimeError))), checks_values=True)
 def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, norm_type=2.0,
               scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` at the indices in `input`.

@@ -278,7 +278,8 @@ def multi(x, t, p=1, margin=1.0):
       samples=lambda rng: (((rng.uniform(-2, 2, (3, 4)), np.array([1, 0, 3])), keywords)
                            for keywords in ({}, {"p": 2, "margin": 0.7, "reduction": "none"})),
       errors=lambda: (((np.ones((2, 3)), np.array(t)), {}, error)
-                      for t, error in (([0, 3], IndexError), ([0], RuntimeError))))
+                      for t, error in (([0, 3], IndexError), ([0], RuntimeError))),
+      checks_values=True)
 def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=None,
                       size_average=None, reduce=None, reduction="mean"):
     """The mean over the other classes j of max(0, margin - x[target] + x[j])**p: mean, sum or each.
@@ -316,7 +317,8 @@ def multilabel(x, t):
       samples=lambda rng: (((rng.uniform(-2, 2, (2, 4)), np.array([[1, 3, -1, 0], [2, -1, 1, 1]])),
                             {"reduction": reduction}) for reduction in ("mean", "none")),
       errors=lambda: (((np.ones((1, 2)), np.array(t)), {}, error)
-                      for t, error in (([[0, 2]], RuntimeError), ([0], RuntimeError))))
+                      for t, error in (([[0, 2]], RuntimeError), ([0], RuntimeError))),
+      checks_values=True)
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, reduce=None,
                            reduction="mean"):
     """The mean of max(0, 1 - x[i] + x[j]) over classes i that are wanted and j that are not.

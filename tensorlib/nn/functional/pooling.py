@@ -71,7 +71,7 @@ def put_reference(x, places, spatial):
 @op(public=False, method=False, linear=True, takes="floating", kernel=kernels.put_places,
     reference=put_reference, tolerance="reduction",
     samples=given(((2, 3), np.array([[3, 0, 3], [1, 2, 0]]), (4,)),
-                  ((1, 2, 1), np.array([[[3], [1]]]), (2, 2))))
+                  ((1, 2, 1), np.array([[[3], [1]]]), (2, 2))), checks_values=True)
 def put_places(input: Tensor, places, spatial):
     """Zeros, plus the elements of `input` at places in planes of sizes `spatial`."""
 
@@ -423,6 +423,7 @@ def unpool(n):
                np.array([[[1, 3], [2, 0]]]).reshape(1, 2, *(2, 1, 1)[:n]), 2), {}
     return composite(
         tensors=("input",), public=False, method=False, takes="floating", samples=samples,
+        checks_values=True,
         reference=lambda x, i, k: put_reference(x, i, tuple(s * k for s in x.shape[2:])))
 
 

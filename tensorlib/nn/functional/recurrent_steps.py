@@ -6,6 +6,8 @@ weight in one product; what is left is a product with the hidden state and a pas
 step, which the kernel does.
 """
 
+import math
+
 import numpy as np
 
 from tensorlib import cat, relu, tanh, where
@@ -216,7 +218,9 @@ def back_samples(rng):
 @stands_for(backward_formula)
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
     outputs=("g_gates", "g_weight", "g_bias", "g_hidden", "g_cell"), reference=back_in_numpy,
-    samples=back_samples)
+    samples=back_samples,
+    # the gradient of the hidden state, and that of its weights
+    multiplications=lambda inputs, result: 2 * result[0] * math.prod(inputs[4]))
 def recurrent_backward(grad: Tensor, grad_hidden: Tensor, grad_cell: Tensor, gates: Tensor,
                        weight: Tensor, bias: Tensor, hidden: Tensor, cell: Tensor, out: Tensor,
                        acts: Tensor, cells: Tensor, kind, sizes, reverse):
@@ -237,7 +241,9 @@ def back(grad, grad_hidden, grad_cell, gates, weight, bias, hidden, cell, out, l
 @differentiated_by(recurrent_formula, back, "acts", "cells")
 @op(public=False, method=False, takes="floating", tolerance="product",
     outputs=("out", "last", "last_cell", "acts", "cells"), reference=in_numpy,
-    samples=recurrent_samples, kernel=kernels.recurrent)
+    samples=recurrent_samples, kernel=kernels.recurrent,
+    # in each step, and for each example, the hidden state times its weights
+    multiplications=lambda inputs, result: inputs[0][0] * math.prod(inputs[1]))
 def recurrent(gates: Tensor, weight: Tensor, bias: Tensor, hidden: Tensor, cell: Tensor, kind,
               sizes, reverse):
     """The hidden states after all steps, the last state and cell; then what the gradient needs.

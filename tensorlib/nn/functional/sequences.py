@@ -61,7 +61,7 @@ def lengths_of(name, given, count, most):
 
 
 @loss(public=True, tensors=("log_probs",), reference=all_alignments, samples=short_sequences,
-      errors=bad_sequences)
+      errors=bad_sequences, reads_values=True, checks_values=True)
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, blank=0,
              reduction="mean", zero_infinity=False):
     """-log of the probability of all alignments that give the targets: mean, sum or each.

@@ -32,7 +32,8 @@ def bag_samples(rng):
            tolerance="reduction", reference=bags, samples=bag_samples,
            errors=lambda: (((np.array(i), np.ones((4, 3))), {}, error)
                            for i, error in (([[4]], IndexError), ([[-1]], IndexError),
-                                            ([0], ValueError), ([[[0]]], ValueError))))
+                                            ([0], ValueError), ([[[0]]], ValueError))),
+           checks_values=True)
 def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, norm_type=2,
                   scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
                   include_last_offset=False, padding_idx=None):
@@ -132,7 +133,7 @@ def greatest(rows, begins, sizes, counted):
                                 ((np.array([-1]), 3), {}, RuntimeError),
                                 ((np.ones(2), 3), {}, RuntimeError),
                                 ((np.zeros(0, np.int64),), {}, RuntimeError),
-                                ((np.array([1]), 1.5), {}, TypeError)]))
+                                ((np.array([1]), 1.5), {}, TypeError)]), checks_values=True)
 def one_hot(tensor: Tensor, num_classes=-1):
     """int64 vectors of zeros with a one at the class that each element names.
 

@@ -55,7 +55,8 @@ NO_NUMBERS = refused_calls((ValueError, [[1, 2], [3]]), (TypeError, [1, "a"]), (
 
 made(convert.tensor, reference=array_of, samples=SEQUENCES, errors=NO_NUMBERS)
 for _function, _given in ((convert.as_tensor, "data"), (convert.asarray, "obj")):
-    composite(tensors=(_given,), method=False, reference=np.asarray, samples=SHAPES,
+    composite(tensors=(_given,), method=False, view="maybe", reference=np.asarray,
+              samples=SHAPES,
               errors=NO_NUMBERS)(_function)
 
 made(frombuffer,
@@ -140,7 +141,7 @@ made(ranges.arange, reference=numbers_between,
 made(ranges.linspace, reference=spaced,
      samples=calls((0, 1, 5), (3, -1, 2), (2, 5, 1), (0, 1, 0), (0, 1, 7, {"dtype": FLOAT64})),
      errors=refused_calls((RuntimeError, 0, 1, -1), (TypeError, 0, 1, 2.5), (TypeError, "a", 1, 3)))
-made(ranges.logspace, reference=powers,
+made(ranges.logspace, reads_values=True, reference=powers,
      samples=calls((0, 2, 3), (0, 3, 4, 2), (1, -1, 3, {"dtype": FLOAT64})),
      errors=refused_calls((RuntimeError, 0, 1, -1), (TypeError, 0, 1, 2.5),
                           (TypeError, 0, 1, 3, "a")))
@@ -206,7 +207,8 @@ NO_TRIANGLES = refused_calls((RuntimeError, -1, 3), (RuntimeError, 3, -1), (Type
 
 @composite(tensors=(), method=False, differentiable=False, samples=TRIANGLES, errors=NO_TRIANGLES,
            reference=lambda row, col, offset=0, dtype=None: np.stack(
-               np.tril_indices(row, offset, col)).astype(as_numpy(dtype, np.int64)))
+               np.tril_indices(row, offset, col)).astype(as_numpy(dtype, np.int64)),
+           reads_values=True)
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
     """Rows and columns of the elements of a lower triangle, as two rows of int64.
 
@@ -221,7 +223,8 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pi
 
 @composite(tensors=(), method=False, differentiable=False, samples=TRIANGLES, errors=NO_TRIANGLES,
            reference=lambda row, col, offset=0, dtype=None: np.stack(
-               np.triu_indices(row, offset, col)).astype(as_numpy(dtype, np.int64)))
+               np.triu_indices(row, offset, col)).astype(as_numpy(dtype, np.int64)),
+           reads_values=True)
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
     """Rows and columns of the elements of an upper triangle, as two rows of int64.
 

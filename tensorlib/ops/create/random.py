@@ -49,11 +49,14 @@ def drawn(function, **declared):
 
 # ---- drawn from one distribution -----------------------------------------------------------------
 
-drawn(draws.rand, tensors=(), reference=between(0, 1), samples=SIZES, errors=BAD_SIZES)
-drawn(draws.randn, tensors=(), reference=between(-inf, inf), samples=SIZES, errors=BAD_SIZES)
-drawn(draws.rand_like, tensors=("input",), takes="floating", reference=alike(0, 1), samples=SHAPES)
-drawn(draws.randn_like, tensors=("input",), takes="floating", reference=alike(-inf, inf),
+drawn(draws.rand, tensors=(), draws=("size",), reference=between(0, 1), samples=SIZES,
+      errors=BAD_SIZES)
+drawn(draws.randn, tensors=(), draws=("size",), reference=between(-inf, inf), samples=SIZES,
+      errors=BAD_SIZES)
+drawn(draws.rand_like, tensors=("input",), draws=(), takes="floating", reference=alike(0, 1),
       samples=SHAPES)
+drawn(draws.randn_like, tensors=("input",), draws=(), takes="floating",
+      reference=alike(-inf, inf), samples=SHAPES)
 
 
 def integers(low, high, size=None, dtype=None):
@@ -64,22 +67,23 @@ def integers(low, high, size=None, dtype=None):
     return np.full(size, low, dtype), np.full(size, high - 1, dtype)
 
 
-drawn(random_integers.randint, tensors=(), reference=integers,
+drawn(random_integers.randint, tensors=(), draws=("low", "high", "size"), reference=integers,
       samples=calls((5, (3,)), (-2, 4, (2, 3)), (3, {"high": 4, "size": ()}), (1, (0,)),
                     (7, (2,), {"dtype": INT32}), (7, (2,), {"dtype": FLOAT64})),
       errors=refused_calls((RuntimeError, 0, (2,)), (RuntimeError, 3, 3, (2,)), (TypeError, 3),
                            (TypeError, 2.5, (2,)), (OverflowError, 2**40, (2,), {"dtype": INT32})))
-drawn(random_integers.randint_like, tensors=("input",), takes="integer floating",
+drawn(random_integers.randint_like, tensors=("input",), draws=("low", "high"),
+      takes="integer floating",
       reference=lambda x, *bounds: tuple(y.astype(x.dtype) for y in integers(*bounds, x.shape)),
       samples=given(((2, 3), 5), ((4,), 2, 9), ((0, 3), 1)),
       errors=refusals((RuntimeError, (2,), 0), (TypeError, (2,), 2.5)))
-drawn(randperm.randperm, tensors=(),
+drawn(randperm.randperm, tensors=(), draws=("n",),
       reference=lambda n, dtype=None: (np.zeros(n, as_numpy(dtype, np.int64)),
                                        np.full(n, n - 1, as_numpy(dtype, np.int64))),
       samples=calls((5,), (0,), (1,), (4, {"dtype": INT32})),
       errors=refused_calls((RuntimeError, -1), (TypeError, 2.5),
                            (RuntimeError, 300, {"dtype": BY_NAME["uint8"]})))
-composite(random=True, tensors=("input",),
+composite(random=True, tensors=("input",), draws=("p",),
           reference=alike(0, 1), samples=given(((2, 3), 0.5), ((), 1.0), ((0, 2), 0.0)),
           errors=refusals((RuntimeError, (2,), 1.5), (RuntimeError, (2,), -0.5),
                           (TypeError, (2,), "a")))(draws.bernoulli)
@@ -112,11 +116,12 @@ def parameters(rng):
     yield (1.0, 2.0, (2, 3)), {}
 
 
-@composite(random=True, tensors=(), method=False, takes="floating", reference=anything,
-           samples=parameters, result_dtype=dtype_of_normal,
+@composite(random=True, tensors=(), draws=("mean", "std", "size"), method=False,
+           takes="floating", reference=anything, samples=parameters, result_dtype=dtype_of_normal,
            errors=refusals((RuntimeError, (3,), np.ones(2)), (RuntimeError, (3,), -1.0),
                            (TypeError, (3,), 1.0, (3,)),
-                           (RuntimeError, (3,), np.ones(3, np.int64))))
+                           (RuntimeError, (3,), np.ones(3, np.int64))),
+           reads_values=True, checks_values=True)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, pin_memory=False, requires_grad=False):
     """Random numbers, normal with this mean and standard deviation.
@@ -171,7 +176,8 @@ def places(x, num_samples, replacement=False):
 @composite(random=True, tensors=("input",), takes="floating", reference=places,
            samples=chances(((4,), 2), ((3, 4), 3), ((2, 3), 5, True)),
            errors=refusals((RuntimeError, (2, 2, 2), 1), (RuntimeError, (3,), 4),
-                           (RuntimeError, (3,), 0), (RuntimeError, (0,), 1)))
+                           (RuntimeError, (3,), 0), (RuntimeError, (0,), 1)),
+           reads_values=True, checks_values=True, whole=True)
 def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the probabilities in `input`, a vector or the rows of a matrix, as int64.
 

@@ -54,7 +54,7 @@ def shaped(*cases):
 @composite(random=True, takes="floating", samples=shaped((2, 3), (), (0, 2)),
            reference=lambda x: (np.zeros_like(x), np.full_like(x, 1000)),
            errors=refused_calls((RuntimeError, np.array([1.0, -1.0])),
-                                (RuntimeError, np.array([1, 2]))))
+                                (RuntimeError, np.array([1, 2]))), checks_values=True, whole=True)
 def poisson(input, generator=None):
     """Random numbers of the Poisson distribution with the rate of each element.
 
@@ -80,7 +80,8 @@ def trials(rng):
 @composite(random=True, takes="floating", method=False, samples=trials,
            reference=lambda n, p: (np.zeros_like(n * p), n + 0 * p),
            errors=refused_calls((RuntimeError, np.array([-1.0]), np.array([0.5])),
-                                (RuntimeError, np.array([1.0]), np.array([1.5]))))
+                                (RuntimeError, np.array([1.0]), np.array([1.5]))),
+           checks_values=True, whole=True)
 def binomial(count: Tensor, prob: Tensor, generator=None):
     """How many of `count` trials succeed, each with the chance `prob`, with broadcasting.
 

@@ -55,7 +55,7 @@ def without_last(make):
 
 def window(make, samples=LENGTHS):
     return lambda function: made(function, reference=without_last(make), samples=samples,
-                                 errors=BAD_LENGTHS)
+                                 errors=BAD_LENGTHS, reads_values=True)
 
 
 @window(np.hanning)

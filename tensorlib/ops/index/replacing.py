@@ -80,7 +80,7 @@ def key_of(name, input, indices):
            errors=refused((RuntimeError, ("x", 3), (np.array([0]),), np.array([1])),
                           (IndexError, ("x", 3), (np.array([3]),), ("x", 1)),
                           (TypeError, ("x", 3), np.array([0]), ("x", 1)),
-                          (TypeError, ("x", 3), (0,), ("x", 1))))
+                          (TypeError, ("x", 3), (0,), ("x", 1))), checks_values=True)
 def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
 
@@ -111,7 +111,7 @@ def put_flat(x, index, source, accumulate=False):
            samples=tried((("x", 2, 3), np.array([0, -1]), ("x", 2)),
                          (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
            errors=refused((RuntimeError, ("x", 3), np.array([0, 1]), ("x", 1)),
-                          (IndexError, ("x", 3), np.array([3]), ("x", 1))))
+                          (IndexError, ("x", 3), np.array([3]), ("x", 1))), checks_values=True)
 def put(input: Tensor, index, source: Tensor, accumulate=False):
     """A copy of `input` with `source` at positions of `input` as a vector.
 
@@ -146,7 +146,7 @@ MASK = np.array([[True, False, True], [False, False, True]])
            errors=refused((RuntimeError, ("x", 2, 3), MASK, ("x", 2)),
                           (RuntimeError, ("x", 2, 3), MASK * 1, ("x", 6)),
                           (RuntimeError, ("x", 2, 3), MASK, np.ones(6, np.int64)),
-                          (RuntimeError, ("x", 2, 2), MASK, ("x", 6))))
+                          (RuntimeError, ("x", 2, 2), MASK, ("x", 6))), reads_values=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     """A copy of `input` with the elements of `source`, in order, where the mask holds.
 
@@ -216,7 +216,7 @@ def neutral(dtype, reduce):
     reference=lambda x, src, dim, index, reduce: combined_at(x, dim, index, src, reduce),
     samples=lambda rng: (
         ((rng.uniform(0.5, 2, (3, 4)), rng.uniform(0.5, 2, (2, 3)), 0, MEETING, reduce), {})
-        for reduce in ("prod", "amax", "amin")))
+        for reduce in ("prod", "amax", "amin")), checks_values=True)
 def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     """The product or an extreme of elements and those of `src` at positions along a dim, which
     were checked: see `scatter_reduce`."""
@@ -286,7 +286,7 @@ WITH_SOURCES = tried(
            errors=refused((RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 2, 3), "max"),
                           (RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 1, 3), "amax"),
                           (IndexError, ("x", 3, 4), 0, ROWS + 3, ("x", 2, 3), "prod"),
-                          (TypeError, ("x", 3, 4), 0, ROWS, 1.0, "sum")))
+                          (TypeError, ("x", 3, 4), 0, ROWS, 1.0, "sum")), checks_values=True)
 def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, include_self=True):
     """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on.
 
@@ -338,7 +338,8 @@ def combined_slices(x, dim, index, source, reduce, include_self=True):
                "include_self": reduce != "amin"}) for reduce in ("prod", "mean", "amax", "amin")]),
            errors=refused((RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 1, 4), "sum"),
                           (RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 2, 4), "prod"),
-                          (IndexError, ("x", 3, 4), 0, np.array([3]), ("x", 1, 4), "prod")))
+                          (IndexError, ("x", 3, 4), 0, np.array([3]), ("x", 1, 4), "prod")),
+           checks_values=True)
 def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, include_self=True):
     """A copy of `input` with slices of `source` combined with those at `index`, a vector.
 

@@ -4,7 +4,14 @@ from inspect import Signature, signature
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, alias, publish
-from tensorlib.ops.late import FAMILIES, declared
+from tensorlib.ops.late import declared
+
+NAMES = (
+    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ "
+    "atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ "
+    "detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ "
+    "log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ "
+    "rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_")
 
 
 def function_of(name):
@@ -16,7 +23,7 @@ def function_of(name):
     return function
 
 
-_names = {name: getattr(Tensor, name) for name in FAMILIES[__name__].functions.split()}
+_names = {name: getattr(Tensor, name) for name in NAMES.split()}
 for _name, _method in _names.items():
     if _method.__name__ == _name:
         publish(_name, function_of(_name), _method.__doc__, method=False)

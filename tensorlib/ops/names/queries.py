@@ -11,7 +11,7 @@ add = FUNCTIONS["add"]
 
 @composite(differentiable=False, reference=lambda x: bool(x.any()),
            samples=given(((),), ((1,),), ((1, 1),)),
-           errors=refusals((RuntimeError, (2,)), (RuntimeError, (0,))))
+           errors=refusals((RuntimeError, (2,)), (RuntimeError, (0,))), reads_values=True)
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element of `input` is not 0. Raises: RuntimeError for others than one."""
     if input.numel() != 1:

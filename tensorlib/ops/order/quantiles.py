@@ -47,7 +47,8 @@ NO_MEDIAN = refusals((IndexError, (2, 3), 2), (IndexError, (0, 3), 0))
 
 
 @op(public=False, method=False, takes="integer floating",
-    reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)))
+    reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)),
+    reads_values=True)
 def middle(input: Tensor, skip_nan):
     """The median of all elements: see `median` and, with `skip_nan`, `nanmedian`."""
     name = "nanmedian" if skip_nan else "median"

@@ -38,7 +38,7 @@ UNIQUES = (((7,),), ((3, 4), True, True, True), ((2, 3), True, False, True), ((3
 
 @composite(tensors=("input",), differentiable=False, reference=each_once, samples=given(*UNIQUES),
            errors=refusals((IndexError, (2,), True, False, False, 1),
-                           (RuntimeError, (0, 2), True, False, False, 1)))
+                           (RuntimeError, (0, 2), True, False, False, 1)), sized_by_values=True)
 def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The elements that there are, each once, in order; or the slices along `dim`.
 
@@ -145,7 +145,7 @@ def runs_of(x, return_inverse=False, return_counts=False, dim=None):
            samples=given(((5,), True, True), ((2, 3), True, True), ((3, 2), True, True, 0),
                          ((), True, True), ((0,), True, True)),
            errors=refusals((IndexError, (2,), False, False, 1),
-                           (RuntimeError, (0, 2), False, False, 1)))
+                           (RuntimeError, (0, 2), False, False, 1)), sized_by_values=True)
 def unique_consecutive(input: Tensor, return_inverse=False, return_counts=False, dim=None):
     """The elements without those equal to the one before; or the slices along `dim`.
 
@@ -291,7 +291,7 @@ def members_of(rng):
 
 
 @composite(tensors=("elements", "test_elements"), differentiable=False, method=False, out=True,
-           takes="integer floating", reference=np.isin, samples=members_of)
+           takes="integer floating", reference=np.isin, samples=members_of, reads_values=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` is one of `test_elements`, or with `invert` is none of them.
 

@@ -76,7 +76,8 @@ def to_format(self, args, memory_format, dtype, device, copy, other):
 @op(linear=True, public=False, convert=target_dtype,
     reference=lambda x, dtype: x.astype(str(dtype).rpartition(".")[2]),
     result_dtype=lambda x, dtype: dtype,
-    samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])))
+    samples=given(((2, 3), BY_NAME["float64"]), ((), BY_NAME["int64"]), ((4,), BY_NAME["bool"])),
+    view="maybe")
 def to(input: Tensor, dtype, copy=False):
     """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("meta")`,
     `to("cpu", dtype)`.

@@ -328,7 +328,7 @@ def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @composite(reference=np.allclose, differentiable=False,
-           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}))
+           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}), reads_values=True)
 def allclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether `isclose` holds for all elements, as a bool.
 
@@ -343,7 +343,8 @@ def unequal_shapes(rng):
     yield (np.ones((2, 3)), np.ones(3)), {}
 
 
-@composite(reference=np.array_equal, differentiable=False, samples=unequal_shapes)
+@composite(reference=np.array_equal, differentiable=False, samples=unequal_shapes,
+           reads_values=True)
 def equal(input, other: Tensor) -> bool:
     """Whether both have one shape and the same elements, as a bool; NaN equals nothing."""
     return input.shape == other.shape and bool((input == other).all())
@@ -362,7 +363,8 @@ def is_tensor(obj) -> bool:
     return isinstance(obj, Tensor)
 
 
-@composite(reference=np.copy, differentiable=False, method=False, samples=reals(-3, 3))
+@composite(reference=np.copy, differentiable=False, method=False, samples=reals(-3, 3),
+           view="maybe")
 def detach(input):
     """A view of the same elements, outside the graph."""
     return input.detach()

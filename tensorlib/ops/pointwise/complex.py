@@ -13,31 +13,31 @@ from tensorlib.ops.samples import given, reals, refusals
 add, zeros_like = FUNCTIONS["add"], FUNCTIONS["zeros_like"]
 
 
-@composite(reference=np.real, samples=reals(-2, 2), method=False)
+@composite(reference=np.real, samples=reals(-2, 2), method=False, view="maybe")
 def real(input: Tensor):
     """The real part, which is `input` itself."""
     return input
 
 
-@composite(reference=lambda x: x, samples=reals(-2, 2))
+@composite(reference=lambda x: x, samples=reals(-2, 2), view="maybe")
 def conj(input: Tensor):
     """The conjugate complex numbers: `input` itself, which is real."""
     return input
 
 
-@composite(reference=lambda x: x, samples=reals(-2, 2), out=True, inplace=True)
+@composite(reference=lambda x: x, samples=reals(-2, 2), out=True, inplace=True, view="maybe")
 def conj_physical(input):
     """The conjugate complex numbers: `input` itself, which is real."""
     return input
 
 
-@composite(reference=lambda x: x, samples=reals(-2, 2))
+@composite(reference=lambda x: x, samples=reals(-2, 2), view="maybe")
 def resolve_conj(input: Tensor):
     """`input` itself, of which no conjugation waits."""
     return input
 
 
-@composite(reference=lambda x: x, samples=reals(-2, 2))
+@composite(reference=lambda x: x, samples=reals(-2, 2), view="maybe")
 def resolve_neg(input: Tensor):
     """`input` itself, of which no negation waits."""
     return input
@@ -58,7 +58,7 @@ def angle(input):
 
 
 @composite(reference=lambda x: np.swapaxes(x, -1, -2), samples=given(((2, 3),), ((2, 1, 3),)),
-           errors=refusals((RuntimeError, (2,))))
+           errors=refusals((RuntimeError, (2,))), view="maybe")
 def adjoint(input: Tensor):
     """The matrices of the last two dims transposed, and conjugate where they are complex.
 

@@ -390,7 +390,7 @@ def rad2deg(input):
     return input * (180 / math.pi)
 
 
-@composite(reference=np.positive, samples=reals(-2, 2), takes="integer floating")
+@composite(reference=np.positive, samples=reals(-2, 2), takes="integer floating", view="maybe")
 def positive(input):
     """`input` itself. Raises: RuntimeError for bools, which have no sign."""
     if input.dtype.name == "bool":

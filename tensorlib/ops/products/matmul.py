@@ -1,5 +1,7 @@
 """Matrix products."""
 
+from math import prod
+
 import numpy as np
 
 from tensorlib._core.apply.operators import make_product
@@ -26,12 +28,18 @@ def wrong(*cases):
     return generate
 
 
+def product_multiplications(inputs, result):
+    """Each element of the result is a sum over the last dim of the first input."""
+    return prod(result) * (inputs[0][-1] if inputs[0] else 1)
+
+
 # ---- products of two tensors ---------------------------------------------------------------------
 
 @op(multilinear=True, maker=make_product(), out=True, reference=np.matmul,
     takes="integer floating",
     samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
-    errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))))
+    errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))), packs=True,
+    multiplications=product_multiplications)
 def matmul(input: Tensor, other: Tensor):
     """Matrix product over the last two dims: `input @ other`.
 
@@ -46,7 +54,8 @@ def matmul(input: Tensor, other: Tensor):
 
 @op(multilinear=True, maker=make_product(2, 2, "mat2"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRICES),
-    errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))))
+    errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))), packs=True,
+    multiplications=product_multiplications)
 def mm(input: Tensor, other: Tensor):
     """Product of two matrices.
 
@@ -58,7 +67,7 @@ def mm(input: Tensor, other: Tensor):
 
 @op(multilinear=True, maker=make_product(2, 1, "vec"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRIX_VECTOR),
-    errors=wrong(((2, 3), (2,)), ((3,), (3,))))
+    errors=wrong(((2, 3), (2,)), ((3,), (3,))), multiplications=product_multiplications)
 def mv(input: Tensor, other: Tensor):
     """Product of a matrix and a vector.
 
@@ -70,7 +79,7 @@ def mv(input: Tensor, other: Tensor):
 
 @op(multilinear=True, maker=make_product(1, 1, "tensor"), out=True, reference=np.dot,
     takes="integer floating", samples=products(*VECTORS),
-    errors=wrong(((3,), (4,)), ((2, 3), (3,))))
+    errors=wrong(((3,), (4,)), ((2, 3), (3,))), multiplications=product_multiplications)
 def dot(input: Tensor, other: Tensor):
     """Inner product of two vectors.
 
@@ -82,7 +91,8 @@ def dot(input: Tensor, other: Tensor):
 
 @op(multilinear=True, maker=make_product(3, 3, "mat2"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*BATCHES),
-    errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))))
+    errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))),
+    multiplications=product_multiplications)
 def bmm(input: Tensor, other: Tensor):
     """Products of two batches of matrices, pair by pair.
 

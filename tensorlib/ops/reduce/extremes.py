@@ -200,7 +200,8 @@ def placed(x, places, dim, size):
 
 
 @op(linear=True, public=False, method=False, kernel=reductions.put_along, reference=placed,
-    samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)))
+    samples=given(((2, 1), np.array([[3], [0]]), 1, 4), ((1, 3), np.array([[1, 0, 1]]), 0, 2)),
+    checks_values=True)
 def put_along(input: Tensor, places, dim, size):
     """Zeros of `size` along `dim` with the elements of `input` at `places`: see `max`."""
 

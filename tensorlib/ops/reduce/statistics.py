@@ -29,7 +29,8 @@ FEW = np.array([1, 5, 1, 2])
            samples=calls((FEW,), (FEW, None, 9), (FEW[:0], None, 2)),
            errors=refused_calls((RuntimeError, -FEW), (RuntimeError, FEW.reshape(2, 2)),
                                 (RuntimeError, FEW, np.ones(3)), (RuntimeError, FEW, None, -1),
-                                (NotImplementedError, np.ones(2)), (TypeError, FEW, None, 1.5)))
+                                (NotImplementedError, np.ones(2)), (TypeError, FEW, None, 1.5)),
+           sized_by_values=True, checks_values=True)
 def bincount(input: Tensor, weights=None, minlength=0):
     """How often each integer from 0 on occurs in a vector, or the sums of its weights.
 
@@ -96,7 +97,8 @@ def checked_reals(name, input):
            reference=counted,
            samples=given(((9,), 4), ((2, 5), 3, -1, 1), ((0,), 2), ((4,), 3, 5, 6)),
            errors=refusals((RuntimeError, (3,), 0), (RuntimeError, (3,), 3, 2, 1),
-                           (RuntimeError, (3,), 3, 0, float("inf")), (TypeError, (3,), 1.5)))
+                           (RuntimeError, (3,), 3, 0, float("inf")), (TypeError, (3,), 1.5)),
+           reads_values=True, checks_values=True)
 def histc(input: Tensor, bins=100, min=0, max=0):
     """The numbers of elements in `bins` equal parts of [min, max], in the dtype of `input`.
 
@@ -127,7 +129,8 @@ def histogram_of(x, bins, weight=None, density=False):
            dtypes=("float32", "float64"), reference=histogram_of,
            samples=given(((9,), 4), ((2, 5), np.array([-1.0, 0, 0.5, 2])), ((6,), 2)),
            errors=refusals((RuntimeError, (3,), 0), (RuntimeError, (3,), np.ones(1)),
-                           (RuntimeError, (3,), np.ones((2, 2)))))
+                           (RuntimeError, (3,), np.ones((2, 2)))),
+           reads_values=True, checks_values=True)
 def histogram(input: Tensor, bins, *, range=None, weight=None, density=False):
     """The numbers of elements between edges: a named tuple (hist, bin_edges).
 

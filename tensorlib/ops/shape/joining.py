@@ -143,7 +143,7 @@ def pieces(x, size_or_sizes, dim=0):
            errors=refusals((RuntimeError, (4, 3), 0), (RuntimeError, (4, 3), -1),
                            (RuntimeError, (4, 3), [1, 2]), (RuntimeError, (4,), [5, -1]),
                            (RuntimeError, (), 1), (IndexError, (4, 3), 1, 2),
-                           (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)))
+                           (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)), view="maybe")
 def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
     the sizes given, which must add up. `split_size` is what PyTorch's method calls them.
@@ -199,7 +199,7 @@ def chunks_of(x, chunks, dim=0):
 @composite(tensors=("input",), reference=chunks_of,
            samples=given(((4, 3), 2), ((5,), 3), ((5,), 4), ((2, 3), 2, -1), ((0, 2), 3)),
            errors=refusals((RuntimeError, (4, 3), 0), (RuntimeError, (), 1),
-                           (IndexError, (4, 3), 1, 2), (TypeError, (4, 3), 2.0)))
+                           (IndexError, (4, 3), 1, 2), (TypeError, (4, 3), 2.0)), view="maybe")
 def chunk(input: Tensor, chunks, dim=0):
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller.
 
@@ -227,7 +227,7 @@ def chunk(input: Tensor, chunks, dim=0):
 
 @composite(reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)),
            samples=given(((2, 3),), ((2, 3), -1), ((3,),), ((2, 0),)),
-           errors=refusals((IndexError, ()), (IndexError, (2, 3), 2)))
+           errors=refusals((IndexError, ()), (IndexError, (2, 3), 2)), view="maybe")
 def unbind(input: Tensor, dim=0):
     """Views of `input` at each index of a dim, which goes away.
 

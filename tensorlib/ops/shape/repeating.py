@@ -184,7 +184,7 @@ def tile_vjp(g, input_shape, dims):
                          ((2, 3), 0, 0), ((), 3), ((0, 2), 2, 0)),
            errors=refusals((RuntimeError, (2, 3), np.array([1, 2]), 1), (RuntimeError, (2,), -1),
                            (IndexError, (2, 3), 2, 2), (TypeError, (2,), 1.5),
-                           (TypeError, (2,), np.ones(2))))
+                           (TypeError, (2,), np.ones(2))), sized_by_values=True, checks_values=True)
 def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 

@@ -60,7 +60,8 @@ def only(results):
     return results if len(results) != 1 else results[0]
 
 
-@composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_1d), samples=MIXED)
+@composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_1d), samples=MIXED,
+           view="maybe")
 def atleast_1d(*tensors: Tensors):
     """Each tensor as it is, or with one dim if it has none; a tuple, or the only one.
 
@@ -69,7 +70,8 @@ def atleast_1d(*tensors: Tensors):
     return only(tuple(x.reshape(1) if x.ndim == 0 else x for x in unpacked("atleast_1d", tensors)))
 
 
-@composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_2d), samples=MIXED)
+@composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_2d), samples=MIXED,
+           view="maybe")
 def atleast_2d(*tensors: Tensors):
     """Each tensor as it is, or as one row if it has less than two dims; a tuple, or the only one.
 
@@ -79,7 +81,8 @@ def atleast_2d(*tensors: Tensors):
                       for x in unpacked("atleast_2d", tensors)))
 
 
-@composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_3d), samples=MIXED)
+@composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_3d), samples=MIXED,
+           view="maybe")
 def atleast_3d(*tensors: Tensors):
     """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one.
 
@@ -92,7 +95,7 @@ def atleast_3d(*tensors: Tensors):
 
 @composite(tensors=("tensors",), method=False, errors=refused_sequences((RuntimeError, (2,), (3,))),
            reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
-           samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)))
+           samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)), view="maybe")
 def broadcast_tensors(*tensors: Tensors):
     """The tensors expanded to the shape to which they broadcast, as views.
 
@@ -132,7 +135,7 @@ def grids(*xs, indexing="ij"):
 
 @composite(tensors=("tensors",), method=False, reference=grids,
            errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)),
-           samples=sequences(((2,), (3,)), ((2,), (), (4,)), ((3,),), ((0,), (2,))))
+           samples=sequences(((2,), (3,)), ((2,), (), (4,)), ((3,),), ((0,), (2,))), view="maybe")
 def meshgrid(*tensors: Tensors, indexing="ij"):
     """The coordinates of all points of a grid: for each vector one tensor, a view.
 
@@ -245,7 +248,7 @@ def all_tuples(*xs):
 
 @composite(tensors=("tensors",), method=False, reference=all_tuples,
            samples=sequences(((2,), (3,)), ((2,),), ((2,), (1,), (2,))),
-           errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)))
+           errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)), view="maybe")
 def cartesian_prod(*tensors: Tensors):
     """All tuples of an element of each vector, as rows; of one vector itself.
 
@@ -315,7 +318,7 @@ def split_by(function):
            samples=given(((5, 2), 2), ((5,), (1, 3)), ((2, 6), 4, 1), ((3,), 5), ((4,), (-1,)),
                          ((0, 2), 2), ((3,), (5,))),
            errors=refusals((RuntimeError, (4,), 0), (RuntimeError, (), 1),
-                           (IndexError, (4,), 2, 1), (TypeError, (4,), 2.5)))
+                           (IndexError, (4,), 2, 1), (TypeError, (4,), 2.5)), view="maybe")
 def tensor_split(input: Tensor, indices_or_sections=None, dim=0, *, indices=None, sections=None):
     """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or there.
 
@@ -363,7 +366,7 @@ def parts(name, x, cuts, dim, even=False):
 
 @composite(tensors=("input",), reference=split_by(np.hsplit),
            samples=given(((4,), 2), ((2, 4), 2), ((2, 4), (1, 2))),
-           errors=refusals((RuntimeError, (3,), 2), (RuntimeError, (), 1)))
+           errors=refusals((RuntimeError, (3,), 2), (RuntimeError, (), 1)), view="maybe")
 def hsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=None):
     """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or there.
 
@@ -375,7 +378,7 @@ def hsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
 
 @composite(tensors=("input",), reference=split_by(np.vsplit),
            samples=given(((4, 2), 2), ((4, 2), (1, 2))),
-           errors=refusals((RuntimeError, (3, 2), 2), (RuntimeError, (3,), 1)))
+           errors=refusals((RuntimeError, (3, 2), 2), (RuntimeError, (3,), 1)), view="maybe")
 def vsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=None):
     """Views of `input` cut along dim 0: in so many equal parts, or there.
 
@@ -387,7 +390,7 @@ def vsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
 
 @composite(tensors=("input",), reference=split_by(np.dsplit),
            samples=given(((1, 2, 4), 2), ((1, 2, 4), (1, 2))),
-           errors=refusals((RuntimeError, (1, 2, 3), 2), (RuntimeError, (3, 2), 1)))
+           errors=refusals((RuntimeError, (1, 2, 3), 2), (RuntimeError, (3, 2), 1)), view="maybe")
 def dsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=None):
     """Views of `input` cut along dim 2: in so many equal parts, or there.
 
@@ -399,7 +402,7 @@ def dsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
 
 @composite(tensors=("input",), reference=lambda x, sizes, dim=0: tuple(
     np.split(x, np.cumsum(sizes)[:-1], dim)), samples=given(((4, 3), [1, 3]), ((2, 3), [1, 2], 1)),
-    errors=refusals((RuntimeError, (3,), [1, 1])))
+    errors=refusals((RuntimeError, (3,), [1, 1])), view="maybe")
 def split_with_sizes(input: Tensor, split_sizes, dim=0):
     """`split` into parts of these sizes. Raises: as `split`."""
     return input.split(list(members("split_with_sizes", split_sizes)), dim)

@@ -51,7 +51,7 @@ def strided_view(input: Tensor, place):
            errors=refusals(
                (RuntimeError, (3,), (2,), (1, 1)), (RuntimeError, (3,), (4,), (1,)),
                (RuntimeError, (3,), (2,), (-1,)), (RuntimeError, (3,), (2,), (1,), 2),
-               (RuntimeError, (3,), (2,), (1,), -1), (TypeError, (3,), (1.5,), (1,))))
+               (RuntimeError, (3,), (2,), (1,), -1), (TypeError, (3,), (1.5,), (1,))), view="maybe")
 def as_strided(input: Tensor, size, stride, storage_offset=None):
     """The elements of the storage of `input` at places that are `stride` apart, as a view.
 

@@ -34,7 +34,7 @@ def view(input: Tensor, shape):
 
 
 @op(linear=True, maker=make_sized, kernel=views.reshape, reference=np.reshape,
-    samples=RESHAPED)
+    samples=RESHAPED, view="maybe")
 def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
 
@@ -79,7 +79,7 @@ def summed_to(x, size):
 
 
 @op(linear=True, maker=make_sized, public=False, reference=summed_to, tolerance="reduction",
-    errors=refusals((RuntimeError, (2, 3), (2,)), (RuntimeError, (3,), (1, 3))),
+    errors=refusals((RuntimeError, (2, 3), (2,)), (RuntimeError, (3,), (1, 3))), view="maybe",
     samples=given(((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((0, 3), (1, 3)), ((), ())))
 def sum_to_size(input: Tensor, size):
     """`input` summed over the dims along which a tensor of sizes `size` was broadcast to it.
@@ -317,7 +317,8 @@ def clone(input: Tensor):
     return views.clone(input)
 
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=made_contiguous)
+@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), view="maybe",
+    convert=made_contiguous)
 def contiguous(input: Tensor):
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
     return views.contiguous(input)
@@ -340,7 +341,7 @@ def to_shape(x, size):
 @composite(tensors=("input",), reference=to_shape,
            samples=given(((3, 1), (3, 4)), ((3, 1), (2, -1, 4)), ((), (2, 2)), ((1,), (0,))),
            errors=refusals((RuntimeError, (3, 4), (2, 4)), (RuntimeError, (3,), (-1, 3)),
-                           (TypeError, (3,), (3.0,))))
+                           (TypeError, (3,), (3.0,))), view="maybe")
 def broadcast_to(input: Tensor, size):
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`.
 
@@ -385,7 +386,7 @@ def flattened(x, start_dim=0, end_dim=-1):
            samples=given(((2, 3),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((2, 3), 1, 1), ((),),
                          ((0, 2, 3), 0, -2)),
            errors=refusals((RuntimeError, (2, 3, 4), 2, 1), (IndexError, (2, 3), 0, 2),
-                           (IndexError, (), 1), (TypeError, (2, 3), 0.0, 1)))
+                           (IndexError, (), 1), (TypeError, (2, 3), 0.0, 1)), view="maybe")
 def flatten(input: Tensor, start_dim=0, end_dim=-1):
     """`input` with the dims from `start_dim` to `end_dim` made one.
 
@@ -409,7 +410,7 @@ def flatten(input: Tensor, start_dim=0, end_dim=-1):
     return reshape(input, sizes[:start] + (sizes[start:end + 1].numel(),) + sizes[end + 1:])
 
 
-@composite(reference=np.ravel, samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)))
+@composite(reference=np.ravel, samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)), view="maybe")
 def ravel(input: Tensor):
     """`input` as a vector: a view of what is contiguous, else a copy. Shapes: (N, M) -> (N M,)."""
     return reshape(input.contiguous(), (-1,))
@@ -421,7 +422,7 @@ def ravel(input: Tensor):
                          ((6,), 0, (-1, 2))),
            errors=refusals((RuntimeError, (2, 6), 1, (4, 2)), (RuntimeError, (2, 6), 1, (4, -1)),
                            (RuntimeError, (2, 1), 1, ()), (IndexError, (2, 6), 2, (2, 3)),
-                           (TypeError, (2, 6), 1, (2.0, 3))))
+                           (TypeError, (2, 6), 1, (2.0, 3))), view="maybe")
 def unflatten(input: Tensor, dim, sizes):
     """`input` with one dim made into several, of sizes `sizes`, of which one may be -1.
 
@@ -451,7 +452,7 @@ def unflatten(input: Tensor, dim, sizes):
            errors=refusals((RuntimeError, (2, 3), (0, 0), (0, 1)),
                            (RuntimeError, (2, 3), 0, (0, 1)),
                            (RuntimeError, (2, 3), (0, 1), (1, 1)),
-                           (IndexError, (2, 3), 2, 0)))
+                           (IndexError, (2, 3), 2, 0)), view="maybe")
 def movedim(input: Tensor, source, destination):
     """`input` with dims moved to other places, the others kept in order, as a view.
 
@@ -479,7 +480,7 @@ def movedim(input: Tensor, source, destination):
 
 @composite(tensors=("input",), reference=np.swapaxes,
            samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0)),
-           errors=refusals((IndexError, (2,), 0, 1)))
+           errors=refusals((IndexError, (2,), 0, 1)), view="maybe")
 def swapaxes(input: Tensor, axis0, axis1):
     """`transpose` with NumPy's name and names of arguments. Raises: IndexError."""
     return transpose(input, axis0, axis1)

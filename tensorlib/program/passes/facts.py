@@ -8,49 +8,62 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from tensorlib.program.call_types import DRAWS, INDEXED, WRITERS, form_of, registered
+from tensorlib.program.call_types import WRITERS, form_of, form_of_call, record_of, registered
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import mapped
-
-EFFECTS = ("set_grad", "optimizer_step")
-# What only programs have, and that does no more than to give its result.
-OWN_PURE = ("sum", "zeros_like", "placeholder")
-# Operations whose result is new and lies row by row, whatever the layout of their operands.
-PRODUCTS = ("matmul", "mm", "linear_with_bias")
 
 
 class Traits(NamedTuple):
     """What holds for all calls of a type that have no blocks.
 
-    effect: it does more than to give its results: it writes, or it draws numbers. writes: into what
-    was there before it. keeps: it leaves tensors among its attributes as they are. pure: it gives
-    the same bits whenever it runs on the same values. elementwise: it is an element-wise operation
-    of the registry, whose result is new.
+    effect: it does more than to give its results, as far as is known: it writes, or it draws
+    numbers. writes: into what was there before it. checks: it refuses some elements. keeps: it
+    leaves tensors among its attributes as they are. pure: it gives the same bits whenever it runs
+    on the same values. elementwise: it is an element-wise operation of the registry. packs: its
+    result, a matrix, is new and lies row by row, whatever the layout of its operands.
     """
 
     effect: bool
     writes: bool
+    checks: bool
     keeps: bool
     pure: bool
     elementwise: bool
+    packs: bool
 
 
 @cache
 def traits_of(type: str) -> Traits:
     """What holds for the calls of a type. Raises: UnknownType."""
+    form, own, base = form_of(type), registered(type), record_of(type)
     over = type.endswith("_") or type in WRITERS
-    effect = over or type in EFFECTS or type in DRAWS
-    op, base = form_of(type).op, registered(type.replace("_gradient", ""))
-    pure = type in OWN_PURE if op is None else not (op.random or base is not None and base.random)
-    own = registered(type)
-    return Traits(
-        effect, over or type == "optimizer_step" or type.startswith("function"),
-        type.removesuffix("_gradient") in INDEXED, pure, own is not None and own.elementwise)
+    if over or base is None:              # a write, or what only programs have
+        return Traits(effect=over or form.effect, writes=over or form.writes, checks=False,
+                      keeps=False, pure=form.pure, elementwise=False, packs=False)
+    known = base.pure            # else it may do anything
+    return Traits(effect=not known or own is not None and own.random, writes=not known,
+                  checks=own is not None and own.checks_values, keeps=bool(base.key),
+                  pure=base.pure and not base.random,
+                  elementwise=own is not None and own.elementwise,
+                  packs=own is not None and own.packs)
 
 
 def has_effect(call: OpCall) -> bool:
-    """Whether a call does more than to give its results: it writes, or it draws numbers."""
-    return traits_of(call.type).effect or any(map(block_has_effect, call.blocks()))
+    """Whether a call does more than to give its results: it writes, it draws numbers, or it refuses
+    some elements."""
+    if call.attributes and (blocks := call.blocks()):
+        return any(map(block_has_effect, blocks))
+    traits = traits_of(call.type)
+    return traits.effect or traits.checks and may_refuse(call)
+
+
+def may_refuse(call: OpCall) -> bool:
+    """Whether a call that checks elements may refuse some: of integers if it is element-wise, and
+    of the tensors in its index expression if it has one."""
+    traits = traits_of(call.type)
+    if traits.elementwise:
+        return not any(x is not None and x.dtype.is_floating_point for x in call.outputs)
+    return not traits.keeps or has_tensors(call)
 
 
 def block_has_effect(block: Block) -> bool:
@@ -96,7 +109,7 @@ def pinned(calls: Iterable[OpCall], wanted: Iterable[Variable]) -> set[Variable]
     blocks read."""
     found = set(wanted)
     for call in calls:
-        if call.type in EFFECTS or call.attributes and call.blocks():
+        if call.attributes and call.blocks() or form_of_call(call).effect:
             found.update(call.reads())
     return found
 
@@ -105,7 +118,8 @@ def lasting(calls: Iterable[OpCall], given: Iterable[Variable]) -> set[Variable]
     """The variables that last."""
     found = set(given)
     for call in calls:
-        if traits_of(call.type).elementwise or call.type in PRODUCTS:
+        traits = traits_of(call.type)
+        if traits.elementwise or traits.packs:
             continue
         for x in call.reads():
             if x in found or x.persistable:

@@ -6,18 +6,34 @@ of it where the layout is known to be the same, since sums in another order have
 input of the program it is not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from tensorlib.ops.late import name_of, operations
 from tensorlib.program.call_types import form_of_call
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.passes.facts import (
-    PRODUCTS, alike, is_elementwise, lasting, may_write, pinned, with_inputs, writes_its_own,
+    alike, is_elementwise, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
 )
 
-ONCE = ("abs", "relu", "floor", "ceil", "trunc", "round", "sign")   # twice is the same as once
-VIEWS = ("t", "transpose", "permute", "reshape")
-TWICE = ("neg", "logical_not", "bitwise_not", "t")                  # twice is nothing
+# The variable whose value a call gives again, or None; for the call and what is known so far.
+Rule = Callable[["Simplifier", OpCall, Variable], Variable | None]
+RULES: dict[str, Rule] = {}            # by the names of operations
+OF_VIEWS: set[str] = set()             # those whose calls give a view, so that no layout matters
+RESHAPE = operations.reshape.name
+
+
+def simplifies(*given: Any, view: bool = False) -> Callable[[Rule], Rule]:
+    """Makes a function the one that finds what calls of operations give again.
+
+    It takes what is known of the values so far, the call and its result.
+    """
+    def declare(rule: Rule) -> Rule:
+        names = list(map(name_of, given))
+        RULES.update(dict.fromkeys(names, rule))
+        OF_VIEWS.update(names if view else ())
+        return rule
+    return declare
 
 
 def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
@@ -38,7 +54,7 @@ def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
             call = work.shorter(call)
             x = work.operand(call, y)
             if x is not None and y not in stay and alike(x, y) and not (writes and x in last) and (
-                    call.type in VIEWS or x in work.dense):
+                    call.type in OF_VIEWS or x in work.dense):
                 replaced[y] = x
                 continue
             work.note(call, y)
@@ -56,60 +72,33 @@ class Simplifier:
 
     def operand(self, call: OpCall, y: Variable) -> Variable | None:
         """The variable whose value a call gives again, as `y`; None where it gives another one."""
-        x = call.inputs.get("input")
-        if type(x) is not Variable:
-            x = next(iter(call.inputs.values()), None)
-        if type(x) is not Variable:
-            return self.product_of_one(call)
-        if call.type in ("mul", "div", "sub", "add"):
-            return self.product_of_one(call)
-        before = self.made.get(x)
-        if call.type == "to":
-            same = set(call.attributes) == {"dtype"} and call.attributes["dtype"] is x.dtype
-            return x if same else None
-        if call.type == "clone":
-            return x if x in self.packed and not call.attributes else None
-        if call.type == "reshape":
-            return x if x in self.packed and y.shape == x.shape else None
-        if before is None or before.type != call.type:
-            return None
-        if call.type in ONCE and not call.attributes and not before.attributes:
-            return x
-        inner = next(iter(before.inputs.values()))
-        if type(inner) is Variable and undoes(call, before):
-            return inner
-        return None
+        rule = RULES.get(call.type)
+        return None if rule is None else rule(self, call, y)
 
-    def product_of_one(self, call: OpCall) -> Variable | None:
-        """The variable that is multiplied or divided by one, or that zero is taken from."""
-        if call.attributes or len(call.inputs) != 2:
-            return None
-        a, b = call.inputs.values()
-        if type(a) is Variable and is_neutral(call.type, b, a):
-            return a
-        if type(b) is Variable and call.type in ("mul", "add") and is_neutral(call.type, a, b):
-            return b
-        return None
+    def maker(self, call: OpCall, x: Variable) -> OpCall | None:
+        """The call of the same type that made `x`; None where another one did."""
+        before = self.made.get(x)
+        return before if before is not None and before.type == call.type else None
 
     def shorter(self, call: OpCall) -> OpCall:
         """A reshape of a reshape as one, where the memory lies row by row."""
-        if call.type != "reshape":
+        if call.type != RESHAPE:
             return call
         x = call.inputs.get("input")
         before = self.made.get(x) if type(x) is Variable else None
-        if before is None or before.type != "reshape":
+        if before is None or before.type != RESHAPE:
             return call
         inner = before.inputs["input"]
         if inner not in self.packed or -1 in call.attributes.get("shape", ()):
             return call
-        return OpCall("reshape", {"input": inner}, call.outputs, call.attributes, call.line)
+        return OpCall(RESHAPE, {"input": inner}, call.outputs, call.attributes, call.line)
 
     def note(self, call: OpCall, y: Variable) -> None:
         """Notes what is known of the result of a call."""
         self.made[y] = call
         operands = [x for x in call.inputs.values() if type(x) is Variable]
-        if call.type in PRODUCTS and len(y.shape) == 2 or (
-                call.type == "reshape" and operands[0] in self.packed) or (
+        if traits_of(call.type).packs and len(y.shape) == 2 or (
+                call.type == RESHAPE and operands[0] in self.packed) or (
                 is_elementwise(call) and operands and None not in y.shape and all(
                     x in self.packed and x.shape == y.shape for x in operands)):
             self.packed.add(y)
@@ -117,32 +106,134 @@ class Simplifier:
             self.dense.add(y)
 
 
-def is_neutral(type_: str, number: Any, x: Variable) -> bool:
-    """Whether an operation with this number gives its other operand, bit by bit."""
-    if type(number) not in (int, float):
-        return False
-    if type_ in ("mul", "div"):
-        return number == 1
-    if number != 0:
-        return False
-    if not x.dtype.is_floating_point:
-        return True
-    # -0.0 + 0 is 0.0, and -0.0 - -0.0 is too
-    return (repr(number) == "-0.0") == (type_ == "add")
+# ---- neutral numbers -----------------------------------------------------------------------------
+
+def beside(call: OpCall, is_neutral: Callable[[Any, Variable], bool],
+           either: bool) -> Variable | None:
+    """The variable beside a number that changes nothing: the first, or `either`, of two operands.
+    """
+    if call.attributes or len(call.inputs) != 2:
+        return None
+    a, b = call.inputs.values()
+    if type(a) is Variable and type(b) in (int, float) and is_neutral(b, a):
+        return a
+    if either and type(b) is Variable and type(a) in (int, float) and is_neutral(a, b):
+        return b
+    return None
 
 
-def undoes(call: OpCall, before: OpCall) -> bool:
-    """Whether a call undoes the one of the same type before it."""
-    if call.type in TWICE:
-        return not call.attributes and not before.attributes
-    first, second = given(before), given(call)
-    if call.type == "transpose":
-        return sorted(first.values()) == sorted(second.values())
-    if call.type == "permute":
-        dims, again = first.get("dims"), second.get("dims")
+def is_one(number: Any, x: Variable) -> bool:
+    """Whether a product with this number, or a quotient, is the other operand."""
+    return bool(number == 1)
+
+
+def is_zero(number: Any, x: Variable) -> bool:
+    """Whether a difference from this number is the other operand: -0.0 - -0.0 is 0.0."""
+    return number == 0 and (not x.dtype.is_floating_point or repr(number) != "-0.0")
+
+
+def is_negative_zero(number: Any, x: Variable) -> bool:
+    """Whether a sum with this number is the other operand: -0.0 + 0 is 0.0."""
+    return number == 0 and (not x.dtype.is_floating_point or repr(number) == "-0.0")
+
+
+@simplifies(operations.mul)
+def product(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    return beside(call, is_one, True)
+
+
+@simplifies(operations.div)
+def quotient(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    return beside(call, is_one, False)
+
+
+@simplifies(operations.add)
+def total(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    return beside(call, is_negative_zero, True)
+
+
+@simplifies(operations.sub)
+def difference(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    return beside(call, is_zero, False)
+
+
+# ---- what is as it was ---------------------------------------------------------------------------
+
+@simplifies(operations.to)
+def cast(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """Of what has the dtype already."""
+    x = first(call)
+    same = x is not None and set(call.attributes) == {"dtype"}
+    return x if same and call.attributes["dtype"] is x.dtype else None
+
+
+@simplifies(operations.clone)
+def copy(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """Of what lies row by row."""
+    x = first(call)
+    return x if x in work.packed and not call.attributes else None
+
+
+@simplifies(operations.reshape, view=True)
+def reshaped(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """Of what lies row by row, to the same sizes."""
+    x = first(call)
+    return x if x is not None and x in work.packed and y.shape == x.shape else None
+
+
+# ---- one call after another ----------------------------------------------------------------------
+
+@simplifies(operations.abs, operations.relu, operations.floor, operations.ceil, operations.trunc,
+            operations.round, operations.sign)
+def idempotent(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """Twice is the same as once."""
+    x = first(call)
+    before = None if x is None else work.maker(call, x)
+    return x if before is not None and not call.attributes and not before.attributes else None
+
+
+def undone(work: Simplifier, call: OpCall,
+           undoes: Callable[[dict[str, Any], dict[str, Any]], bool]) -> Variable | None:
+    """What the call before one of the same type was given, if one undoes the other by their
+    attributes."""
+    x = first(call)
+    before = None if x is None else work.maker(call, x)
+    if before is None:
+        return None
+    inner = first(before)
+    return inner if inner is not None and undoes(given(before), given(call)) else None
+
+
+@simplifies(operations.neg, operations.logical_not, operations.bitwise_not)
+def involution(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """Twice is nothing."""
+    return undone(work, call, lambda before, after: not before and not after)
+
+
+simplifies(operations.t, view=True)(involution)
+
+
+@simplifies(operations.transpose, view=True)
+def transposed(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """Of the same two dims."""
+    return undone(work, call, lambda before, after: (
+        sorted(before.values()) == sorted(after.values())))
+
+
+@simplifies(operations.permute, view=True)
+def permuted(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
+    """By an order and the one that undoes it."""
+    def undoes(before: dict[str, Any], after: dict[str, Any]) -> bool:
+        dims, again = before.get("dims"), after.get("dims")
         return type(dims) is type(again) is tuple and len(dims) == len(again) and all(
             dims[again[i]] % len(dims) == i for i in range(len(dims)))
-    return False
+    return undone(work, call, undoes)
+
+
+def first(call: OpCall) -> Variable | None:
+    """The first argument of a call; None where it is a number."""
+    x = next(iter(call.inputs.values()), None)
+    return x if type(x) is Variable else None
 
 
 def given(call: OpCall) -> dict[str, Any]:

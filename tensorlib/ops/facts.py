@@ -1,0 +1,28 @@
+"""What a declaration says of its operation beside what it computes: the facts of its record.
+
+Passes, captures, exports and profiles ask the record, and know no names. Of the library's own
+operations it is assumed that they are pure, ask for no elements and refuse none, unless their
+declaration says otherwise; tests run them all to see whether that is so. Nothing is known of others
+but what they declare.
+"""
+
+from tensorlib.ops.complete import is_ours
+
+# The keywords of declarations, all of which are fields of the record.
+FACTS = ("pure", "reads_values", "checks_values", "sized_by_values", "packs", "whole", "key",
+         "draws", "multiplications")
+
+
+def facts_of(function, given, loop=False, refuses=None):
+    """The facts of a record, and what else a declaration gives by keyword.
+
+    function: what is declared. loop: one of ours or NumPy's does it on each element, which is pure
+    and asks for none. refuses: what integers it refuses.
+    """
+    known = loop or is_ours(function)
+    facts = {"pure": known, "reads_values": not known, "checks_values": not known,
+             "sized_by_values": not known, "family": getattr(function, "__module__", None) or ""}
+    if loop:
+        facts["checks_values"] = refuses is not None
+    facts.update((name, given[name]) for name in FACTS if name in given)
+    return facts, {name: x for name, x in given.items() if name not in FACTS}
