@@ -20,7 +20,7 @@ FAMILIES = {
     "tensorlib.linalg": Names(
         both="cholesky cholesky_inverse cholesky_solve cross det geqrf inverse logdet lu lu_solve "
              "matrix_exp matrix_power orgqr ormqr pinverse qr slogdet svd triangular_solve",
-        functions="chain_matmul lu_unpack pca_lowrank svd_lowrank",
+        functions="chain_matmul lu_unpack",
         operations="cofactors ldl_systems_solved least_squares linalg_cholesky linalg_cholesky_ex "
                    "linalg_cond linalg_cross linalg_det linalg_diagonal linalg_eig linalg_eigh "
                    "linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv "
@@ -132,7 +132,6 @@ FAMILIES = {
         both="cummax cummin cumprod logcumsumexp nanmean",
         methods="cumprod_",
         operations="extreme_order recurrence running_product"),
-    "tensorlib.ops.reduce.segments": Names(functions="segment_reduce"),
     "tensorlib.ops.reduce.statistics": Names(both="bincount corrcoef cov histc histogram"),
     "tensorlib.ops.shape.diagonals": Names(
         both="diag diag_embed diagflat trace",
