@@ -47,7 +47,7 @@ cdef object plain_look_up(object what, tuple args, dict kwargs):
     return look_up(<Tensor>args[0], args[1])
 
 
-cdef object look_up(Tensor x, object key):
+cdef inline object look_up(Tensor x, object key):
     cdef PyObject* args[1]
     cdef Tensor out
     out = basic_view(x, key)

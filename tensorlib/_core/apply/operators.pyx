@@ -19,7 +19,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport refuse_shared_write, stand_in
+from tensorlib._core.interpreters.foreign cimport overridden, refuse_shared_write, stand_in
 from tensorlib._core.interpreters.recording cimport apply_general, record
 from tensorlib._core.products.product cimport bind_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -35,7 +35,8 @@ from tensorlib._core.graph.op import registry
 
 cdef object binary_operator(OpSlot which, object a, object b):
     cdef Op op = <Op>upcalls.operations[<int>which]
-    return bind_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
+    result = bind_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
+    return result if result is not NotImplemented else overridden(op.function, (a, b), None)
 
 
 cdef object unary_operator(OpSlot which, object a):
@@ -282,25 +283,19 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if dtype is not None and not takes_dtype:
+            raise TypeError(f"{op.name}: takes no dtype")
         if watched:
             return interpreted(op, op.name, (input, dim, keepdim), {
                 key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None},
-                plain_reduction, op)
+                plain_general, op)
         return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
     return name_errors(function)
-
-
-cdef object plain_reduction(object what, tuple args, dict kwargs):
-    cdef Op op = what
-    return run_reduction(op, op.forward, "dtype" in op.attributes, args[0], args[1], args[2],
-                         kwargs.get("dtype"), kwargs.get("out"))
 
 
 cdef inline object run_reduction(Op op, object forward, bint takes_dtype, object input, object dim,
                                  object keepdim, object dtype, object out):
     cdef PyObject* args[1]
-    if dtype is not None and not takes_dtype:
-        raise TypeError(f"{op.name}: takes no dtype")
     if takes_dtype:
         result = forward(input, dim, keepdim, dtype)
     else:
