@@ -84,9 +84,9 @@ from tensorlib._typed import (
 from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from tensorlib.func import vmap
 from tensorlib.func.compiling import compile
+from tensorlib.io.files import load, save
 from tensorlib.ops.late import publish_in as _publish_in
 from tensorlib.profiler.summary import summary
-from tensorlib.serialization import load, save
 from tensorlib.utils.collect_env import show_config
 
 # the element types, under their names and PyTorch's short ones
@@ -95,6 +95,8 @@ globals().update(
     half=_dtypes.BY_NAME["float16"], float=_dtypes.BY_NAME["float32"],
     double=_dtypes.BY_NAME["float64"], short=_dtypes.BY_NAME["int16"],
     int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"])
+
+newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 
 # the functions, each declared in its block under tensorlib/ops
 _publish_in(globals())
@@ -115,9 +117,12 @@ overrides = _later("tensorlib.overrides")
 distributed = _later("tensorlib.distributed")
 distributions = _later("tensorlib.distributions")
 program = _later("tensorlib.program")
+serialization = _later("tensorlib.serialization")
 random = _later("tensorlib.random")
 special = _later("tensorlib.special")
 profiler = _later("tensorlib.profiler")
+autograd.profiler = profiler         # its older home in PyTorch
+return_types = _later("tensorlib.return_types")
 data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
 types = _later("tensorlib.types")

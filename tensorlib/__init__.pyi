@@ -28,7 +28,6 @@ from tensorlib import ops as ops
 from tensorlib import optim as optim
 from tensorlib import profiler as profiler
 from tensorlib import program as program
-from tensorlib import serialization as serialization
 from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
@@ -59,14 +58,14 @@ from tensorlib.autograd.modes import no_grad as no_grad
 from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
 from tensorlib.func.compiling import compile as compile
 from tensorlib.func.mapping import vmap as vmap
+from tensorlib.io.files.front import load as load
+from tensorlib.io.files.front import save as save
 from tensorlib.profiler.summary import summary as summary
 from tensorlib.program.control import case as case
 from tensorlib.program.control import cond as cond
 from tensorlib.program.control import scan as scan
 from tensorlib.program.control import switch_case as switch_case
 from tensorlib.program.control import while_loop as while_loop
-from tensorlib.serialization.front import load as load
-from tensorlib.serialization.front import save as save
 from tensorlib.shell import accelerator as accelerator
 from tensorlib.shell import amp as amp
 from tensorlib.shell import backends as backends
@@ -79,6 +78,8 @@ from tensorlib.shell import mps as mps
 from tensorlib.shell import multiprocessing as multiprocessing
 from tensorlib.shell import overrides as overrides
 from tensorlib.shell import random as random
+from tensorlib.shell import return_types as return_types
+from tensorlib.shell import serialization as serialization
 from tensorlib.shell import special as special
 from tensorlib.shell import types as types
 from tensorlib.shell import version as version
@@ -1542,6 +1543,10 @@ def pairwise_distance(
 ) -> Tensor:
     """The norms |x1 - x2 + eps| of type `p` along the last dim."""
 
+def pca_lowrank(A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2) -> Tensor:
+    """The q largest principal components of the rows of `A`, nearly: U, S, V, of which the columns
+    of V are the directions."""
+
 def pdist(input: Tensor, p: _Number | Tensor = 2.0) -> Tensor:
     """The p-norm of the difference of each two rows of a matrix."""
 
@@ -1787,6 +1792,12 @@ def searchsorted(
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""
 
+def segment_reduce(
+    data: Tensor, reduce: Any, *, lengths: Any = None, indices: Tensor | None = None, offsets: Any =
+    None, axis: _Sizes = 0, unsafe: _bool = False, initial: Any = None
+) -> Tensor:
+    """The sum, mean, product, maximum or minimum of each segment along `axis`."""
+
 def select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """`input` at one index of a dim, which goes away, as a view."""
 
@@ -1920,6 +1931,9 @@ def svd(
     input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
 ) -> Any:
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
+
+def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Any = None) -> Tensor:
+    """The q largest singular values of `A - M`, nearly, with their vectors as columns: U, S, V."""
 
 def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
     """`transpose` with NumPy's name and names of arguments."""

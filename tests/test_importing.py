@@ -22,7 +22,7 @@ LAZY = {
                            "gradcheck", "gradgradcheck"),
     "tensorlib.func": ("grad", "hessian", "jacrev", "jvp", "vjp"),
     "tensorlib.graph": ("Summary", "dot", "draw", "summary"),
-    "tensorlib.serialization": ("LoadError", "add_safe_globals", "safe_globals"),
+    "tensorlib.io.files": ("LoadError", "add_safe_globals", "safe_globals"),
     "tensorlib.utils": ("checkpoint", "data"),
 }
 RARE = {"copy", "threading", "traceback", "tensorlib.batch", "tensorlib.autograd.run",

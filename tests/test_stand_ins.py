@@ -1,7 +1,9 @@
 """Modules that scripts for PyTorch import, and what stands in them for what is not here."""
 
+import importlib
 import multiprocessing
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,28 @@ import pytest
 import tensorlib as tl
 from tensorlib import distributed, nn
 from tensorlib.distributions import utils
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda.amp", "backends.cudnn", "amp", "jit", "memory"])
+def test_a_module_of_the_shell_is_one_of_the_package_and_there_once(name):
+    module = importlib.import_module(f"tensorlib.{name}")
+    assert module.__name__ == f"tensorlib.{name}" and "shell" in Path(module.__file__).parts
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"tensorlib.shell.{name}")
+
+
+def test_what_the_shell_defines_is_pickled_by_its_public_name():
+    with pytest.warns(UserWarning, match="not available"):
+        scaler = tl.amp.GradScaler()
+    assert b"shell" not in pickle.dumps(scaler)
+    assert type(pickle.loads(pickle.dumps(scaler))) is tl.amp.GradScaler
+
+
+def test_datasets_have_two_names():
+    older = importlib.import_module("tensorlib.data.dataset")
+    assert older is importlib.import_module("tensorlib.utils.data.dataset")
+    assert tl.data.DataLoader is tl.utils.data.DataLoader
+    assert tl.serialization.load is tl.load
 
 
 def test_what_is_drawn_in_a_fork_changes_nothing():

@@ -299,3 +299,29 @@ def test_tolerances_widen_with_the_work():
     assert tolerance(tl.int64, "gradient") == {"rtol": 0.0, "atol": 0.0}
     with pytest.raises(ValueError, match="kind is 'sloppy'"):
         tolerance("float32", "sloppy")
+
+
+DTYPES = [tl.bool, tl.uint8, tl.int8, tl.int64, tl.float16, tl.bfloat16, tl.float32, tl.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_made_tensors_are_within_bounds(dtype):
+    x = tl.testing.make_tensor(40, 5, dtype=dtype)
+    least = 0 if dtype in (tl.bool, tl.uint8) else -9
+    assert x.shape == (40, 5) and x.dtype is dtype
+    assert ((x.double() >= least) & (x.double() <= 9)).all() and len(x.unique()) > 1
+    apart = tl.testing.make_tensor((4, 5), dtype=dtype, noncontiguous=True, exclude_zero=True)
+    assert apart.shape == (4, 5) and not apart.is_contiguous() and (apart != 0).all()
+    assert tl.testing.make_tensor((), dtype=dtype, low=0, high=1).shape == ()
+    if dtype.is_floating_point:
+        assert tl.testing.make_tensor(2, dtype=dtype, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("given", [
+    {"dtype": tl.int8, "requires_grad": True}, {"dtype": tl.int8, "low": 200, "high": 300},
+    {"dtype": tl.float32, "low": 2, "high": 1}, {"dtype": tl.float32, "low": float("nan")},
+    {"dtype": tl.int64, "low": 1, "high": 1},
+    {"dtype": tl.float32, "noncontiguous": True, "memory_format": tl.contiguous_format}])
+def test_made_tensors_refuse_other_bounds(given):
+    with pytest.raises(ValueError, match="make_tensor"):
+        tl.testing.make_tensor(3, **given)

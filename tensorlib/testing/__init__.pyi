@@ -5,6 +5,7 @@ from tensorlib.autograd.checking import gradcheck as gradcheck
 from tensorlib.autograd.checking import gradgradcheck as gradgradcheck
 from tensorlib.testing.checks import check_op as check_op
 from tensorlib.testing.closeness import assert_close as assert_close
+from tensorlib.testing.making import make_tensor as make_tensor
 from tensorlib.testing.strategies import broadcastable_shapes as broadcastable_shapes
 from tensorlib.testing.strategies import dtypes as dtypes
 from tensorlib.testing.strategies import shapes as shapes
@@ -13,5 +14,5 @@ from tensorlib.testing.tolerances import tolerance as tolerance
 
 __all__ = [
     "GradcheckError", "assert_close", "broadcastable_shapes", "check_op", "dtypes", "gradcheck",
-    "gradgradcheck", "shapes", "tensors", "tolerance"
+    "gradgradcheck", "make_tensor", "shapes", "tensors", "tolerance"
 ]

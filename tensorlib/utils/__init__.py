@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 
 __all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker"]
 
-__getattr__, __dir__ = on_first_use(__name__, {name: name for name in __all__})
+__getattr__, __dir__ = on_first_use(__name__, {name: name for name in [*__all__, "_pytree"]})

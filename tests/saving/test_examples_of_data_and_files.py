@@ -8,9 +8,10 @@ import numpy
 import pytest
 
 import tensorlib as tl
+from tensorlib.io import files
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-MODULES = [f"{package.__name__}.{module.name}" for package in (tl.data, tl.serialization)
+MODULES = [f"{package.__name__}.{module.name}" for package in (tl.utils.data, files)
            for module in pkgutil.iter_modules(package.__path__)]
 
 

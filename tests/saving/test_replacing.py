@@ -8,7 +8,7 @@ import pytest
 from process import run_python
 
 import tensorlib as tl
-from tensorlib.serialization import atomic, saving
+from tensorlib.io.files import atomic, saving
 
 KILLS = """
 import os, random, signal, sys, time

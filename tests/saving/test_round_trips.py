@@ -15,7 +15,7 @@ from damage import zipped
 
 import tensorlib as tl
 from tensorlib import nn
-from tensorlib.serialization import LoadError, container
+from tensorlib.io.files import LoadError, container
 from tensorlib.testing import assert_close
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",

@@ -7,6 +7,7 @@ from tensorlib.amp import GradScaler, autocast
 from tensorlib.compiler import is_compiling
 from tensorlib.data import DataLoader, TensorDataset
 from tensorlib.data.dataset import Subset
+from tensorlib.serialization import LoadError
 from tensorlib.types import Number
 
 import tensorlib as tl
@@ -20,3 +21,7 @@ with autocast("cpu"):
 points = TensorDataset(tl.zeros(4, 2))
 batches: int = len(DataLoader(Subset(points, [0, 1]), batch_size=2))
 erfcx: tl.Tensor = tl.special.erfcx(loss)
+try:
+    tl.load("nothing.npy")
+except (LoadError, OSError):
+    pass

@@ -11,11 +11,11 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor
-from tensorlib.serialization.atomic import replacing
-from tensorlib.serialization.container import NAMES, Entry, write
-from tensorlib.serialization.sharing import joined_memory
-from tensorlib.serialization.source import bytes_of
-from tensorlib.serialization.structure import Encoder
+from tensorlib.io.files.atomic import replacing
+from tensorlib.io.files.container import NAMES, Entry, write
+from tensorlib.io.files.sharing import joined_memory
+from tensorlib.io.files.source import bytes_of
+from tensorlib.io.files.structure import Encoder
 
 __all__ = ["save"]
 

@@ -20,8 +20,8 @@ from math import prod
 from typing import IO, Any
 
 import tensorlib as tl
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.source import Source
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.source import Source
 
 __all__ = ["DTYPES", "ITEMSIZES", "NAMES", "Entry", "read_header", "write"]
 

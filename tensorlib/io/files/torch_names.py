@@ -9,10 +9,10 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor, nn
-from tensorlib.serialization import options
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.pickles import Global, Stateful, hashed
-from tensorlib.serialization.source import flat
+from tensorlib.io.files import options
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.pickles import Global, Stateful, hashed
+from tensorlib.io.files.source import flat
 
 __all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "find"]
 

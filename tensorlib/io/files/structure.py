@@ -21,9 +21,9 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor, nn
-from tensorlib.serialization.container import DTYPES, Entry
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.source import Source, flat, shaped
+from tensorlib.io.files.container import DTYPES, Entry
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.source import Source, flat, shaped
 
 __all__ = ["Decoder", "Encoder"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor
-from tensorlib.serialization.errors import LoadError
+from tensorlib.io.files.errors import LoadError
 
 __all__ = ["Cursor", "Source", "bytes_of", "flat"]
 

@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib.serialization.errors import LoadError
+from tensorlib.io.files.errors import LoadError
 
 __all__ = ["Global", "Interpreter", "Stateful", "hashed"]
 

@@ -8,11 +8,11 @@ nothing in it can run.
 from typing import TYPE_CHECKING
 
 from tensorlib._core.base.importing import on_first_use
-from tensorlib.serialization.front import load, save
+from tensorlib.io.files.front import load, save
 
 if TYPE_CHECKING:
-    from tensorlib.serialization.errors import LoadError
-    from tensorlib.serialization.options import (
+    from tensorlib.io.files.errors import LoadError
+    from tensorlib.io.files.options import (
         LoadEndianness,
         add_safe_globals,
         clear_safe_globals,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorlib.serialization import options
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.pickles import Interpreter
-from tensorlib.serialization.source import Cursor, Source
-from tensorlib.serialization.torch_names import UNTYPED, Memory, Storage, StorageType, find
+from tensorlib.io.files import options
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.pickles import Interpreter
+from tensorlib.io.files.source import Cursor, Source
+from tensorlib.io.files.torch_names import UNTYPED, Memory, Storage, StorageType, find
 
 __all__ = ["load_legacy", "load_zip"]
 

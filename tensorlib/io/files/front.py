@@ -5,8 +5,8 @@ from typing import IO, Any
 
 from tensorlib._core.base.importing import deferred
 
-save_it = deferred("tensorlib.serialization.saving", "save")
-load_it = deferred("tensorlib.serialization.loading", "load")
+save_it = deferred("tensorlib.io.files.saving", "save")
+load_it = deferred("tensorlib.io.files.loading", "load")
 
 
 def save(

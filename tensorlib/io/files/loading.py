@@ -11,11 +11,11 @@ from typing import IO, Any
 import numpy as np
 
 import tensorlib as tl
-from tensorlib.serialization.container import parsed, read_header
-from tensorlib.serialization.errors import LoadError
-from tensorlib.serialization.source import Cursor, Source
-from tensorlib.serialization.structure import Decoder
-from tensorlib.serialization.torch_files import load_legacy, load_zip
+from tensorlib.io.files.container import parsed, read_header
+from tensorlib.io.files.errors import LoadError
+from tensorlib.io.files.source import Cursor, Source
+from tensorlib.io.files.structure import Decoder
+from tensorlib.io.files.torch_files import load_legacy, load_zip
 
 __all__ = ["load"]
 

@@ -1,0 +1,44 @@
+"""The named tuples that functions with several results return, under the names of
+`torch.return_types`.
+
+>>> isinstance(tensorlib.ones(2, 3).max(1), tensorlib.return_types.max)
+True
+"""
+
+from importlib import import_module
+
+_HOMES = {
+    "tensorlib.linalg.factors": {
+        "linalg_lu": "PLU", "linalg_lu_factor": "LUFactor", "linalg_lu_factor_ex": "LUFactorEx",
+        "triangular_solve": "Triangular"},
+    "tensorlib.linalg.general": {"linalg_eig": "Eigen", "linalg_lstsq": "LeastSquares"},
+    "tensorlib.linalg.inverses": {
+        "linalg_cholesky_ex": "Factor", "linalg_inv_ex": "Inverse", "linalg_slogdet": "SignedLog",
+        "linalg_solve_ex": "Solution", "slogdet": "SignedLog"},
+    "tensorlib.linalg.ldl": {"linalg_ldl_factor": "LDL", "linalg_ldl_factor_ex": "LDLEx"},
+    "tensorlib.linalg.reflections": {"geqrf": "Reflections"},
+    "tensorlib.linalg.spectra": {
+        "linalg_eigh": "Eigen", "linalg_qr": "Orthogonal", "linalg_svd": "Singular",
+        "qr": "Orthogonal", "svd": "OldSingular"},
+    "tensorlib.ops.order.quantiles": {
+        "median": "Median", "mode": "Mode", "nanmedian": "NanMedian"},
+    "tensorlib.ops.order.sorting": {"kthvalue": "Kth", "sort": "Sorted", "topk": "Top"},
+    "tensorlib.ops.pointwise.rare": {"frexp": "Parts"},
+    "tensorlib.ops.reduce.extremes": {"aminmax": "Extremes", "max": "Largest", "min": "Smallest"},
+    "tensorlib.ops.reduce.scans": {"cummax": "CumulativeMax", "cummin": "CumulativeMin"},
+    "tensorlib.ops.reduce.statistics": {"histogram": "Histogram"},
+}
+_WHERE = {name: (home, kind) for home, kinds in _HOMES.items() for name, kind in kinds.items()}
+
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name):
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tensorlib.return_types' has no attribute {name!r}")
+    home, kind = _WHERE[name]
+    return getattr(import_module(home), kind)
+
+
+def __dir__():
+    return list(__all__)

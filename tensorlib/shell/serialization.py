@@ -1,0 +1,23 @@
+"""Saving and loading, under the name of `torch.serialization`: see `tensorlib.save` and `load`."""
+
+from tensorlib.io.files import (
+    LoadEndianness,
+    LoadError,
+    add_safe_globals,
+    clear_safe_globals,
+    get_default_load_endianness,
+    get_safe_globals,
+    load,
+    safe_globals,
+    save,
+    set_default_load_endianness,
+)
+
+__all__ = [
+    "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals",
+    "get_default_load_endianness", "get_safe_globals", "load", "safe_globals", "save",
+    "set_default_load_endianness"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,90 @@
+"""Containers as leaves and structure, and other small names that scripts import."""
+
+from collections import OrderedDict, defaultdict, deque, namedtuple
+
+import pytest
+
+import tensorlib as tl
+from tensorlib.utils import _pytree as pytree
+
+Pair = namedtuple("Pair", "a b")
+TREES = [3, None, (), [1, (2, 3)], {"b": 1, "a": [2, None]}, Pair(1, [2]), OrderedDict(x=1, y=2),
+         deque([1, 2], maxlen=3), tl.return_types.max(1, 2)]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_containers_and_back(tree):
+    leaves, spec = pytree.tree_flatten(tree)
+    back = pytree.tree_unflatten(leaves, spec)
+    assert back == tree and type(back) is type(tree)
+    assert pytree.tree_structure(back) == spec and hash(pytree.tree_structure(back)) == hash(spec)
+    assert spec.num_leaves == len(leaves) == len(pytree.tree_leaves(tree))
+    texts = pytree.tree_map(str, tree)
+    assert pytree.tree_leaves(texts) == [str(leaf) for leaf in leaves]
+    assert pytree.tree_map(lambda a, b: (a, b) == (b, a), tree, tree) == pytree.tree_map(
+        lambda leaf: True, tree)
+
+
+def test_leaves_are_in_the_order_of_pytorchs():
+    torch = pytest.importorskip("torch")
+    from torch.utils import _pytree as theirs
+    assert torch is not None
+    for tree in TREES[:-1]:
+        assert pytree.tree_leaves(tree) == theirs.tree_leaves(tree)
+        assert pytree.tree_map(str, tree) == theirs.tree_map(str, tree)
+
+
+def test_functions_of_some_leaves():
+    tree = [1, "a", {"b": 2.0}]
+    assert pytree.tree_map_only(int, lambda x: -x, tree) == [-1, "a", {"b": 2.0}]
+    assert pytree.tree_map_only(lambda x: x != 1, str, tree) == [1, "a", {"b": "2.0"}]
+    assert pytree.tree_map(len, [[1, 2], [3]], is_leaf=lambda x: len(x) < 3 and x != [[1, 2], [3]]
+                           ) == [2, 1]
+    assert pytree.tree_all(bool, tree) and pytree.tree_any(lambda x: x == "a", tree)
+    assert pytree.tree_all_only(int, lambda x: x == 1, tree)
+    assert not pytree.tree_any_only((int, float), lambda x: x > 2, tree)
+    assert pytree.tree_map_(print, []) == [] and list(pytree.tree_iter(tree)) == [1, "a", 2.0]
+    factory = pytree.tree_map(str, defaultdict(list, a=1))
+    assert factory == {"a": "1"} and factory.default_factory is list
+
+
+def test_containers_of_ones_own():
+    class Box:
+        def __init__(self, *values):
+            self.values = values
+
+    pytree.register_pytree_node(Box, lambda box: (list(box.values), "box"),
+                                lambda values, context: Box(*values))
+    assert pytree.tree_map(lambda x: x + 1, [Box(1, 2)])[0].values == (2, 3)
+    with pytest.raises(ValueError, match="already"):
+        pytree.register_pytree_node(Box, None, None)
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda: pytree.tree_unflatten([1], pytree.tree_structure([1, 2])), ValueError),
+    (lambda: pytree.tree_unflatten([1], [1]), TypeError),
+    (lambda: pytree.tree_map(max, [1], (1,)), ValueError),
+    (lambda: pytree.tree_map(max, [1], [1, 2]), ValueError),
+    (lambda: pytree.tree_map(max, {"a": 1}, {"b": 1}), ValueError),
+])
+def test_structures_that_differ(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_results_have_the_named_types():
+    for name in dir(tl.return_types):
+        kind = getattr(tl.return_types, name)
+        assert issubclass(kind, tuple) and kind._fields
+    x = tl.eye(2)
+    for name, found in {"max": x.max(0), "sort": x.sort(), "topk": x.topk(1), "qr": tl.qr(x),
+                        "linalg_eigh": tl.linalg.eigh(x), "slogdet": tl.slogdet(x),
+                        "aminmax": tl.aminmax(x), "frexp": tl.frexp(x)}.items():
+        assert isinstance(found, getattr(tl.return_types, name)), name
+    with pytest.raises(AttributeError, match="return_types"):
+        tl.return_types.nothing
+
+
+def test_names_at_older_places():
+    assert tl.autograd.profiler.profile is tl.profiler.profile
+    assert tl.ones(2)[:, tl.newaxis].shape == (2, 1)
